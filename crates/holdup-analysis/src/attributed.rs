@@ -1,0 +1,297 @@
+//! What attribution makes of the evidence: the input of every rule and of the report.
+//!
+//! All types deserialise with defaults, so that a page's example can state just what matters to it.
+
+use holdup_evidence::{Cause, Frame, Ns};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A run, attributed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attributed {
+    /// From CMD's exec to its exit.
+    pub elapsed: Ns,
+    /// The elapsed time along the critical path. Adds up to `elapsed`, to the nanosecond.
+    pub path: BTreeMap<Cause, Tally>,
+    /// Each thread's own time, never redirected.
+    pub threads: Vec<ThreadLedger>,
+    /// Threads' own waits and CPU time by thread, cause, resource and asker, longest first.
+    pub waits: Vec<AttributedWait>,
+    /// What was seen and what was not.
+    pub coverage: Coverage,
+}
+
+/// How much time, in how many pieces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tally {
+    /// Total.
+    pub ns: Ns,
+    /// How often a thread blocked (or, on CPU and queueing, how many pieces).
+    pub count: u64,
+    /// Longest piece.
+    pub max: Ns,
+    /// Whether a piece was still open when observation ended.
+    pub open: bool,
+}
+
+/// A thread as the report names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadName {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The process's name: its main thread's comm.
+    pub process: String,
+    /// The thread's own comm.
+    pub thread: String,
+}
+
+/// One thread's time. `causes` + lost = `wall`, to the nanosecond; lost time is under `unknown`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadLedger {
+    /// Which thread. For an entry that stands for several, the process and tid 0.
+    pub name: ThreadName,
+    /// How many threads this entry stands for (1 but for the smallest of many).
+    pub threads: u32,
+    /// From its birth (or CMD's exec) to its end (or the end of observation).
+    pub wall: Ns,
+    /// Its time by cause.
+    pub causes: BTreeMap<Cause, Tally>,
+    /// Of `causes[unknown]`: time whose records were lost.
+    pub lost: Ns,
+    /// Whether it lived on when observation ended.
+    pub open: bool,
+}
+
+/// What a wait or a stretch of CPU time was about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Resource {
+    /// What kind of thing.
+    pub kind: ResourceKind,
+    /// Its name: a path, an address, a function.
+    pub name: String,
+    /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
+    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu` …
+    pub detail: BTreeMap<String, String>,
+}
+
+/// Kinds of resources, as the contract has them.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceKind {
+    /// A file, by path.
+    File,
+    /// A device, by path or name.
+    Device,
+    /// A socket, by address.
+    Socket,
+    /// A lock.
+    Lock,
+    /// A process.
+    Process,
+    /// A cgroup and its limit.
+    Cgroup,
+    /// Something of the kernel's own.
+    #[default]
+    Kernel,
+    /// A name: a function, a host name.
+    Name,
+}
+
+/// Whether a figure is exact or rests on samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// Every piece was seen and told by its own evidence.
+    #[default]
+    Exact,
+    /// Split or named by samples.
+    Sampled,
+}
+
+/// How the one in the way is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HowKnown {
+    /// Owner tid in the glibc mutex.
+    MutexOwner,
+    /// Owner tid in a priority-inheritance futex.
+    PiFutex,
+    /// The kernel's list of file locks.
+    FileLock,
+    /// It used the other end of the pipe.
+    PipePeer,
+    /// It is the peer of the socket.
+    SocketPeer,
+    /// It answered the FUSE request.
+    FuseDaemon,
+    /// It traces the waiter.
+    Tracer,
+    /// Kernel lock owner.
+    KernelLock,
+    /// Robust list.
+    RobustList,
+    /// The JVM's structures.
+    Vmstructs,
+    /// A dump.
+    Dump,
+    /// A Java monitor.
+    Monitor,
+    /// It did the wake-up; nothing more is known.
+    Waker,
+}
+
+/// Who was in the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Which thread.
+    #[serde(default)]
+    pub name: ThreadName,
+    /// How that is known.
+    pub how_known: HowKnown,
+    /// What it did meanwhile, mostly; `None` when it was not observed.
+    #[serde(default)]
+    pub doing: Option<Cause>,
+    /// How much of the waits it was in the way of.
+    #[serde(default)]
+    pub ns: Ns,
+    /// Its stack meanwhile, where one is known.
+    #[serde(default)]
+    pub stack: Vec<Frame>,
+}
+
+/// One link from a waiter to where the time really went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Which thread.
+    pub name: ThreadName,
+    /// What it was in.
+    pub cause: Cause,
+    /// For how long of the wait.
+    pub ns: Ns,
+}
+
+/// Who asked: the code that made the thread wait or used the CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asker {
+    /// The thread.
+    pub name: ThreadName,
+    /// The function that a reader should look at: the innermost named one outside the C library.
+    pub frame: Option<String>,
+    /// Its module.
+    pub module: Option<String>,
+    /// The whole user stack, innermost first; empty when none was sampled.
+    pub stack: Vec<Frame>,
+}
+
+/// Waits (or CPU time) of one thread with one cause, resource and asker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttributedWait {
+    /// What the time was for.
+    pub cause: Cause,
+    /// Total, counted within the observed time.
+    #[serde(default)]
+    pub ns: Ns,
+    /// Of the run's elapsed time, how much of the critical path these waits themselves are.
+    #[serde(default)]
+    pub path_ns: Ns,
+    /// How much of the elapsed time the path spent elsewhere while, on the path, this thread waited here
+    /// for another thread of the run. `path_ns + handed_on_ns` is what a finding may call the wait's share.
+    #[serde(default)]
+    pub handed_on_ns: Ns,
+    /// How often the thread blocked.
+    #[serde(default)]
+    pub count: u64,
+    /// Longest single wait; for one that was open at the start it includes the time before.
+    #[serde(default)]
+    pub max: Ns,
+    /// Median of single waits.
+    #[serde(default)]
+    pub p50: Ns,
+    /// 99th percentile of single waits.
+    #[serde(default)]
+    pub p99: Ns,
+    /// When the longest began, `CLOCK_MONOTONIC`.
+    #[serde(default)]
+    pub max_started: Ns,
+    /// When the longest ended, `CLOCK_MONOTONIC`.
+    #[serde(default)]
+    pub max_ended: Ns,
+    /// Exact or sampled.
+    #[serde(default)]
+    pub how: How,
+    /// One standard error of `ns` when sampled, 0 when exact.
+    #[serde(default)]
+    pub error: Ns,
+    /// Whether one was still open when observation ended.
+    #[serde(default)]
+    pub open: bool,
+    /// Of `count`, how many ended because their time ran out (poll, select, futex, semaphore with a limit)
+    /// rather than by what they waited for.
+    #[serde(default)]
+    pub timed_out: u64,
+    /// The system call, by name; `None` in a fault or in user mode.
+    #[serde(default)]
+    pub call: Option<String>,
+    /// The bytes asked for, where the call has a length (getrandom, read, write …): of the longest wait.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// What was waited for.
+    #[serde(default)]
+    pub resource: Resource,
+    /// Who asked.
+    #[serde(default)]
+    pub asker: Asker,
+    /// Who was in the way, longest first.
+    #[serde(default)]
+    pub holders: Vec<Holder>,
+    /// From the waiter to where the time really went.
+    #[serde(default)]
+    pub chain: Vec<Link>,
+    /// For `sched.runqueue`: who ran instead, by name, and for how long, longest first.
+    #[serde(default)]
+    pub ran_instead: Vec<(String, Ns)>,
+    /// The kernel stack that the most of this time was seen in, innermost first.
+    #[serde(default)]
+    pub kernel_stack: Vec<String>,
+    /// For `unknown`: why it could not be told.
+    #[serde(default)]
+    pub why_unknown: Option<String>,
+}
+
+/// What was seen and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Coverage {
+    /// Sum over threads of the time each existed while observed.
+    pub observed: Ns,
+    /// Of that, under a cause other than unknown.
+    pub attributed: Ns,
+    /// Of that, unknown.
+    pub unknown: Ns,
+    /// Dropped records by class: words, count, thread time.
+    pub lost: Vec<(String, u64, Ns)>,
+    /// What could not be seen: what, why, fix.
+    pub not_measured: Vec<(String, String, String)>,
+    /// CPU time of holdup and run time of its BPF programs.
+    pub own_cost: Ns,
+}
+
+impl AttributedWait {
+    /// The share of the run's elapsed time that these waits cost: what is on the critical path itself and
+    /// what the path spent in others that they waited for.
+    #[must_use]
+    pub fn cost_ns(&self) -> Ns {
+        self.path_ns + self.handed_on_ns
+    }
+}

@@ -1,0 +1,12 @@
+//! From evidence to findings: what each wait was for, where the elapsed time went, what is wrong.
+//!
+//! In: `holdup-evidence`'s events and facts. Out: [`Attributed`], [`Finding`]s and the [`report::Report`]
+//! that every view renders. Nothing here does I/O or reads a clock, so that live runs, recordings and tests
+//! go the same way.
+
+pub mod attributed;
+pub mod finding;
+pub mod report;
+
+pub use attributed::Attributed;
+pub use finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

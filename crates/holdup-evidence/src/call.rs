@@ -1,0 +1,41 @@
+//! A system call as a blocked thread was in it.
+
+use serde::{Deserialize, Serialize};
+
+/// The system call a thread was in, read from its saved registers when it left the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Call {
+    /// The native system call number; [`Call::NONE`] outside any call (a page fault, an interrupt's exit).
+    pub number: i32,
+    /// The first four arguments as the registers held them.
+    pub args: [u64; 4],
+}
+
+impl Call {
+    /// "In no system call".
+    pub const NONE: i32 = -1;
+
+    /// Outside any system call.
+    #[must_use]
+    pub fn none() -> Call {
+        Call {
+            number: Call::NONE,
+            args: [0; 4],
+        }
+    }
+
+    /// The call's name as in its manual page; `None` outside a call and for numbers this build does not know.
+    #[must_use]
+    pub fn name(&self) -> Option<&'static str> {
+        usize::try_from(self.number)
+            .ok()
+            .and_then(syscalls::Sysno::new)
+            .map(|call| call.name())
+    }
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        Call::none()
+    }
+}

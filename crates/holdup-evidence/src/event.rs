@@ -1,0 +1,374 @@
+//! The stream of what was seen.
+//!
+//! A source delivers events so that what an event refers to came before it (a thread's start, an object, a
+//! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
+//! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
+
+use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, UserStackId};
+use serde::{Deserialize, Serialize};
+
+/// A thread of the run. The source numbers threads itself, because the kernel reuses tids and changes them
+/// at an exec; 0 is CMD's first thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ThreadId(pub u32);
+
+/// Running number of a wait or CPU sample within its thread, from 1; a gap means that a record was dropped.
+pub type Seq = u32;
+
+/// What the kernel side has added up for a thread, from its birth to an instant. The three times and the
+/// birth tile the thread's life: `birth + cpu + queued + blocked = instant`, to the nanosecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Clock {
+    /// On a CPU.
+    pub cpu: Ns,
+    /// Runnable and not running.
+    pub queued: Ns,
+    /// Blocked, up to the instant.
+    pub blocked: Ns,
+}
+
+impl Clock {
+    /// The sum of the three.
+    #[must_use]
+    pub fn total(&self) -> Ns {
+        self.cpu + self.queued + self.blocked
+    }
+}
+
+/// A task that need not belong to the run. The name is hostile text of at most 15 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TaskName {
+    /// Process id (the kernel's tgid) in holdup's pid namespace.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The kernel's name of the thread (comm).
+    pub name: String,
+    /// Whether it is a kernel thread.
+    pub kernel: bool,
+}
+
+/// A thread is born, or is first seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// When its life under observation began.
+    pub at: Ns,
+    /// The new thread.
+    pub thread: ThreadId,
+    /// Its process and thread id and name.
+    pub task: TaskName,
+    /// Who created it and that thread's clock at this instant; `None` for CMD's first thread.
+    pub parent: Option<(ThreadId, Clock)>,
+}
+
+/// How a thread that left the CPU without being runnable was waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TaskState {
+    /// Interruptible sleep (S).
+    Interruptible,
+    /// Uninterruptible sleep (D), killable sleeps included.
+    Uninterruptible,
+    /// Stopped by a signal (T).
+    Stopped,
+    /// Stopped by a tracer (t).
+    Traced,
+    /// Frozen.
+    Frozen,
+    /// Any other, the kernel's raw bits.
+    Other(u32),
+}
+
+/// Who or what ended a wait. An interrupted bystander is never named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Waker {
+    /// A thread of the run, in its own context.
+    Thread {
+        /// Which.
+        thread: ThreadId,
+        /// Its clock at the instant of the waking.
+        clock: Clock,
+        /// The system call it was in.
+        call: Call,
+    },
+    /// A task outside the run, in its own context.
+    Outside {
+        /// Which.
+        task: TaskName,
+        /// The system call it was in; [`Call::none`] for kernel threads.
+        call: Call,
+    },
+    /// An interrupt: a timer, a device, or a packet that was received.
+    Interrupt {
+        /// Whether it was a soft interrupt (network, block completion, timer wheel) rather than a hard one.
+        soft: bool,
+        /// The socket that had become ready on that CPU just before, if any.
+        socket: Option<ObjectId>,
+    },
+    /// The source cannot tell the context in which the waking happened.
+    Unknown,
+}
+
+/// Who held the lock that a thread began to wait for, read at that instant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LockHolder {
+    /// The four 32-bit words at the futex address: for a glibc mutex lock, count, owner tid, users.
+    FutexWords([u32; 4]),
+    /// Process that holds a conflicting lock on the file, from the kernel's lock list.
+    FileLock {
+        /// Its process id in holdup's pid namespace; 0 when the kernel keeps none.
+        pid: u32,
+    },
+}
+
+/// A wait that ended: from leaving the CPU to the waking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// Who waited.
+    pub thread: ThreadId,
+    /// Running number within the thread.
+    pub seq: Seq,
+    /// When it left the CPU.
+    pub start: Ns,
+    /// When it was woken. `end - start` is the wait; what follows until it runs is queueing.
+    pub end: Ns,
+    /// The thread's clock at `end`, this wait included.
+    pub clock: Clock,
+    /// Kind of sleep.
+    pub state: TaskState,
+    /// Whether the kernel counted it as waiting for I/O.
+    pub iowait: bool,
+    /// The system call it was in.
+    pub call: Call,
+    /// What the call was about, resolved when the thread left the CPU.
+    pub object: Option<ObjectId>,
+    /// epoll: the first descriptor that was ready when it was woken.
+    pub ready: Option<ObjectId>,
+    /// Who ended it.
+    pub waker: Waker,
+    /// Who was in the way when it began.
+    pub holder: Option<LockHolder>,
+    /// Kernel stack while it slept. Every wait of at least the source's kernel stack budget has one; of
+    /// shorter waits a sample does.
+    pub kernel_stack: Option<KernelStackId>,
+    /// Whether a [`WaitMemory`] for this `(thread, seq)` was asked for and should follow.
+    pub memory_follows: bool,
+}
+
+/// A polled descriptor, as found in the thread's memory after the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolledFd {
+    /// The descriptor.
+    pub fd: i32,
+    /// `POLLIN`, `POLLOUT` … asked for.
+    pub events: u16,
+    /// What was ready; 0 for none, which for all of a set means that the time ran out.
+    pub revents: u16,
+    /// What the descriptor was.
+    pub object: Option<ObjectId>,
+}
+
+/// What a woken thread's memory said before it ran user code again. Arrives soon after its [`Wait`], before
+/// any other event that the thread causes from user mode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitMemory {
+    /// Who waited.
+    pub thread: ThreadId,
+    /// Which wait.
+    pub seq: Seq,
+    /// What the system call returned (negative errno on failure); `None` where the source saw only the entry.
+    pub returned: Option<i64>,
+    /// poll, select, epoll: the descriptors waited for, at most 16.
+    pub polled: Vec<PolledFd>,
+    /// Whether there were more than `polled` holds.
+    pub polled_truncated: bool,
+    /// The path argument of calls that take one. Hostile text.
+    pub path: Option<String>,
+}
+
+/// Who asked for a wait or used a CPU: a user stack, standing for `weight` of the thread's time in that wait
+/// site (blocked or on CPU). Arrives any time after the wait or sample it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskerSample {
+    /// Whose.
+    pub thread: ThreadId,
+    /// The wait's number, or the CPU sample's when `on_cpu`.
+    pub seq: Seq,
+    /// Whether this belongs to a [`CpuSample`] rather than to a [`Wait`].
+    pub on_cpu: bool,
+    /// The stack.
+    pub stack: UserStackId,
+    /// Time it stands for: unbiased, chosen by accumulated time with the remainder carried.
+    pub weight: Ns,
+}
+
+/// Where a running thread was when the sampling clock ticked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSample {
+    /// When.
+    pub at: Ns,
+    /// Who.
+    pub thread: ThreadId,
+    /// Running number of CPU samples within the thread.
+    pub seq: Seq,
+    /// In user mode rather than in the kernel.
+    pub user: bool,
+    /// The system call it was in; [`Call::none`] in user mode and in faults.
+    pub call: Call,
+    /// What the call was about.
+    pub object: Option<ObjectId>,
+    /// Kernel stack, when in the kernel.
+    pub kernel_stack: Option<KernelStackId>,
+}
+
+/// A thread got a CPU after queueing; this is who had it until then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanInstead {
+    /// When it got the CPU.
+    pub at: Ns,
+    /// Who queued.
+    pub thread: ThreadId,
+    /// How much of its queueing this record stands for.
+    pub ns: Ns,
+    /// Who ran on that CPU just before; `None` when it was idle.
+    pub by: Option<TaskName>,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+/// A stop, continue or fatal signal was sent to a thread of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalSent {
+    /// When.
+    pub at: Ns,
+    /// To whom.
+    pub thread: ThreadId,
+    /// Signal number.
+    pub signal: i32,
+    /// By whom.
+    pub by: TaskName,
+}
+
+/// What the kernel itself says of a thread that ended, to check ours against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Account {
+    /// `schedstat`'s first figure: time on CPU.
+    pub runtime: Ns,
+    /// `schedstat`'s second figure: time waiting to run. `None` where the kernel does not keep it.
+    pub run_delay: Option<Ns>,
+    /// `voluntary_ctxt_switches`.
+    pub voluntary_switches: u64,
+    /// `nonvoluntary_ctxt_switches`.
+    pub involuntary_switches: u64,
+}
+
+/// How a thread was when observation ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OpenState {
+    /// On a CPU.
+    Running,
+    /// Queued for a CPU.
+    Runnable,
+    /// Blocked: a wait without an end or a waker; its `end` is the end of observation.
+    Blocked(Box<Wait>),
+}
+
+/// A thread's life under observation is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// When.
+    pub at: Ns,
+    /// Who.
+    pub thread: ThreadId,
+    /// Its process and thread id and last name, so that a lost [`Start`] can be made good.
+    pub task: TaskName,
+    /// When its life under observation had begun.
+    pub born: Ns,
+    /// Its final clock.
+    pub clock: Clock,
+    /// How many times it blocked.
+    pub blockings: u64,
+    /// Time of waits whose record was dropped, and how many.
+    pub lost: (Ns, u64),
+    /// The kernel's own figures. Only for threads that were born under observation and ended.
+    pub account: Option<Account>,
+    /// `None` when it ended; else it lives on and observation ended.
+    pub open: Option<OpenState>,
+    /// The exit code as `wait(2)` encodes it; 0 for threads that live on.
+    pub exit_code: i32,
+}
+
+/// One thing that was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// A thread is born.
+    Start(Start),
+    /// A thread's process runs another program now; its tid may have changed to the process id.
+    Exec {
+        /// When.
+        at: Ns,
+        /// Who.
+        thread: ThreadId,
+        /// Its ids and name from now on.
+        task: TaskName,
+        /// The program's path as given to the kernel. Hostile text.
+        program: String,
+    },
+    /// A thread has another name now.
+    Renamed {
+        /// Who.
+        thread: ThreadId,
+        /// The new name.
+        name: String,
+    },
+    /// An object that later events refer to.
+    Object {
+        /// Its id.
+        id: ObjectId,
+        /// What it is.
+        object: Object,
+    },
+    /// A kernel stack that later events refer to, innermost frame first, function names only.
+    KernelStack {
+        /// Its id.
+        id: KernelStackId,
+        /// Names, suffixes such as `.isra.0` removed; empty when symbols are hidden.
+        frames: Vec<String>,
+    },
+    /// A wait ended.
+    Wait(Box<Wait>),
+    /// A woken thread's memory.
+    WaitMemory(Box<WaitMemory>),
+    /// Who asked.
+    Asker(AskerSample),
+    /// Where a running thread was.
+    Cpu(CpuSample),
+    /// Who ran instead of a thread that queued.
+    RanInstead(RanInstead),
+    /// A signal.
+    Signal(SignalSent),
+    /// A thread's observation ended.
+    End(Box<End>),
+}
+
+/// What a source hands over when observation is over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finish {
+    /// When observation began: CMD's exec.
+    pub started: Ns,
+    /// When it ended: CMD's exit.
+    pub ended: Ns,
+    /// Frames of each [`UserStackId`], innermost first.
+    pub user_stacks: Vec<Vec<Frame>>,
+    /// What was dropped.
+    pub losses: Vec<Loss>,
+    /// What could not be seen.
+    pub not_measured: Vec<NotMeasured>,
+    /// CPU time of holdup's own process and run time of its BPF programs.
+    pub own_cost: Ns,
+    /// Every wait at least this long has a kernel stack of its own.
+    pub kernel_stack_budget: Ns,
+    /// One user stack stands for this much blocked time.
+    pub user_stack_budget: Ns,
+    /// Period of the CPU sampling clock.
+    pub cpu_sample_period: Ns,
+}

@@ -1,0 +1,135 @@
+//! What the machine says of itself: read once, after CMD has ended (or from artefacts), without blocking.
+//!
+//! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
+
+use crate::{DeviceNumber, Ns};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything the rules may know of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemFacts {
+    /// `uname -r`.
+    pub kernel_release: Option<String>,
+    /// Number of CPUs online.
+    pub cpus: Option<u32>,
+    /// The random number generator.
+    pub random: RandomFacts,
+    /// Block devices by number.
+    pub block_devices: Vec<BlockDevice>,
+    /// Mounts of holdup's own mount namespace.
+    pub mounts: Vec<Mount>,
+    /// CMD's cgroup and its limits.
+    pub cgroup: CgroupFacts,
+    /// Name servers of `/etc/resolv.conf` and its options.
+    pub resolver: Option<ResolverFacts>,
+    /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
+    pub sysctl: BTreeMap<String, String>,
+    /// Names of processes outside the run that events refer to, by process id, looked up soon after.
+    pub processes: BTreeMap<u32, String>,
+    /// Offset that turns `CLOCK_MONOTONIC` into `CLOCK_BOOTTIME`, in nanoseconds.
+    pub boot_minus_monotonic: Option<Ns>,
+    /// Offset that turns `CLOCK_MONOTONIC` into Unix time, in nanoseconds.
+    pub unix_minus_monotonic: Option<i64>,
+}
+
+/// The kernel's random number generator and what feeds it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RandomFacts {
+    /// When the kernel log says that the generator was seeded, nanoseconds after boot, and the line itself.
+    pub seeded: Option<(Ns, String)>,
+    /// `/proc/sys/kernel/random/poolsize`: 256 on the generator of Linux 5.18 and its back-ports, 4096 before.
+    pub pool_size: Option<u32>,
+    /// `/proc/sys/kernel/random/entropy_avail`.
+    pub entropy_available: Option<u32>,
+    /// Whether `read_wakeup_threshold` exists: a blocking pool, `/dev/random` can stall at any time.
+    pub blocking_pool: Option<bool>,
+    /// `/sys/class/misc/hw_random/rng_current`.
+    pub hardware_source: Option<String>,
+    /// `/sys/class/misc/hw_random/rng_available`.
+    pub hardware_available: Option<String>,
+    /// Whether the CPU offers RDRAND or RDSEED (x86), or RNDR (arm64).
+    pub cpu_instruction: Option<bool>,
+    /// `random.trust_cpu=` of the kernel command line, where given.
+    pub trust_cpu: Option<bool>,
+    /// Whether this is a virtual machine (cpuinfo flag `hypervisor`).
+    pub virtual_machine: Option<bool>,
+}
+
+/// A block device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockDevice {
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Its kernel name (`sda1`, `loop0`).
+    pub name: String,
+    /// For a loop device the file behind it.
+    pub backing_file: Option<String>,
+    /// The whole disk a partition belongs to.
+    pub disk: Option<String>,
+    /// `queue/rotational`.
+    pub rotational: Option<bool>,
+    /// Milliseconds during which a request was in flight since boot (`/proc/diskstats`, "time spent doing I/Os").
+    pub busy_ms: Option<u64>,
+}
+
+/// A mount.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mount {
+    /// Device number of its file system.
+    pub device: DeviceNumber,
+    /// Where it is mounted.
+    pub target: String,
+    /// File system type.
+    pub file_system: String,
+    /// What is mounted.
+    pub source: String,
+    /// Mount and super block options, comma separated.
+    pub options: String,
+}
+
+/// Limits of CMD's cgroup, the nearest that apply (its own or an ancestor's).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CgroupFacts {
+    /// Path below the hierarchy's root.
+    pub path: Option<String>,
+    /// CPU quota and period in microseconds, where limited.
+    pub cpu_quota: Option<(u64, u64)>,
+    /// Times throttled and time throttled (ns) while CMD ran.
+    pub cpu_throttled: Option<(u64, Ns)>,
+    /// I/O limits: one per device and kind.
+    pub io_limits: Vec<IoLimit>,
+    /// memory.high, bytes.
+    pub memory_high: Option<u64>,
+    /// memory.max, bytes.
+    pub memory_max: Option<u64>,
+}
+
+/// One I/O limit of a cgroup.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoLimit {
+    /// The device.
+    pub device: DeviceNumber,
+    /// The kernel file that holds it (`blkio.throttle.write_iops_device`, `io.max wiops`).
+    pub setting: String,
+    /// The limit, operations or bytes a second by the setting's name.
+    pub value: u64,
+    /// The cgroup that sets it.
+    pub cgroup: String,
+}
+
+/// What `/etc/resolv.conf` says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResolverFacts {
+    /// `nameserver` lines.
+    pub servers: Vec<String>,
+    /// `options` words.
+    pub options: Vec<String>,
+}

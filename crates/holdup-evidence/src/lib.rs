@@ -1,0 +1,28 @@
+//! The model of what holdup saw.
+//!
+//! A source (BPF today; `/proc` sampling and artefacts later) turns what it observes into a stream of
+//! [`Event`]s and a set of [`SystemFacts`]. Evidence holds what was seen and never what we think of it:
+//! causes are assigned by `holdup-analysis`, which reads nothing but this crate's types. Everything here is
+//! plain data, so that a recording is the same stream written down.
+
+pub mod call;
+pub mod cause;
+pub mod event;
+pub mod facts;
+pub mod frame;
+pub mod loss;
+pub mod object;
+
+pub use call::Call;
+pub use cause::Cause;
+pub use event::{
+    Account, AskerSample, Clock, CpuSample, End, Event, Finish, LockHolder, OpenState, PolledFd, RanInstead,
+    Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+};
+pub use facts::SystemFacts;
+pub use frame::{Frame, KernelStackId, Language, UserStackId};
+pub use loss::{Loss, LossClass, NotMeasured};
+pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
+
+/// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
+pub type Ns = u64;
