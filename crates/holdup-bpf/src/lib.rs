@@ -1,1 +1,26 @@
-//! holdup-bpf
+//! Traces a run with BPF.
+//!
+//! In: a process to watch. Out: [`RawEvent`]s, decoded but not yet named: addresses where evidence has
+//! function names, stack bytes where it has stacks. The only crate that needs clang to build and privilege
+//! to run. Probe ([`capability`]), load ([`Tracer::load`]), read ([`Tracer::drain`]) and decode ([`decode`],
+//! pure) are apart; the wire format is `bpf/wire.h`, from which both sides take it.
+
+pub mod calls;
+pub mod capability;
+pub mod decode;
+pub mod mappings;
+mod tracer;
+
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    unused_qualifications,
+    unreachable_pub
+)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));
+}
+
+pub use decode::{RawEvent, RawMemory, Registers};
+pub use tracer::{Report, TraceError, Tracer};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The kernel structures that the programs read, cut down to the fields they use. Offsets are relocated at
+ * load time against the running kernel's BTF, so neither a full vmlinux.h nor one build a kernel is needed.
+ * A field that is named differently in some kernels has a second flavour of its struct, ending in ___something.
+ */
+#ifndef HOLDUP_KERNEL_H
+#define HOLDUP_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __s16 s16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+enum { false = 0, true = 1 };
+
+/* Map types and flags, as in the kernel's uapi. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+/* A whole struct, if an empty one: a forward declaration would not match the kernel function that takes it. */
+struct bpf_map { int id; };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head { struct list_head *next; };
+struct hlist_node;
+struct qstr { const unsigned char *name; };
+struct upid { int nr; };
+struct pid { unsigned int level; struct upid numbers[1]; };
+
+struct file_system_type { const char *name; };
+struct super_block { unsigned int s_dev; unsigned long s_magic; struct file_system_type *s_type; };
+struct dentry { struct dentry *d_parent; struct qstr d_name; };
+struct vfsmount { struct dentry *mnt_root; };
+struct mount { struct mount *mnt_parent; struct dentry *mnt_mountpoint; struct vfsmount mnt; };
+struct path { struct vfsmount *mnt; struct dentry *dentry; };
+
+struct file_lock_context { struct list_head flc_flock; struct list_head flc_posix; };
+struct file;
+struct file_lock_core { struct list_head flc_list; void *flc_owner; int flc_pid; struct file *flc_file; };
+struct file_lock___before_core {
+	struct list_head fl_list; void *fl_owner; unsigned int fl_pid; struct file *fl_file;
+};
+
+struct inode {
+	unsigned short i_mode;
+	unsigned long i_ino;
+	unsigned int i_rdev;
+	struct super_block *i_sb;
+	struct file_lock_context *i_flctx;
+};
+struct file { struct path f_path; struct inode *f_inode; void *private_data; };
+struct fdtable { unsigned int max_fds; struct file **fd; };
+struct files_struct { struct fdtable *fdt; };
+
+struct in6_addr { u8 bytes[16]; };
+struct sock_common {
+	u32 skc_daddr; u32 skc_rcv_saddr; u16 skc_dport; u16 skc_num;
+	u16 skc_family; volatile u8 skc_state;
+	struct in6_addr skc_v6_daddr; struct in6_addr skc_v6_rcv_saddr;
+};
+struct socket;
+struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
+	u16 sk_type; u16 sk_protocol; };
+struct socket { struct file *file; struct sock *sk; };
+struct sockaddr_un { u16 sun_family; char sun_path[108]; };
+struct unix_address { int len; struct sockaddr_un name[1]; };
+struct unix_sock { struct sock sk; struct unix_address *addr; struct sock *peer; };
+
+struct epoll_filefd { struct file *file; int fd; } __attribute__((packed));
+struct epitem { struct list_head rdllink; struct epoll_filefd ffd; };
+struct eventpoll { struct list_head rdllist; struct epitem *ovflist; };
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct sched_entity { u64 sum_exec_runtime; };
+struct sched_info { unsigned long long run_delay; };
+struct mm_struct;
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	int exit_code;
+	char comm[16];
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	struct task_struct *group_leader;
+	struct files_struct *files;
+	struct mm_struct *mm;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	unsigned in_iowait : 1;
+};
+struct linux_binprm { const char *filename; };
+struct seq_file;
+struct bpf_iter_meta { struct seq_file *seq; };
+struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+
+#pragma clang attribute pop
+
+/* The context of a sample: not the kernel's own structure but a stable layout for programs, never relocated. */
+struct sample_regs {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+struct bpf_perf_event_data { struct sample_regs regs; };
+
+/* Special type of map values: its name is what the kernel recognises. */
+struct bpf_task_work { __u64 __opaque; } __attribute__((aligned(8)));
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the programs remember: one state a thread of the run, and the settings and counters of user space. */
+#ifndef HOLDUP_STATE_H
+#define HOLDUP_STATE_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include "wire.h"
+
+/* A thread of the run. `since` is the instant of its last transition; the clock holds all before it, so that
+ * born + cpu + queued + blocked = since, always. */
+struct thread {
+	u32 id;
+	u32 seq;
+	u32 phase;
+	u32 state;
+	u64 born;
+	u64 since;
+	struct holdup_clock clock;
+	struct holdup_call call;
+	u32 object;
+	u8 iowait;
+	u8 holder_kind;
+	u8 memory_taken;     /* memory was already copied when it left the CPU (kernels without task work) */
+	u8 zero;
+	u32 holder[4];
+	u64 kernel_due;      /* blocked ns since the last kernel stack */
+	u64 user_due;        /* blocked ns since the last user stack */
+	u64 queued_due;      /* queued ns since the last ran-instead record */
+	u64 blockings;
+	u64 lost_ns;
+	u64 lost_count;
+	u32 cpu_seq;
+	u32 skip;            /* switch-outs until memory is copied again (kernels without task work) */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024 * 1024);
+} records SEC(".maps");
+
+/* Settings, fixed at load. */
+const volatile u64 kernel_budget = 1000000;    /* one kernel stack a ns blocked */
+const volatile u64 cpu_period = 1000000;       /* ns between CPU samples */
+const volatile u8 have_task_work = 0;
+/* For each system call number: 1 + which argument is a descriptor; 0 none. */
+const volatile u8 fd_argument[512] = {};
+/* The same for a path. */
+const volatile u8 path_argument[512] = {};
+const volatile union holdup_wire wire_types = {};
+
+/* Changed while running. */
+u64 user_budget = 1000000;                     /* one user stack a ns blocked; user space raises it under load */
+u32 root_pid = 0;                              /* CMD's first process, once it stands ready */
+u32 frozen = 0;                                /* observation is over */
+u64 frozen_at = 0;
+u32 thread_count = 0;                          /* threads numbered so far, the root included */
+u32 object_count = 0;
+u64 losses[HOLDUP_LOSS_CLASSES] = {};
+
+/* Own run time: every 64th run is timed and stands for 64. */
+struct cost { u64 runs; u64 ns; };
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cost);
+} costs SEC(".maps");
+
+#define COST_SAMPLE 64
+
+static __always_inline void count_cost(u64 began)
+{
+	u32 zero = 0;
+	struct cost *cost = bpf_map_lookup_elem(&costs, &zero);
+	if (cost && (cost->runs++ & (COST_SAMPLE - 1)) == 0)
+		cost->ns += (bpf_ktime_get_ns() - began) * COST_SAMPLE;
+}
+
+static __always_inline void count_loss(u32 class)
+{
+	if (class < HOLDUP_LOSS_CLASSES)
+		__sync_fetch_and_add(&losses[class], 1);
+}
+
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+#define PF_KTHREAD 0x00200000
+
+static __always_inline void name_task(struct holdup_task *out, struct task_struct *task)
+{
+	out->pid = task->tgid;
+	out->tid = task->pid;
+	out->kernel = (task->flags & PF_KTHREAD) != 0;
+	out->zero = 0;
+	bpf_probe_read_kernel(out->comm, HOLDUP_COMM, task->comm);
+}
+
+/* The clock as of `now`, the running stretch included. */
+static __always_inline void clock_at(struct holdup_clock *out, const struct thread *t, u64 now)
+{
+	u64 stretch = now > t->since ? now - t->since : 0;
+	*out = t->clock;
+	if (t->phase == HOLDUP_RUNNING)
+		out->cpu += stretch;
+	else if (t->phase == HOLDUP_QUEUED)
+		out->queued += stretch;
+	else if (t->phase == HOLDUP_BLOCKED)
+		out->blocked += stretch;
+}
+
+/* Closes the stretch since the last transition and begins another. Time never runs backwards: two CPUs'
+ * readings of the clock may differ by some nanoseconds, and then the stretch is 0 and `since` stays. */
+static __always_inline u64 turn(struct thread *t, u32 phase, u64 now)
+{
+	u64 stretch = now > t->since ? now - t->since : 0;
+	if (t->phase == HOLDUP_RUNNING)
+		t->clock.cpu += stretch;
+	else if (t->phase == HOLDUP_BLOCKED)
+		t->clock.blocked += stretch;
+	else
+		t->clock.queued += stretch;
+	t->since += stretch;
+	t->phase = phase;
+	return stretch;
+}
+
+#endif

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Every thread of a run from birth to end: on a CPU, queued for one, or blocked, without a gap and without any
+ * hook on system calls. One record a wait, sent at its waking; what a wait was for is read from the saved
+ * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
+ */
+#include "waits.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define TASK_DEAD 0x80
+
+static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		count_loss(HOLDUP_LOST_THREADS);
+		return 0;
+	}
+	t->born = now;
+	t->since = now;
+	t->phase = HOLDUP_QUEUED;
+	/* A random start makes the first sample of a short-lived thread as likely as any other. */
+	t->user_due = user_budget ? bpf_get_prandom_u32() % user_budget : 0;
+	t->kernel_due = bpf_get_prandom_u32() % kernel_budget;
+	t->queued_due = 0;
+	return t;
+}
+
+static __always_inline void end_thread(struct thread *t, struct task_struct *task, u32 open, const struct holdup_regs *regs)
+{
+	struct holdup_end *e = bpf_ringbuf_reserve(&records, sizeof(*e), 0);
+	if (!e) {
+		count_loss(HOLDUP_LOST_THREAD_RECORDS);
+		return;
+	}
+	__builtin_memset(e, 0, sizeof(*e));
+	e->head.type = HOLDUP_END;
+	e->head.thread = t->id;
+	e->at = t->since;
+	e->born = t->born;
+	name_task(&e->task, task);
+	e->clock = t->clock;
+	e->blockings = t->blockings;
+	e->lost_ns = t->lost_ns;
+	e->lost_count = t->lost_count;
+	e->runtime = task->se.sum_exec_runtime;
+	e->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
+	e->voluntary = task->nvcsw;
+	e->involuntary = task->nivcsw;
+	e->exit_code = task->exit_code;
+	e->open = open;
+	if (regs)
+		e->regs = *regs;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void leave_cpu(struct thread *t, struct task_struct *task, bool preempt, u32 state, u64 now)
+{
+	if (!preempt && (state & TASK_DEAD)) {
+		turn(t, HOLDUP_NEW, now);
+		end_thread(t, task, 0, 0);
+		u32 key = t->id;
+		if (have_task_work)
+			bpf_map_delete_elem(&errands, &key);
+		bpf_task_storage_delete(&threads, task);
+		return;
+	}
+	/* A preempted thread is runnable whatever its state says. */
+	if (preempt || !state) {
+		turn(t, HOLDUP_QUEUED, now);
+		return;
+	}
+	turn(t, HOLDUP_BLOCKED, now);
+	t->state = state;
+	t->seq++;
+	t->blockings++;
+	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+	describe_wait(t, task);
+	t->memory_taken = 0;
+	if (!have_task_work && t->skip-- == 0) {
+		/* Chosen without a look at how long it will last: the first waits of a thread all, later one in
+		 * 16 on average. */
+		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };
+		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
+		struct holdup_regs regs;
+		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		send_memory(t, task, &regs, t->seq, 0, t->call.number, args, 0, false);
+		t->memory_taken = 1;
+	}
+}
+
+static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
+{
+	u64 queued;
+
+	/* Switched in without a waking: it was runnable all along, so that stretch was queueing. */
+	if (t->phase == HOLDUP_BLOCKED) {
+		t->phase = HOLDUP_QUEUED;
+	}
+	queued = turn(t, HOLDUP_RUNNING, now);
+	t->queued_due += queued;
+	if (t->queued_due >= kernel_budget) {
+		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+		if (r) {
+			r->head.type = HOLDUP_RAN_INSTEAD;
+			r->head.thread = t->id;
+			r->at = now;
+			r->ns = t->queued_due;
+			r->cpu = bpf_get_smp_processor_id();
+			r->idle = before->pid == 0;
+			name_task(&r->by, before);
+			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		}
+		t->queued_due = 0;
+	}
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	struct thread *out, *in;
+	u64 now;
+
+	if (frozen)
+		return 0;
+	out = thread_of(prev);
+	in = thread_of(next);
+	barrier_var(out); /* or the compiler would combine the two pointers into one test, which the verifier refuses */
+	if (!out) {
+		if (!in)
+			return 0;
+	}
+	now = bpf_ktime_get_ns();
+	if (in)
+		enter_cpu(in, next, prev, now);
+	if (out)
+		leave_cpu(out, prev, preempt, prev_state, now);
+	count_cost(now);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct thread *t;
+	struct holdup_wait *w;
+	u64 now, length, weight = 0;
+	bool memory = false;
+
+	if (frozen)
+		return 0;
+	t = thread_of(task);
+	if (!t || t->phase != HOLDUP_BLOCKED)
+		return 0;
+	now = bpf_ktime_get_ns();
+	length = turn(t, HOLDUP_QUEUED, now);
+	t->kernel_due += length;
+	if (t->kernel_due >= kernel_budget) {
+		t->kernel_due %= kernel_budget;
+		send_kernel_stack(t, task, t->seq);
+	}
+	t->user_due += length;
+	if (have_task_work && user_budget && t->user_due >= user_budget) {
+		weight = t->user_due - t->user_due % user_budget;
+		t->user_due %= user_budget;
+		memory = send_errand(t, task, weight);
+	}
+	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
+	if (!w) {
+		count_loss(HOLDUP_LOST_WAITS);
+		t->lost_ns += length;
+		t->lost_count++;
+		count_cost(now);
+		return 0;
+	}
+	fill_wait(w, t, t->since);
+	w->start = t->since - length;
+	w->clock = t->clock;
+	w->memory_follows = memory;
+	if (is_epoll(t->call.number))
+		w->ready = ready_of_epoll(task, t);
+	describe_waker(w, task, t->since);
+	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
+	count_cost(now);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *p, *c;
+	struct holdup_start *s;
+	u64 now;
+
+	if (frozen)
+		return 0;
+	p = thread_of(parent);
+	if (!p)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now < p->since)
+		now = p->since;
+	c = new_thread(child, now);
+	if (!c)
+		return 0;
+	c->id = __sync_fetch_and_add(&thread_count, 1);
+	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
+	if (!s) {
+		count_loss(HOLDUP_LOST_THREAD_RECORDS);
+		return 0;
+	}
+	s->head.type = HOLDUP_START;
+	s->head.thread = c->id;
+	s->at = now;
+	name_task(&s->task, child);
+	s->parent = p->id;
+	s->has_parent = 1;
+	clock_at(&s->parent_clock, p, now);
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* CMD's first thread is told apart by its waking, when user space gives it the word to exec. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_first_waking, struct task_struct *task)
+{
+	struct thread *t;
+	struct holdup_start *s;
+
+	if (thread_count || task->pid != root_pid || frozen)
+		return 0;
+	t = new_thread(task, bpf_ktime_get_ns());
+	if (!t)
+		return 0;
+	t->id = __sync_fetch_and_add(&thread_count, 1);
+	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
+	if (!s) {
+		count_loss(HOLDUP_LOST_THREAD_RECORDS);
+		return 0;
+	}
+	__builtin_memset(s, 0, sizeof(*s));
+	s->head.type = HOLDUP_START;
+	s->head.thread = t->id;
+	s->at = t->born;
+	name_task(&s->task, task);
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+{
+	struct thread *t;
+	struct holdup_exec *e;
+
+	if (frozen)
+		return 0;
+	t = thread_of(task);
+	if (!t)
+		return 0;
+	e = bpf_ringbuf_reserve(&records, sizeof(*e), 0);
+	if (!e) {
+		count_loss(HOLDUP_LOST_THREAD_RECORDS);
+		return 0;
+	}
+	e->head.type = HOLDUP_EXEC;
+	e->head.thread = t->id;
+	e->at = bpf_ktime_get_ns();
+	name_task(&e->task, task);
+	e->program[0] = 0;
+	bpf_probe_read_kernel_str(e->program, sizeof(e->program), bprm->filename);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
+{
+	struct thread *t;
+	struct holdup_renamed *r;
+
+	if (frozen)
+		return 0;
+	t = thread_of(task);
+	if (!t)
+		return 0;
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count_loss(HOLDUP_LOST_THREAD_RECORDS);
+		return 0;
+	}
+	r->head.type = HOLDUP_RENAMED;
+	r->head.thread = t->id;
+	__builtin_memset(r->comm, 0, sizeof(r->comm));
+	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(on_data_ready, const struct sock *sk)
+{
+	u32 zero = 0;
+	u64 *last = bpf_map_lookup_elem(&ready_socket, &zero);
+	if (last)
+		*last = (u64)sk;
+	return 0;
+}
+
+/* Signals that stop, continue or end a thread. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
+{
+	struct thread *t;
+	struct holdup_signal *s;
+
+	if (frozen || !(signal == 9 || signal == 15 || (signal >= 18 && signal <= 22)))
+		return 0;
+	t = thread_of(task);
+	if (!t)
+		return 0;
+	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
+	if (!s)
+		return 0;
+	s->head.type = HOLDUP_SIGNAL;
+	s->head.thread = t->id;
+	s->at = bpf_ktime_get_ns();
+	s->signal = signal;
+	s->zero = 0;
+	name_task(&s->by, bpf_get_current_task_btf());
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
+#define CPU_STACKS_ONE_IN 8 /* then one in so many does */
+
+SEC("perf_event")
+int on_cpu_clock(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t;
+	struct holdup_cpu *c;
+	bool user;
+	u64 every;
+
+	if (frozen)
+		return 0;
+	t = thread_of(task);
+	if (!t || t->phase != HOLDUP_RUNNING)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	user = (ctx->regs.cs & 3) != 0;
+	t->cpu_seq++;
+	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
+	if (!c) {
+		count_loss(HOLDUP_LOST_CPU_SAMPLES);
+		return 0;
+	}
+	c->head.type = HOLDUP_CPU;
+	c->head.thread = t->id;
+	c->at = now;
+	c->seq = t->cpu_seq;
+	c->user = user;
+	c->object = 0;
+	c->frames = 0;
+	__builtin_memset(&c->call, 0, sizeof(c->call));
+	c->call.number = -1;
+	if (!user) {
+		read_call(&c->call, task);
+		s32 number = c->call.number;
+		if (number >= 0 && number < 512 && fd_argument[number] == 1)
+			c->object = object_of_file((u64)file_of(task, (u32)c->call.args[0]));
+		long n = bpf_get_stack(ctx, c->ips, sizeof(c->ips), 0);
+		c->frames = n > 0 ? n / sizeof(u64) : 0;
+	}
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
+	if (task->mm && t->cpu_seq % every == 0) {
+		struct holdup_regs regs;
+		u64 args[3] = {};
+		if (user) {
+			regs.ip = ctx->regs.ip;
+			regs.sp = ctx->regs.sp;
+			regs.bp = ctx->regs.bp;
+			regs.bx = ctx->regs.bx;
+			regs.r12 = ctx->regs.r12;
+			regs.r13 = ctx->regs.r13;
+			regs.r14 = ctx->regs.r14;
+			regs.r15 = ctx->regs.r15;
+		} else {
+			copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		}
+		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
+	}
+	count_cost(now);
+	return 0;
+}
+
+/* Threads that live on when observation ends. */
+SEC("iter/task")
+int each_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *t;
+	struct holdup_wait *w;
+	struct holdup_regs regs = {};
+	u32 phase;
+
+	if (!task || !frozen)
+		return 0;
+	t = thread_of(task);
+	if (!t || t->phase == HOLDUP_NEW)
+		return 0;
+	phase = t->phase;
+	u64 length = turn(t, phase, frozen_at);
+	if (phase == HOLDUP_BLOCKED) {
+		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		send_kernel_stack(t, task, t->seq);
+		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
+		if (w) {
+			fill_wait(w, t, t->since);
+			w->start = t->since - length;
+			w->clock = t->clock;
+			w->waker_kind = HOLDUP_WAKER_NOT_YET;
+			bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
+		} else {
+			count_loss(HOLDUP_LOST_WAITS);
+			t->lost_ns += length;
+			t->lost_count++;
+		}
+	}
+	end_thread(t, task, 1 + phase, &regs);
+	return 0;
+}

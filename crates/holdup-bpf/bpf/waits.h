@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a thread waits for, read as it leaves the CPU, and who ends it, read at the waking. */
+#ifndef HOLDUP_WAITS_H
+#define HOLDUP_WAITS_H
+
+#include "memory.h"
+#include "interrupts.h"
+
+#define __NR_fcntl 72
+#define __NR_flock 73
+#define __NR_futex 202
+#define __NR_epoll_wait 232
+#define __NR_epoll_pwait 281
+#define __NR_epoll_pwait2 441
+#define F_SETLKW 7
+#define F_OFD_SETLKW 38
+#define FUTEX_CMD_MASK 127
+#define LOCKS_WALKED 8
+
+/* Per CPU: the socket that became ready last, until a waking uses it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} ready_socket SEC(".maps");
+
+static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
+{
+	struct pt_regs regs;
+	call->number = -1;
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task))) {
+		call->number = regs.orig_ax;
+		call->args[0] = regs.di;
+		call->args[1] = regs.si;
+		call->args[2] = regs.dx;
+		call->args[3] = regs.r10;
+	}
+}
+
+/* The process that holds a lock on the file, as the kernel's list has it; the waiter's own are passed over. */
+static __always_inline void find_lock_holder(struct thread *t, struct task_struct *task, struct file *file, bool posix)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct file_lock_context *context = BPF_CORE_READ(inode, i_flctx);
+	if (!context)
+		return;
+	struct list_head *head = (void *)context + (posix ? bpf_core_field_offset(struct file_lock_context, flc_posix)
+						     : bpf_core_field_offset(struct file_lock_context, flc_flock));
+	struct list_head *at = BPF_CORE_READ(head, next);
+	for (int i = 0; i < LOCKS_WALKED; i++) {
+		struct file *locked;
+		void *owner;
+		int pid;
+		if (!at || at == head)
+			return;
+		if (bpf_core_type_exists(struct file_lock_core)) {
+			struct file_lock_core *lock = (void *)at - bpf_core_field_offset(struct file_lock_core, flc_list);
+			locked = BPF_CORE_READ(lock, flc_file);
+			owner = BPF_CORE_READ(lock, flc_owner);
+			pid = BPF_CORE_READ(lock, flc_pid);
+		} else {
+			struct file_lock___before_core *lock = (void *)at - bpf_core_field_offset(struct file_lock___before_core, fl_list);
+			locked = BPF_CORE_READ(lock, fl_file);
+			owner = BPF_CORE_READ(lock, fl_owner);
+			pid = BPF_CORE_READ(lock, fl_pid);
+		}
+		if (posix ? owner != (void *)BPF_CORE_READ(task, files) : locked != file) {
+			t->holder_kind = HOLDUP_HOLDER_FILE_LOCK;
+			t->holder[0] = pid > 0 ? pid : 0;
+			return;
+		}
+		at = BPF_CORE_READ(at, next);
+	}
+}
+
+static __always_inline void describe_wait(struct thread *t, struct task_struct *task)
+{
+	struct file *file = 0;
+	s32 number;
+
+	read_call(&t->call, task);
+	t->object = 0;
+	t->holder_kind = HOLDUP_HOLDER_NONE;
+	number = t->call.number;
+	if (number < 0 || number >= 512)
+		return;
+	u8 which = fd_argument[number];
+	if (which == 1)
+		file = file_of(task, (u32)t->call.args[0]);
+	else if (which == 2)
+		file = file_of(task, (u32)t->call.args[1]);
+	if (file)
+		t->object = object_of_file((u64)file);
+	if (number == __NR_futex) {
+		u32 op = t->call.args[1] & FUTEX_CMD_MASK;
+		if ((op == 0 || op == 6 || op == 9 || op == 13) &&
+		    !bpf_probe_read_user(t->holder, sizeof(t->holder), (void *)t->call.args[0]))
+			t->holder_kind = HOLDUP_HOLDER_FUTEX;
+	} else if (file && number == __NR_flock) {
+		find_lock_holder(t, task, file, false);
+	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
+		find_lock_holder(t, task, file, true);
+	}
+}
+
+/* The first descriptor on the ready list of the epoll instance that the thread waits on. */
+static __always_inline u32 ready_of_epoll(struct task_struct *task, struct thread *t)
+{
+	struct file *file = file_of(task, (u32)t->call.args[0]), *ready;
+	struct eventpoll *ep;
+	struct list_head *head, *first;
+	struct epitem *item;
+
+	if (!file)
+		return 0;
+	ep = BPF_CORE_READ(file, private_data);
+	head = (void *)ep + bpf_core_field_offset(struct eventpoll, rdllist);
+	first = BPF_CORE_READ(head, next);
+	if (first && first != head) {
+		item = (void *)first - bpf_core_field_offset(struct epitem, rdllink);
+	} else {
+		/* While another thread scans the list, arrivals go to a second one. */
+		item = BPF_CORE_READ(ep, ovflist);
+		if (!item || (long)item == -1)
+			return 0;
+	}
+	ready = BPF_CORE_READ(item, ffd.file);
+	return object_of_file((u64)ready);
+}
+
+static __always_inline bool is_epoll(s32 number)
+{
+	return number == __NR_epoll_wait || number == __NR_epoll_pwait || number == __NR_epoll_pwait2;
+}
+
+static __always_inline bool is_poll(s32 number)
+{
+	return number == __NR_poll || number == __NR_ppoll || number == __NR_select || number == __NR_pselect6;
+}
+
+/* Who wakes: in an interrupt the current task is a bystander. */
+static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, u64 now)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct depth *depth;
+	struct thread *waker;
+	u32 zero = 0;
+
+	depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (!depth) {
+		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
+		return;
+	}
+	if (depth->hard) {
+		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
+		return;
+	}
+	if (depth->soft) {
+		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
+		if (is_epoll(w->call.number) || is_poll(w->call.number)) {
+			u64 *sk = bpf_map_lookup_elem(&ready_socket, &zero);
+			if (sk && *sk) {
+				struct sock *ready = (void *)*sk;
+				*sk = 0;
+				w->socket = object_of_file((u64)BPF_CORE_READ(ready, sk_socket, file));
+			}
+		}
+		return;
+	}
+	struct holdup_call call = {};
+	if (!(current->flags & PF_KTHREAD))
+		read_call(&call, current);
+	else
+		call.number = -1;
+	w->waker_call = call.number;
+	w->waker_arg = call.args[0];
+	waker = current == woken ? 0 : thread_of(current);
+	if (waker && waker->phase == HOLDUP_RUNNING) {
+		w->waker_kind = HOLDUP_WAKER_THREAD;
+		w->waker_thread = waker->id;
+		clock_at(&w->waker_clock, waker, now);
+	} else {
+		w->waker_kind = HOLDUP_WAKER_OUTSIDE;
+		name_task(&w->waker, current);
+	}
+}
+
+/* A kernel stack each `kernel_budget` of waiting; a wait at least that long always gets its own. */
+static __always_inline void send_kernel_stack(struct thread *t, struct task_struct *task, u32 seq)
+{
+	struct holdup_kernel_stack *k = bpf_ringbuf_reserve(&records, sizeof(*k), 0);
+	if (!k) {
+		count_loss(HOLDUP_LOST_STACKS);
+		return;
+	}
+	k->head.type = HOLDUP_KERNEL_STACK;
+	k->head.thread = t->id;
+	k->seq = seq;
+	long n = bpf_get_task_stack(task, k->ips, sizeof(k->ips), 0);
+	k->frames = n > 0 ? n / sizeof(u64) : 0;
+	bpf_ringbuf_submit(k, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void fill_wait(struct holdup_wait *w, struct thread *t, u64 end)
+{
+	__builtin_memset(w, 0, sizeof(*w));
+	w->head.type = HOLDUP_WAIT;
+	w->head.thread = t->id;
+	w->seq = t->seq;
+	w->state = t->state;
+	w->end = end;
+	w->call = t->call;
+	w->object = t->object;
+	w->iowait = t->iowait;
+	w->holder_kind = t->holder_kind;
+	__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Records from the programs to user space: the one definition of both sides. The build turns it into Rust
+ * types (by way of the object's type information); src/decode.rs makes evidence of them. Times are
+ * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered here, never reused.
+ */
+#ifndef HOLDUP_WIRE_H
+#define HOLDUP_WIRE_H
+
+#define HOLDUP_COMM 16            /* the kernel's TASK_COMM_LEN */
+#define HOLDUP_KERNEL_FRAMES 48   /* deepest kernel stack kept, frames */
+#define HOLDUP_STACK_BYTES 16384  /* user stack copied, bytes */
+#define HOLDUP_NAMES 2048         /* path components of an object, bytes */
+#define HOLDUP_NAME_MAX 256       /* longest component, bytes */
+#define HOLDUP_POLLED 16          /* descriptors of a poll kept */
+#define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
+#define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
+#define HOLDUP_UNIX_PATH 108      /* sun_path */
+
+enum holdup_record {
+	HOLDUP_START = 1,
+	HOLDUP_EXEC,
+	HOLDUP_RENAMED,
+	HOLDUP_OBJECT,
+	HOLDUP_KERNEL_STACK,   /* belongs to the wait record that follows for the same thread */
+	HOLDUP_WAIT,
+	HOLDUP_MEMORY,
+	HOLDUP_CPU,
+	HOLDUP_RAN_INSTEAD,
+	HOLDUP_SIGNAL,
+	HOLDUP_END,
+};
+
+enum holdup_loss {
+	HOLDUP_LOST_WAITS,
+	HOLDUP_LOST_THREAD_RECORDS,
+	HOLDUP_LOST_OBJECTS,
+	HOLDUP_LOST_STACKS,
+	HOLDUP_LOST_CPU_SAMPLES,
+	HOLDUP_LOST_THREADS,
+	HOLDUP_LOSS_CLASSES,
+};
+
+enum holdup_waker {
+	HOLDUP_WAKER_UNKNOWN,
+	HOLDUP_WAKER_THREAD,     /* of the run, in task context */
+	HOLDUP_WAKER_OUTSIDE,    /* any other task, in task context */
+	HOLDUP_WAKER_SOFTIRQ,
+	HOLDUP_WAKER_HARDIRQ,
+	HOLDUP_WAKER_NOT_YET,    /* still blocked when observation ended */
+};
+
+enum holdup_holder { HOLDUP_HOLDER_NONE, HOLDUP_HOLDER_FUTEX, HOLDUP_HOLDER_FILE_LOCK };
+
+enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
+
+struct holdup_head { u32 type; u32 thread; };
+struct holdup_clock { u64 cpu; u64 queued; u64 blocked; };
+struct holdup_task { u32 pid; u32 tid; u32 kernel; u32 zero; char comm[HOLDUP_COMM]; };
+struct holdup_call { u64 args[4]; s32 number; u32 zero; };
+struct holdup_regs { u64 ip, sp, bp, bx, r12, r13, r14, r15; };
+
+struct holdup_start {
+	struct holdup_head head;
+	u64 at;
+	struct holdup_task task;
+	struct holdup_clock parent_clock;
+	u32 parent;
+	u32 has_parent;
+};
+
+struct holdup_exec {
+	struct holdup_head head;
+	u64 at;
+	struct holdup_task task;
+	char program[HOLDUP_PROGRAM];
+};
+
+struct holdup_renamed { struct holdup_head head; char comm[HOLDUP_COMM]; };
+
+struct holdup_object {
+	struct holdup_head head;      /* thread: unused */
+	u64 inode;
+	u64 magic;                    /* file system magic number */
+	u32 id;
+	u32 mode;
+	u32 device;                   /* the kernel's dev_t of the file system */
+	u32 rdev;                     /* the kernel's dev_t of a device node */
+	char file_system[16];
+	u16 family, kind, protocol, local_port, peer_port, state;
+	u32 peer_pid;
+	u8 local[16], peer[16];       /* IPv4 in the first four bytes, network order */
+	u32 local_unix_len, peer_unix_len;
+	char local_unix[HOLDUP_UNIX_PATH], peer_unix[HOLDUP_UNIX_PATH];
+	u32 names_len;                /* bytes used: components from the leaf up, each ended by NUL */
+	u32 names_truncated;
+	char names[HOLDUP_NAMES + HOLDUP_NAME_MAX];
+};
+
+struct holdup_kernel_stack {
+	struct holdup_head head;
+	u32 seq;
+	u32 frames;
+	u64 ips[HOLDUP_KERNEL_FRAMES];
+};
+
+struct holdup_wait {
+	struct holdup_head head;
+	u32 seq;
+	u32 state;                    /* the kernel's task state bits */
+	u64 start;
+	u64 end;
+	struct holdup_clock clock;
+	struct holdup_call call;
+	u32 object;                   /* 0: none */
+	u32 ready;                    /* 0: none */
+	u32 socket;                   /* 0: none */
+	u8 iowait;
+	u8 memory_follows;
+	u8 waker_kind;
+	u8 holder_kind;
+	u32 holder[4];
+	u32 waker_thread;
+	s32 waker_call;
+	struct holdup_clock waker_clock;
+	u64 waker_arg;                /* first argument of the waker's call */
+	struct holdup_task waker;     /* of outsiders */
+};
+
+struct holdup_polled { s32 fd; u16 events; u16 revents; u32 object; };
+
+/* What a thread's memory held: after a wait, or when it was sampled on a CPU. */
+struct holdup_memory {
+	struct holdup_head head;
+	u64 at;
+	u64 weight;                   /* ns this stack stands for */
+	u32 seq;
+	u32 on_cpu;
+	u32 pid;
+	u32 tid;
+	s64 returned;
+	u32 has_returned;
+	u32 polled;
+	u32 polled_truncated;
+	u32 path_len;                 /* with the NUL; 0: none */
+	struct holdup_polled polled_fds[HOLDUP_POLLED];
+	char path[HOLDUP_PATH_ARG];
+	struct holdup_regs regs;
+	u32 stack_len;
+	u32 zero;
+	u8 stack[HOLDUP_STACK_BYTES];
+};
+
+struct holdup_cpu {
+	struct holdup_head head;
+	u64 at;
+	u32 seq;
+	u32 object;
+	struct holdup_call call;
+	u32 user;
+	u32 frames;
+	u64 ips[HOLDUP_KERNEL_FRAMES];
+};
+
+struct holdup_ran_instead {
+	struct holdup_head head;
+	u64 at;
+	u64 ns;
+	u32 cpu;
+	u32 idle;
+	struct holdup_task by;
+};
+
+struct holdup_signal { struct holdup_head head; u64 at; s32 signal; u32 zero; struct holdup_task by; };
+
+struct holdup_end {
+	struct holdup_head head;
+	u64 at;
+	u64 born;
+	struct holdup_task task;
+	struct holdup_clock clock;
+	u64 blockings;
+	u64 lost_ns;
+	u64 lost_count;
+	u64 runtime;                  /* the kernel's own figures */
+	u64 run_delay;
+	u64 voluntary;
+	u64 involuntary;
+	s32 exit_code;
+	u32 open;                     /* 0 ended, else 1 + enum holdup_phase */
+	struct holdup_regs regs;      /* of a blocked thread that lives on */
+};
+
+/* Never read: makes the build's type information contain every record. */
+union holdup_wire {
+	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
+	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
+	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_memory memory;
+	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;
+};
+
+#endif

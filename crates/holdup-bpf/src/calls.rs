@@ -1,0 +1,147 @@
+//! Which argument of which system call is a descriptor or a path: what the programs need to resolve objects.
+
+/// Number of system calls that the programs' tables have room for.
+pub const TABLE: usize = 512;
+
+/// Calls whose first argument is the descriptor that they work on.
+const FIRST_IS_DESCRIPTOR: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_preadv,
+    libc::SYS_pwritev,
+    libc::SYS_preadv2,
+    libc::SYS_pwritev2,
+    libc::SYS_recvfrom,
+    libc::SYS_sendto,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_shutdown,
+    libc::SYS_close,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_syncfs,
+    libc::SYS_sync_file_range,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+    libc::SYS_ioctl,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_getdents,
+    libc::SYS_getdents64,
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_epoll_ctl,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_tee,
+    libc::SYS_vmsplice,
+    libc::SYS_copy_file_range,
+    libc::SYS_readahead,
+    libc::SYS_fadvise64,
+    libc::SYS_fchmod,
+    libc::SYS_fchown,
+    libc::SYS_fsetxattr,
+    libc::SYS_fgetxattr,
+    libc::SYS_io_uring_enter,
+    libc::SYS_timerfd_settime,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+];
+
+/// Calls whose first argument is a path.
+const FIRST_IS_PATH: &[libc::c_long] = &[
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_readlink,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_truncate,
+    libc::SYS_chdir,
+    libc::SYS_statfs,
+    libc::SYS_execve,
+    libc::SYS_umount2,
+    libc::SYS_utime,
+];
+
+/// Calls whose second argument is a path, after a directory's descriptor.
+const SECOND_IS_PATH: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_mkdirat,
+    libc::SYS_linkat,
+    libc::SYS_readlinkat,
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_execveat,
+    libc::SYS_utimensat,
+    libc::SYS_mount,
+];
+
+fn table(lists: &[(u8, &[libc::c_long])]) -> [u8; TABLE] {
+    let mut table = [0; TABLE];
+    for (mark, calls) in lists {
+        for call in *calls {
+            if let Some(slot) = usize::try_from(*call)
+                .ok()
+                .and_then(|number| table.get_mut(number))
+            {
+                *slot = *mark;
+            }
+        }
+    }
+    table
+}
+
+/// For each call number 1 + the index of its descriptor argument, 0 where it has none.
+#[must_use]
+pub fn descriptor_arguments() -> [u8; TABLE] {
+    table(&[(1, FIRST_IS_DESCRIPTOR)])
+}
+
+/// For each call number 1 + the index of its path argument, 0 where it has none.
+#[must_use]
+pub fn path_arguments() -> [u8; TABLE] {
+    table(&[(1, FIRST_IS_PATH), (2, SECOND_IS_PATH)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{descriptor_arguments, path_arguments};
+
+    #[test]
+    fn no_call_is_in_both_tables() {
+        for (descriptor, path) in descriptor_arguments().iter().zip(path_arguments()) {
+            assert!(*descriptor == 0 || path == 0);
+        }
+        assert_eq!(descriptor_arguments()[libc::SYS_read as usize], 1);
+        assert_eq!(path_arguments()[libc::SYS_openat as usize], 2);
+    }
+}

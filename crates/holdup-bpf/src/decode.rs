@@ -1,0 +1,622 @@
+//! From the programs' records to values. Pure: bytes in, a [`RawEvent`] or the reason why not out. Records come
+//! from our own programs, but names, paths and numbers in them are the observed programs'; nothing here
+//! trusts a length or a kind that it has not checked.
+
+use crate::skeleton::types as wire;
+use holdup_evidence::{
+    Account, Call, Clock, CpuSample, DeviceNumber, End, LockHolder, Ns, Object, ObjectId, ObjectKind,
+    PolledFd, RanInstead, Seq, SignalSent, SocketAddress, Start, TaskName, TaskState, ThreadId, Wait,
+    WaitMemory, Waker,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A record, decoded: what [`holdup_evidence::Event`] is after naming.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawEvent {
+    /// A thread is born.
+    Start(Start),
+    /// A thread runs another program.
+    Exec {
+        /// When.
+        at: Ns,
+        /// Who.
+        thread: ThreadId,
+        /// Ids and name from now on.
+        task: TaskName,
+        /// Path as given to the kernel.
+        program: String,
+    },
+    /// A thread has another name.
+    Renamed {
+        /// Who.
+        thread: ThreadId,
+        /// The new name.
+        name: String,
+    },
+    /// An object is described.
+    Object {
+        /// Its id.
+        id: ObjectId,
+        /// What it is.
+        object: Object,
+    },
+    /// The kernel stack of the wait that follows for the same thread and number.
+    KernelStack {
+        /// Whose.
+        thread: ThreadId,
+        /// Which wait.
+        seq: Seq,
+        /// Addresses, innermost first.
+        addresses: Vec<u64>,
+    },
+    /// A wait ended; its kernel stack is to be filled in.
+    Wait(Box<Wait>),
+    /// A wait that had not ended when observation did; the thread's [`RawEvent::End`] follows.
+    OpenWait(Box<Wait>),
+    /// A thread's memory.
+    Memory(Box<RawMemory>),
+    /// A CPU sample; its kernel stack is to be filled in.
+    Cpu {
+        /// The sample.
+        sample: CpuSample,
+        /// Kernel addresses, innermost first; empty in user mode.
+        addresses: Vec<u64>,
+    },
+    /// Who ran instead.
+    RanInstead(RanInstead),
+    /// A signal.
+    Signal(SignalSent),
+    /// A thread's observation ended. `End::open` is a placeholder `Runnable` for a blocked thread: the wait
+    /// came just before.
+    End {
+        /// The end.
+        end: Box<End>,
+        /// Registers of a thread that lives on, blocked.
+        registers: Option<Registers>,
+    },
+}
+
+/// The registers that unwinding needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer register.
+    pub bp: u64,
+    /// rbx, r12 to r15.
+    pub callee_saved: [u64; 5],
+}
+
+/// What a thread's memory held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawMemory {
+    /// The part that is evidence as it is.
+    pub wait: WaitMemory,
+    /// When it was read.
+    pub at: Ns,
+    /// Whether it was read while the thread was sampled on a CPU; then `wait.seq` numbers the sample.
+    pub on_cpu: bool,
+    /// Process id.
+    pub pid: u32,
+    /// Thread time that the stack stands for; 0 when the source does not weigh it.
+    pub weight: Ns,
+    /// Registers in user mode.
+    pub registers: Registers,
+    /// Memory from the stack pointer upward.
+    pub stack: Vec<u8>,
+}
+
+/// A record that does not decode: a programming error or a torn read, counted, never fatal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Too short for its type.
+    #[error("a record of type {kind} with only {len} bytes")]
+    Short {
+        /// The record's type number; 0 when not even that was there.
+        kind: u32,
+        /// Its length.
+        len: usize,
+    },
+    /// A type that this build does not know.
+    #[error("a record of unknown type {0}")]
+    Unknown(u32),
+}
+
+/// Decodes one record.
+///
+/// # Errors
+/// When the record is shorter than its type's structure or of unknown type.
+pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
+    let kind = match bytes.first_chunk::<4>() {
+        Some(first) => u32::from_ne_bytes(*first),
+        None => {
+            return Err(DecodeError::Short {
+                kind: 0,
+                len: bytes.len(),
+            });
+        }
+    };
+    Ok(match wire::holdup_record(kind) {
+        wire::holdup_record::HOLDUP_START => start(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_EXEC => exec(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_RENAMED => renamed(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_OBJECT => object(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_KERNEL_STACK => kernel_stack(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_WAIT => wait(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_MEMORY => memory(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_CPU => cpu(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_RAN_INSTEAD => ran_instead(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_SIGNAL => signal(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_END => end(&read(bytes, kind)?),
+        _ => return Err(DecodeError::Unknown(kind)),
+    })
+}
+
+/// Marks the record types, which consist of integers and arrays of them only.
+///
+/// # Safety
+/// Every bit pattern must be a valid value of the type.
+unsafe trait Plain: Copy {}
+macro_rules! plain {
+    ($($record:ident),*) => { $(
+        // SAFETY: wire.h defines these of integers and integer arrays only.
+        unsafe impl Plain for wire::$record {}
+    )* };
+}
+plain!(
+    holdup_start,
+    holdup_exec,
+    holdup_renamed,
+    holdup_object,
+    holdup_kernel_stack,
+    holdup_wait,
+    holdup_memory,
+    holdup_cpu,
+    holdup_ran_instead,
+    holdup_signal,
+    holdup_end
+);
+
+fn read<T: Plain>(bytes: &[u8], kind: u32) -> Result<T, DecodeError> {
+    if bytes.len() < size_of::<T>() {
+        return Err(DecodeError::Short {
+            kind,
+            len: bytes.len(),
+        });
+    }
+    // SAFETY: the length was checked, the read needs no alignment, and any bytes are a valid `Plain`.
+    Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// Text up to the first NUL, invalid UTF-8 replaced.
+fn text(bytes: &[i8]) -> String {
+    let bytes: Vec<u8> = bytes
+        .iter()
+        .take_while(|byte| **byte != 0)
+        .map(|byte| byte.cast_unsigned())
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn clock(raw: wire::holdup_clock) -> Clock {
+    Clock {
+        cpu: raw.cpu,
+        queued: raw.queued,
+        blocked: raw.blocked,
+    }
+}
+
+fn task(raw: wire::holdup_task) -> TaskName {
+    TaskName {
+        pid: raw.pid,
+        tid: raw.tid,
+        name: text(&raw.comm),
+        kernel: raw.kernel != 0,
+    }
+}
+
+fn call(raw: wire::holdup_call) -> Call {
+    if raw.number < 0 {
+        Call::none()
+    } else {
+        Call {
+            number: raw.number,
+            args: raw.args,
+        }
+    }
+}
+
+fn optional_object(id: u32) -> Option<ObjectId> {
+    (id != 0).then_some(ObjectId(id))
+}
+
+fn start(raw: wire::holdup_start) -> RawEvent {
+    RawEvent::Start(Start {
+        at: raw.at,
+        thread: ThreadId(raw.head.thread),
+        task: task(raw.task),
+        parent: (raw.has_parent != 0).then(|| (ThreadId(raw.parent), clock(raw.parent_clock))),
+    })
+}
+
+fn exec(raw: wire::holdup_exec) -> RawEvent {
+    RawEvent::Exec {
+        at: raw.at,
+        thread: ThreadId(raw.head.thread),
+        task: task(raw.task),
+        program: text(&raw.program),
+    }
+}
+
+fn renamed(raw: wire::holdup_renamed) -> RawEvent {
+    RawEvent::Renamed {
+        thread: ThreadId(raw.head.thread),
+        name: text(&raw.comm),
+    }
+}
+
+fn kernel_stack(raw: &wire::holdup_kernel_stack) -> RawEvent {
+    RawEvent::KernelStack {
+        thread: ThreadId(raw.head.thread),
+        seq: raw.seq,
+        addresses: raw.ips.iter().take(raw.frames as usize).copied().collect(),
+    }
+}
+
+/// The kernel's task state bits.
+fn state(bits: u32) -> TaskState {
+    const INTERRUPTIBLE: u32 = 0x1;
+    const UNINTERRUPTIBLE: u32 = 0x2;
+    const STOPPED: u32 = 0x4;
+    const TRACED: u32 = 0x8;
+    const FROZEN: u32 = 0x8000;
+    match bits {
+        bits if bits & STOPPED != 0 => TaskState::Stopped,
+        bits if bits & TRACED != 0 => TaskState::Traced,
+        bits if bits & FROZEN != 0 => TaskState::Frozen,
+        bits if bits & INTERRUPTIBLE != 0 => TaskState::Interruptible,
+        bits if bits & UNINTERRUPTIBLE != 0 => TaskState::Uninterruptible,
+        bits => TaskState::Other(bits),
+    }
+}
+
+fn wait(raw: &wire::holdup_wait) -> RawEvent {
+    let waker = match wire::holdup_waker(u32::from(raw.waker_kind)) {
+        wire::holdup_waker::HOLDUP_WAKER_THREAD => Waker::Thread {
+            thread: ThreadId(raw.waker_thread),
+            clock: clock(raw.waker_clock),
+            call: waker_call(raw),
+        },
+        wire::holdup_waker::HOLDUP_WAKER_OUTSIDE => Waker::Outside {
+            task: task(raw.waker),
+            call: waker_call(raw),
+        },
+        wire::holdup_waker::HOLDUP_WAKER_SOFTIRQ => Waker::Interrupt {
+            soft: true,
+            socket: optional_object(raw.socket),
+        },
+        wire::holdup_waker::HOLDUP_WAKER_HARDIRQ => Waker::Interrupt {
+            soft: false,
+            socket: None,
+        },
+        _ => Waker::Unknown,
+    };
+    let holder = match wire::holdup_holder(u32::from(raw.holder_kind)) {
+        wire::holdup_holder::HOLDUP_HOLDER_FUTEX => Some(LockHolder::FutexWords(raw.holder)),
+        wire::holdup_holder::HOLDUP_HOLDER_FILE_LOCK => Some(LockHolder::FileLock { pid: raw.holder[0] }),
+        _ => None,
+    };
+    let wait = Box::new(Wait {
+        thread: ThreadId(raw.head.thread),
+        seq: raw.seq,
+        start: raw.start,
+        end: raw.end,
+        clock: clock(raw.clock),
+        state: state(raw.state),
+        iowait: raw.iowait != 0,
+        call: call(raw.call),
+        object: optional_object(raw.object),
+        ready: optional_object(raw.ready),
+        waker,
+        holder,
+        kernel_stack: None,
+        memory_follows: raw.memory_follows != 0,
+    });
+    if wire::holdup_waker(u32::from(raw.waker_kind)) == wire::holdup_waker::HOLDUP_WAKER_NOT_YET {
+        RawEvent::OpenWait(wait)
+    } else {
+        RawEvent::Wait(wait)
+    }
+}
+
+fn waker_call(raw: &wire::holdup_wait) -> Call {
+    if raw.waker_call < 0 {
+        Call::none()
+    } else {
+        Call {
+            number: raw.waker_call,
+            args: [raw.waker_arg, 0, 0, 0],
+        }
+    }
+}
+
+fn registers(raw: wire::holdup_regs) -> Registers {
+    Registers {
+        ip: raw.ip,
+        sp: raw.sp,
+        bp: raw.bp,
+        callee_saved: [raw.bx, raw.r12, raw.r13, raw.r14, raw.r15],
+    }
+}
+
+fn memory(raw: &wire::holdup_memory) -> RawEvent {
+    let polled = raw
+        .polled_fds
+        .iter()
+        .take(raw.polled as usize)
+        .map(|one| PolledFd {
+            fd: one.fd,
+            events: one.events,
+            revents: one.revents,
+            object: optional_object(one.object),
+        });
+    RawEvent::Memory(Box::new(RawMemory {
+        wait: WaitMemory {
+            thread: ThreadId(raw.head.thread),
+            seq: raw.seq,
+            returned: (raw.has_returned != 0).then_some(raw.returned),
+            polled: polled.collect(),
+            polled_truncated: raw.polled_truncated != 0,
+            path: (raw.path_len > 1).then(|| text(&raw.path)),
+        },
+        at: raw.at,
+        on_cpu: raw.on_cpu != 0,
+        pid: raw.pid,
+        weight: raw.weight,
+        registers: registers(raw.regs),
+        stack: raw.stack.iter().take(raw.stack_len as usize).copied().collect(),
+    }))
+}
+
+fn cpu(raw: &wire::holdup_cpu) -> RawEvent {
+    RawEvent::Cpu {
+        sample: CpuSample {
+            at: raw.at,
+            thread: ThreadId(raw.head.thread),
+            seq: raw.seq,
+            user: raw.user != 0,
+            call: call(raw.call),
+            object: optional_object(raw.object),
+            kernel_stack: None,
+        },
+        addresses: raw.ips.iter().take(raw.frames as usize).copied().collect(),
+    }
+}
+
+fn ran_instead(raw: wire::holdup_ran_instead) -> RawEvent {
+    RawEvent::RanInstead(RanInstead {
+        at: raw.at,
+        thread: ThreadId(raw.head.thread),
+        ns: raw.ns,
+        by: (raw.idle == 0).then(|| task(raw.by)),
+        cpu: raw.cpu,
+    })
+}
+
+fn signal(raw: wire::holdup_signal) -> RawEvent {
+    RawEvent::Signal(SignalSent {
+        at: raw.at,
+        thread: ThreadId(raw.head.thread),
+        signal: raw.signal,
+        by: task(raw.by),
+    })
+}
+
+fn end(raw: &wire::holdup_end) -> RawEvent {
+    use holdup_evidence::OpenState;
+    let phase = raw.open.checked_sub(1).map(wire::holdup_phase);
+    let open = phase.map(|phase| match phase {
+        wire::holdup_phase::HOLDUP_RUNNING => OpenState::Running,
+        _ => OpenState::Runnable,
+    });
+    RawEvent::End {
+        end: Box::new(End {
+            at: raw.at,
+            thread: ThreadId(raw.head.thread),
+            task: task(raw.task),
+            born: raw.born,
+            clock: clock(raw.clock),
+            blockings: raw.blockings,
+            lost: (raw.lost_ns, raw.lost_count),
+            account: open.is_none().then_some(Account {
+                runtime: raw.runtime,
+                run_delay: (raw.run_delay != 0).then_some(raw.run_delay),
+                voluntary_switches: raw.voluntary,
+                involuntary_switches: raw.involuntary,
+            }),
+            open,
+            exit_code: raw.exit_code,
+        }),
+        registers: (phase == Some(wire::holdup_phase::HOLDUP_BLOCKED)).then(|| registers(raw.regs)),
+    }
+}
+
+/// A dev_t as the kernel has it inside: 12 bits major, 20 bits minor.
+fn device(raw: u32) -> DeviceNumber {
+    DeviceNumber {
+        major: raw >> 20,
+        minor: raw & 0xf_ffff,
+    }
+}
+
+fn object(raw: &wire::holdup_object) -> RawEvent {
+    const S_IFMT: u32 = libc::S_IFMT;
+    const PIPEFS_MAGIC: u64 = 0x5049_5045;
+    const SOCKFS_MAGIC: u64 = 0x534F_434B;
+    let path = path(raw);
+    let name = path
+        .as_deref()
+        .map(|path| path.trim_start_matches('/').to_owned())
+        .unwrap_or_default();
+    let mut keep_path = true;
+    let kind = match raw.mode & S_IFMT {
+        libc::S_IFSOCK if raw.magic == SOCKFS_MAGIC => {
+            keep_path = false;
+            socket(raw)
+        }
+        libc::S_IFREG => ObjectKind::File,
+        libc::S_IFDIR => ObjectKind::Directory,
+        libc::S_IFBLK => ObjectKind::BlockDevice(device(raw.rdev)),
+        libc::S_IFCHR => ObjectKind::CharDevice(device(raw.rdev)),
+        libc::S_IFIFO if raw.magic == PIPEFS_MAGIC => {
+            keep_path = false;
+            ObjectKind::Pipe
+        }
+        libc::S_IFIFO => ObjectKind::Fifo,
+        _ if name.starts_with('[') => {
+            keep_path = false;
+            anonymous(&name)
+        }
+        _ => ObjectKind::Other((raw.mode & S_IFMT) as u16),
+    };
+    RawEvent::Object {
+        id: ObjectId(raw.id),
+        object: Object {
+            kind,
+            path: path.filter(|_| keep_path),
+            inode: raw.inode,
+            device: device(raw.device),
+            file_system: text(&raw.file_system),
+        },
+    }
+}
+
+/// The kernel's names for its anonymous inodes.
+fn anonymous(name: &str) -> ObjectKind {
+    match name {
+        "[eventpoll]" => ObjectKind::Epoll,
+        "[eventfd]" => ObjectKind::Eventfd,
+        "[timerfd]" => ObjectKind::Timerfd,
+        "[signalfd]" => ObjectKind::Signalfd,
+        "[pidfd]" => ObjectKind::Pidfd,
+        "inotify" | "[inotify]" | "[fanotify]" => ObjectKind::Inotify,
+        other => ObjectKind::Anonymous(other.to_owned()),
+    }
+}
+
+/// Components come from the leaf up.
+fn path(raw: &wire::holdup_object) -> Option<String> {
+    let used = raw.names.get(..raw.names_len as usize)?;
+    let mut components: Vec<String> = used
+        .split(|byte| *byte == 0)
+        .map(text)
+        .filter(|name| !name.is_empty())
+        .collect();
+    if components.is_empty() {
+        return None;
+    }
+    components.retain(|name| name != "/");
+    components.reverse();
+    let mut path = String::new();
+    if raw.names_truncated != 0 {
+        path.push('…');
+    }
+    for component in &components {
+        path.push('/');
+        path.push_str(component);
+    }
+    if path.is_empty() {
+        path.push('/');
+    }
+    Some(path)
+}
+
+fn socket(raw: &wire::holdup_object) -> ObjectKind {
+    let family = i32::from(raw.family);
+    let (local, peer) = match family {
+        libc::AF_INET => (
+            inet(
+                Ipv4Addr::new(raw.local[0], raw.local[1], raw.local[2], raw.local[3]).into(),
+                raw.local_port,
+            ),
+            inet(
+                Ipv4Addr::new(raw.peer[0], raw.peer[1], raw.peer[2], raw.peer[3]).into(),
+                raw.peer_port,
+            ),
+        ),
+        libc::AF_INET6 => (
+            inet(Ipv6Addr::from(raw.local).to_canonical(), raw.local_port),
+            inet(Ipv6Addr::from(raw.peer).to_canonical(), raw.peer_port),
+        ),
+        libc::AF_UNIX => (
+            SocketAddress::Unix(unix(&raw.local_unix, raw.local_unix_len)),
+            SocketAddress::Unix(unix(&raw.peer_unix, raw.peer_unix_len)),
+        ),
+        _ => (SocketAddress::Other(raw.family), SocketAddress::Other(raw.family)),
+    };
+    ObjectKind::Socket {
+        family: raw.family,
+        kind: raw.kind,
+        protocol: raw.protocol,
+        state: raw.state as u8,
+        local,
+        peer,
+        peer_pid: (raw.peer_pid != 0).then_some(raw.peer_pid),
+    }
+}
+
+fn inet(address: IpAddr, port: u16) -> SocketAddress {
+    SocketAddress::Inet(SocketAddr::new(address, port))
+}
+
+/// A path ends at its NUL; an abstract name begins with one and may hold more.
+fn unix(raw: &[i8], len: u32) -> String {
+    let Some(used) = raw.get(..len as usize) else {
+        return String::new();
+    };
+    match used.split_first() {
+        Some((0, rest)) if !rest.is_empty() => {
+            let rest: Vec<u8> = rest.iter().map(|byte| byte.cast_unsigned()).collect();
+            format!(
+                "@{}",
+                String::from_utf8_lossy(rest.strip_suffix(&[0]).unwrap_or(&rest))
+            )
+        }
+        _ => text(used),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DecodeError, decode, device, state};
+    use holdup_evidence::{DeviceNumber, TaskState};
+    use proptest::prelude::{any, proptest};
+
+    proptest! {
+        /// Whatever the bytes, decoding ends with a value or a reason.
+        #[test]
+        fn any_bytes_decode_or_are_refused(kind in 0u32..14, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+            let mut bytes = kind.to_ne_bytes().to_vec();
+            bytes.extend(rest);
+            match decode(&bytes) {
+                Ok(_) => assert!((1..=11).contains(&kind)),
+                Err(DecodeError::Unknown(found)) => assert_eq!(found, kind),
+                Err(DecodeError::Short { len, .. }) => assert_eq!(len, bytes.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn stopped_beats_the_sleep_bits() {
+        assert_eq!(state(0x4 | 0x100), TaskState::Stopped);
+        assert_eq!(state(0x1), TaskState::Interruptible);
+        assert_eq!(state(0x2 | 0x100), TaskState::Uninterruptible);
+    }
+
+    #[test]
+    fn kernel_device_numbers_split_at_twenty_bits() {
+        assert_eq!(device((7 << 20) | 3), DeviceNumber { major: 7, minor: 3 });
+    }
+}

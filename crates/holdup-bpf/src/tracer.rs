@@ -1,0 +1,382 @@
+//! Loads the programs, watches one run, hands out its records.
+
+use crate::calls;
+use crate::capability::{KernelTypes, cpu_clock_attributes};
+use crate::decode::{RawEvent, decode};
+use crate::mappings::{Mapped, Mappings, open_event};
+use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder};
+use holdup_evidence::{Loss, LossClass, NotMeasured, Ns};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
+use std::cell::RefCell;
+use std::io::Read;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{Ordering, fence};
+
+/// Blocked time that one kernel stack stands for at most: a wait of a millisecond or more always has its own.
+/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
+const KERNEL_STACK_BUDGET: Ns = 1_000_000;
+/// Period of the CPU clock: one sample a millisecond tells shares of a second's run to 1.6 points.
+const CPU_SAMPLE_PERIOD: Ns = 1_000_000;
+/// Blocked time that one user stack stands for, to begin with.
+const USER_STACK_BUDGET: Ns = 1_000_000;
+/// User stacks a second above which each must stand for more. Unwinding one takes some 30 µs.
+const USER_STACKS_MOST: f64 = 500.0;
+/// User stacks a second below which each may stand for less again.
+const USER_STACKS_FEW: f64 = 100.0;
+/// A user stack stands for at most this much, so that long runs are still told.
+const USER_STACK_BUDGET_MOST: Ns = 1_000_000_000;
+
+/// Why a trace could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The kernel does not describe its types.
+    #[error("this kernel has no type information (BTF)")]
+    NoTypes,
+    /// The kernel refuses.
+    #[error("the kernel does not let holdup trace: {0}")]
+    Refused(String),
+}
+
+/// What a trace reports of itself when it is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Dropped records.
+    pub losses: Vec<Loss>,
+    /// What could not be seen.
+    pub not_measured: Vec<NotMeasured>,
+    /// Run time of the programs, estimated from every 64th run.
+    pub programs: Ns,
+    /// Every wait at least this long had a kernel stack.
+    pub kernel_stack_budget: Ns,
+    /// Blocked time that one user stack stood for at the end.
+    pub user_stack_budget: Ns,
+    /// Period of the CPU clock.
+    pub cpu_sample_period: Ns,
+}
+
+/// A trace under way.
+pub struct Tracer {
+    ring: RingBuffer<'static>,
+    received: Rc<RefCell<Received>>,
+    skeleton: TraceSkel<'static>,
+    /// Until CMD's first thread has been seen.
+    first_waking: Option<Link>,
+    _links: Vec<Link>,
+    _clocks: Vec<OwnedFd>,
+    mappings: Option<Mappings>,
+    not_measured: Vec<NotMeasured>,
+    user_stack_budget: Ns,
+}
+
+#[derive(Default)]
+struct Received {
+    events: Vec<RawEvent>,
+    undecodable: u64,
+}
+
+/// libbpf's own words are kept for the error message instead of going to the terminal.
+static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
+
+fn keep_what_libbpf_says(level: PrintLevel, message: String) {
+    if matches!(level, PrintLevel::Warn)
+        && let Ok(mut said) = LIBBPF_SAID.lock()
+        && said.len() < 16_384
+    {
+        said.push_str(&message);
+    }
+}
+
+/// The line of libbpf's words that says what went wrong, else the error itself.
+fn refusal(error: &libbpf_rs::Error) -> TraceError {
+    let said = LIBBPF_SAID
+        .lock()
+        .map(|mut said| std::mem::take(&mut *said))
+        .unwrap_or_default();
+    let line = said
+        .lines()
+        .find(|line| line.contains("failed") || line.contains("not permitted"));
+    let reason = match line {
+        Some(line) => format!("{error} ({})", line.trim_start_matches("libbpf: ").trim()),
+        None => error.to_string(),
+    };
+    TraceError::Refused(reason)
+}
+
+fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
+    // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
+    let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut skeleton = TraceSkelBuilder::default()
+        .open(object)
+        .map_err(|error| refusal(&error))?;
+    if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
+        settings.kernel_budget = KERNEL_STACK_BUDGET;
+        settings.cpu_period = CPU_SAMPLE_PERIOD;
+        settings.have_task_work = u8::from(types.has_task_work());
+        settings.fd_argument = calls::descriptor_arguments();
+        settings.path_argument = calls::path_arguments();
+    }
+    let programs = &mut skeleton.progs;
+    for (program, tracepoint) in [
+        (&mut programs.on_rename, "task_rename"),
+        (&mut programs.on_signal, "signal_generate"),
+        (&mut programs.on_data_ready, "sk_data_ready"),
+    ] {
+        program.set_autoload(types.has_tracepoint(tracepoint));
+    }
+    Ok(skeleton)
+}
+
+/// Loads and lets go.
+pub(crate) fn try_load() -> Result<(), String> {
+    let types = KernelTypes::read()?;
+    let skeleton = open(&types).map_err(|error| error.to_string())?;
+    skeleton
+        .load()
+        .map(drop)
+        .map_err(|error| refusal(&error).to_string())
+}
+
+impl Tracer {
+    /// Loads and attaches everything. Nothing is watched before [`Tracer::watch`].
+    ///
+    /// # Errors
+    /// When the kernel or the privileges do not allow it; the message names what was refused.
+    pub fn load() -> Result<Tracer, TraceError> {
+        let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
+        let mut not_measured = Vec::new();
+        let skeleton = open(&types)?.load().map_err(|error| refusal(&error))?;
+        let programs = &skeleton.progs;
+        let mut links = Vec::new();
+        for program in [
+            &programs.on_irq_entry,
+            &programs.on_irq_exit,
+            &programs.on_hrtimer_entry,
+            &programs.on_hrtimer_exit,
+            &programs.on_softirq_entry,
+            &programs.on_softirq_exit,
+            &programs.on_rename,
+            &programs.on_signal,
+            &programs.on_data_ready,
+            &programs.on_exec,
+            &programs.on_fork,
+            &programs.on_switch,
+            &programs.on_waking,
+        ] {
+            if program.autoload() {
+                links.push(program.attach_trace().map_err(|error| refusal(&error))?);
+            }
+        }
+        let first_waking = Some(
+            programs
+                .on_first_waking
+                .attach_trace()
+                .map_err(|error| refusal(&error))?,
+        );
+        let cpus = online_cpus();
+        let mut clocks = Vec::new();
+        for cpu in &cpus {
+            let mut attributes = cpu_clock_attributes(CPU_SAMPLE_PERIOD);
+            let attached = open_event(&mut attributes, *cpu)
+                .map_err(|error| error.desc().to_owned())
+                .and_then(|clock| {
+                    let link = programs.on_cpu_clock.attach_perf_event(clock.as_raw_fd());
+                    link.map(|link| (clock, link)).map_err(|error| error.to_string())
+                });
+            match attached {
+                Ok((clock, link)) => {
+                    clocks.push(clock);
+                    links.push(link);
+                }
+                Err(why) => {
+                    not_measured.push(NotMeasured {
+                        what: "what CPU time went into".into(),
+                        why: format!("the CPU clock event was refused: {why}"),
+                        fix: "allow performance events (CAP_PERFMON, kernel.perf_event_paranoid)".into(),
+                    });
+                    break;
+                }
+            }
+        }
+        let mappings = match Mappings::listen(&cpus) {
+            Ok(mappings) => Some(mappings),
+            Err(error) => {
+                not_measured.push(NotMeasured {
+                    what: "who asked (user stacks)".into(),
+                    why: format!("announcements of mappings were refused: {}", error.desc()),
+                    fix: "allow performance events (CAP_PERFMON, kernel.perf_event_paranoid)".into(),
+                });
+                None
+            }
+        };
+        let received = Rc::new(RefCell::new(Received::default()));
+        let sink = Rc::clone(&received);
+        // The ring's map must outlive the ring: it belongs to the leaked object, its handle is leaked too.
+        let records: &'static libbpf_rs::MapHandle = Box::leak(Box::new(
+            libbpf_rs::MapHandle::try_from(&skeleton.maps.records).map_err(|error| refusal(&error))?,
+        ));
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(records, move |bytes| {
+                let mut received = sink.borrow_mut();
+                match decode(bytes) {
+                    Ok(event) => received.events.push(event),
+                    Err(_) => received.undecodable += 1,
+                }
+                0
+            })
+            .map_err(|error| refusal(&error))?;
+        let ring = builder.build().map_err(|error| refusal(&error))?;
+        Ok(Tracer {
+            ring,
+            received,
+            skeleton,
+            first_waking,
+            _links: links,
+            _clocks: clocks,
+            mappings,
+            not_measured,
+            user_stack_budget: USER_STACK_BUDGET,
+        })
+    }
+
+    /// Watches this process from its next waking on. It must be asleep.
+    pub fn watch(&mut self, pid: u32) {
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
+            state.root_pid = pid;
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// The records and mappings since the last call. `since_last` is the time since then.
+    pub fn drain(&mut self, since_last: Ns) -> (Vec<Mapped>, Vec<RawEvent>) {
+        // The ring first: what a record's stack needs was mapped before the record was made.
+        let consumed = self.ring.consume();
+        let mapped = self.mappings.as_mut().map(Mappings::drain).unwrap_or_default();
+        let mut received = self.received.borrow_mut();
+        if consumed.is_err() {
+            received.undecodable += 1;
+        }
+        let events = std::mem::take(&mut received.events);
+        drop(received);
+        if self.first_waking.is_some() && !events.is_empty() {
+            self.first_waking = None;
+        }
+        self.adapt(&events, since_last);
+        (mapped, events)
+    }
+
+    /// Keeps the rate of user stacks within what unwinding may cost.
+    fn adapt(&mut self, events: &[RawEvent], since_last: Ns) {
+        if since_last == 0 {
+            return;
+        }
+        let stacks = events
+            .iter()
+            .filter(|event| matches!(event, RawEvent::Memory(memory) if !memory.on_cpu))
+            .count();
+        let rate = stacks as f64 * 1e9 / since_last as f64;
+        if rate > USER_STACKS_MOST {
+            self.user_stack_budget = (self.user_stack_budget * 2).min(USER_STACK_BUDGET_MOST);
+        } else if rate < USER_STACKS_FEW {
+            self.user_stack_budget = (self.user_stack_budget / 2).max(USER_STACK_BUDGET);
+        }
+        if let Some(settings) = self.skeleton.maps.data_data.as_deref_mut() {
+            settings.user_budget = self.user_stack_budget;
+        }
+    }
+
+    /// Ends observation at `at`: nothing changes any more, threads that live on are recorded as they are.
+    /// A last [`Tracer::drain`] then has everything.
+    pub fn freeze(&mut self, at: Ns) {
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
+            state.frozen_at = at;
+            fence(Ordering::SeqCst);
+            state.frozen = 1;
+        }
+        fence(Ordering::SeqCst);
+        // Programs that began before the flag was set end within microseconds; attaching the iterator takes
+        // longer than that.
+        if let Ok(link) = self.skeleton.progs.each_task.attach_trace()
+            && let Ok(mut tasks) = Iter::new(&link)
+        {
+            let mut nothing = Vec::new();
+            // It writes no text; reading is what makes it run.
+            let _ = tasks.read_to_end(&mut nothing);
+        }
+        self._links.clear();
+    }
+
+    /// What was dropped, what could not be seen, what it cost.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let mut losses = Vec::new();
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
+            const CLASSES: [LossClass; 6] = [
+                LossClass::WaitRecord,
+                LossClass::ThreadRecord,
+                LossClass::ObjectRecord,
+                LossClass::StackSample,
+                LossClass::CpuSample,
+                LossClass::Thread,
+            ];
+            for (class, count) in CLASSES.into_iter().zip(state.losses) {
+                losses.push(Loss { class, count, ns: 0 });
+            }
+        }
+        let mappings = self.mappings.as_ref().map_or(0, |mappings| mappings.lost);
+        losses.push(Loss {
+            class: LossClass::Mapping,
+            count: mappings,
+            ns: 0,
+        });
+        let undecodable = self.received.borrow().undecodable;
+        losses.push(Loss {
+            class: LossClass::ThreadRecord,
+            count: undecodable,
+            ns: 0,
+        });
+        losses.retain(|loss| loss.count > 0);
+        Report {
+            losses,
+            not_measured: self.not_measured.clone(),
+            programs: self.programs(),
+            kernel_stack_budget: KERNEL_STACK_BUDGET,
+            user_stack_budget: self.user_stack_budget,
+            cpu_sample_period: CPU_SAMPLE_PERIOD,
+        }
+    }
+
+    fn programs(&self) -> Ns {
+        let costs = self
+            .skeleton
+            .maps
+            .costs
+            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let per_cpu = costs.ok().flatten().unwrap_or_default();
+        per_cpu
+            .iter()
+            .filter_map(|cost| Some(u64::from_ne_bytes(*cost.get(8..)?.first_chunk()?)))
+            .sum()
+    }
+}
+
+/// CPUs online now, as the kernel lists them (`0-3,8`); CPU 0 when that cannot be read.
+fn online_cpus() -> Vec<u32> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
+            cpus.extend(first..=last);
+        }
+    }
+    if cpus.is_empty() {
+        cpus.push(0);
+    }
+    cpus
+}
