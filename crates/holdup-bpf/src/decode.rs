@@ -71,8 +71,8 @@ pub enum RawEvent {
     End {
         /// The end.
         end: Box<End>,
-        /// Registers of a thread that lives on, blocked.
-        registers: Option<Registers>,
+        /// How to read the stack of a thread that lives on, blocked.
+        asleep: Option<Asleep>,
     },
 }
 
@@ -87,6 +87,15 @@ pub struct Registers {
     pub bp: u64,
     /// rbx, r12 to r15.
     pub callee_saved: [u64; 5],
+}
+
+/// A thread that sleeps on: its stack may be read from outside, and is its own while it has not run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asleep {
+    /// Its registers in user mode.
+    pub registers: Registers,
+    /// Its voluntary context switches so far.
+    pub switches: u64,
 }
 
 /// What a thread's memory held.
@@ -439,7 +448,10 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
             open,
             exit_code: raw.exit_code,
         }),
-        registers: (phase == Some(wire::holdup_phase::HOLDUP_BLOCKED)).then(|| registers(raw.regs)),
+        asleep: (phase == Some(wire::holdup_phase::HOLDUP_BLOCKED)).then(|| Asleep {
+            registers: registers(raw.regs),
+            switches: raw.voluntary,
+        }),
     }
 }
 

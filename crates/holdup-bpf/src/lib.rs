@@ -22,5 +22,7 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));
 }
 
-pub use decode::{RawEvent, RawMemory, Registers};
+pub use capability::{Capability, probe};
+pub use decode::{Asleep, RawEvent, RawMemory, Registers};
+pub use mappings::{Change, Mapped, Mapping};
 pub use tracer::{Report, TraceError, Tracer};

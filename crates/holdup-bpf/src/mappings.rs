@@ -11,13 +11,29 @@ use std::sync::atomic::{Ordering, fence};
 /// Data pages of each CPU's buffer: 256 KiB hold some 2,000 announcements between two reads.
 const DATA_PAGES: usize = 64;
 
-/// An executable mapping that a process made.
+/// Something that changed a process's address space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
     /// When.
     pub at: Ns,
     /// Process id.
     pub pid: u32,
+    /// What.
+    pub change: Change,
+}
+
+/// What happened to an address space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// An exec: everything mapped before is gone.
+    Exec,
+    /// An executable mapping was made.
+    Map(Mapping),
+}
+
+/// An executable mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
     /// First address.
     pub start: u64,
     /// One past the last address.
@@ -84,6 +100,8 @@ impl Buffer {
         };
         attributes.set_mmap(1);
         attributes.set_mmap2(1);
+        attributes.set_comm(1);
+        attributes.set_comm_exec(1);
         attributes.set_sample_id_all(1);
         attributes.set_use_clockid(1);
         attributes.set_watermark(1);
@@ -124,7 +142,11 @@ impl Buffer {
                 break;
             }
             let record = self.copy(tail, size);
+            let flags = u32::from(u16::from_ne_bytes([header[4], header[5]]));
             match u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) {
+                bindings::PERF_RECORD_COMM if flags & bindings::PERF_RECORD_MISC_COMM_EXEC != 0 => {
+                    mapped.extend(exec(&record));
+                }
                 bindings::PERF_RECORD_MMAP2 => mapped.extend(mmap2(&record)),
                 bindings::PERF_RECORD_LOST => *lost += number(&record, 16).unwrap_or(0),
                 _ => {}
@@ -198,28 +220,41 @@ fn word(record: &[u8], at: usize) -> Option<u32> {
         .map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
-/// One announcement: header 8, pid, tid, start, length, offset, major, minor, inode, generation, prot, flags,
-/// path padded to 8, time.
+/// A new name because of an exec: header 8, pid, tid, name padded to 8, time.
+fn exec(record: &[u8]) -> Option<Mapped> {
+    let time = record.len().checked_sub(8)?;
+    Some(Mapped {
+        at: number(record, time)?,
+        pid: word(record, 8)?,
+        change: Change::Exec,
+    })
+}
+
+/// A mapping: header 8, pid, tid, start, length, offset, major, minor, inode, generation, prot, flags, path
+/// padded to 8, time.
 fn mmap2(record: &[u8]) -> Option<Mapped> {
     const PATH: usize = 72;
     let time = record.len().checked_sub(8)?;
     let path = record.get(PATH..time)?;
     let start = number(record, 16)?;
-    Some(Mapped {
-        at: number(record, time)?,
-        pid: word(record, 8)?,
+    let mapping = Mapping {
         start,
         end: start.checked_add(number(record, 24)?)?,
         offset: number(record, 32)?,
         device: (word(record, 40)?, word(record, 44)?),
         inode: number(record, 48)?,
         path: String::from_utf8_lossy(path.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned(),
+    };
+    Some(Mapped {
+        at: number(record, time)?,
+        pid: word(record, 8)?,
+        change: Change::Map(mapping),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Mapped, mmap2};
+    use super::{Change, Mapped, Mapping, mmap2};
 
     #[test]
     fn an_announcement_is_read_field_by_field() {
@@ -239,9 +274,7 @@ mod tests {
         record.extend([0; 8]);
         record.extend(b"/lib/a.so\0\0\0\0\0\0\0");
         record.extend(99u64.to_ne_bytes());
-        let expected = Mapped {
-            at: 99,
-            pid: 42,
+        let mapping = Mapping {
             start: 0x1000,
             end: 0x3000,
             offset: 0x3000,
@@ -249,7 +282,14 @@ mod tests {
             inode: 77,
             path: "/lib/a.so".to_owned(),
         };
-        assert_eq!(mmap2(&record), Some(expected));
+        assert_eq!(
+            mmap2(&record),
+            Some(Mapped {
+                at: 99,
+                pid: 42,
+                change: Change::Map(mapping)
+            })
+        );
         for len in 0..record.len() - 8 {
             // Cut short it is refused or read within its bounds; never past them.
             let _ = mmap2(&record[..len]);
