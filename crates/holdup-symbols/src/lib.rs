@@ -1,1 +1,26 @@
-//! holdup-symbols
+//! User and kernel stacks as names.
+//!
+//! In come the registers and stack bytes of a thread, copied by the collector, and the executable mappings
+//! of its process; out come frames. Stock binaries have no frame pointers, so callers are found by the call
+//! frame information that every binary carries for its exceptions (`.eh_frame`). A stack is unwound at once,
+//! because its bytes do not last, and kept as (module, address) pairs; names are looked up at the end, when
+//! nothing is being measured any more.
+//!
+//! Everything that is read here, ELF files above all, may have been made by the observed program to do harm:
+//! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
+
+mod debug_copy;
+mod demangle;
+mod elf;
+mod kernel;
+mod maps;
+mod modules;
+mod mounts;
+mod stacks;
+mod symbolise;
+mod symbols;
+mod unwind;
+
+pub use kernel::KernelSymbols;
+pub use maps::Mapping;
+pub use stacks::{ProcessKey, RawStack, Refused, UserStacks};

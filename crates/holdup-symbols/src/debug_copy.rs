@@ -1,0 +1,125 @@
+//! A file's debug information, set apart.
+//!
+//! In comes an ELF file of the observed program, out comes a file in memory with its debug sections and
+//! nothing else. blazesym maps the file it is given, and a file that is cut short while it is mapped means
+//! SIGBUS; it also follows the paths that the file names (`.gnu_debuglink` and the like), which for a hostile
+//! file could be any device or FIFO. Nobody else can change the copy, and it links to nothing.
+
+use crate::elf::{Elf, Section};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use object::LittleEndian;
+use object::elf::{
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_NONE, ET_DYN, EV_CURRENT, FileFlags, FileHeader64, Ident,
+    Machine, SHF_COMPRESSED, SHT_NOBITS, SHT_NULL, SHT_STRTAB, SectionFlags, SectionHeader64, SectionType,
+    SymbolSection,
+};
+use object::endian::{U16, U32, U64};
+use object::pod::{bytes_of, bytes_of_slice};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Most debug information that is copied, in bytes; a browser's is larger, and does without.
+const DEBUG_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+type SectionHeader = SectionHeader64<LittleEndian>;
+
+/// The copy, where the file has debug information that can be read and is not too large.
+pub(crate) fn debug_copy(elf: &Elf) -> Option<File> {
+    let wanted = |section: &&Section| {
+        section.name.starts_with(".debug_")
+            // This one names another file.
+            && section.name != ".debug_sup"
+            && section.kind != SHT_NOBITS.0
+            && section.flags & SHF_COMPRESSED.0 == 0
+    };
+    let sections: Vec<&Section> = elf.sections.iter().filter(wanted).collect();
+    let bytes = sections
+        .iter()
+        .try_fold(0_u64, |sum, section| sum.checked_add(section.size))?;
+    if bytes > DEBUG_BYTES_MAX || !sections.iter().any(|section| section.name == ".debug_info") {
+        return None;
+    }
+    write(elf, &sections).ok()
+}
+
+fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
+    let copy = File::from(memfd_create("holdup-debug", MFdFlags::MFD_CLOEXEC)?);
+    let mut end = size_of::<FileHeader64<LittleEndian>>() as u64;
+    let mut append = |bytes: &[u8]| -> io::Result<u64> {
+        let start = end;
+        copy.write_all_at(bytes, start)?;
+        end += bytes.len() as u64;
+        Ok(start)
+    };
+    let mut names = vec![0_u8];
+    // Index 0 means "no section".
+    let mut headers = vec![section_header(0, SHT_NULL, 0, 0)];
+    for section in sections {
+        let bytes = elf
+            .bytes(section, DEBUG_BYTES_MAX)
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let kind = SectionType(section.kind);
+        headers.push(section_header(names.len(), kind, append(&bytes)?, section.size));
+        names.extend_from_slice(section.name.as_bytes());
+        names.push(0);
+    }
+    let own_name = names.len();
+    names.extend_from_slice(b".shstrtab\0");
+    headers.push(section_header(
+        own_name,
+        SHT_STRTAB,
+        append(&names)?,
+        names.len() as u64,
+    ));
+    let table = append(bytes_of_slice(&headers))?;
+    copy.write_all_at(
+        bytes_of(&file_header(elf.machine, table, headers.len() as u16)),
+        0,
+    )?;
+    Ok(copy)
+}
+
+fn section_header(name: usize, kind: SectionType, offset: u64, size: u64) -> SectionHeader {
+    SectionHeader {
+        sh_name: U32::new(ENDIAN, name as u32),
+        sh_type: U32::new(ENDIAN, kind),
+        sh_flags: U64::new(ENDIAN, SectionFlags(0)),
+        sh_addr: U64::new(ENDIAN, 0),
+        sh_offset: U64::new(ENDIAN, offset),
+        sh_size: U64::new(ENDIAN, size),
+        sh_link: U32::new(ENDIAN, 0),
+        sh_info: U32::new(ENDIAN, 0),
+        sh_addralign: U64::new(ENDIAN, 1),
+        sh_entsize: U64::new(ENDIAN, 0),
+    }
+}
+
+fn file_header(machine: u16, section_table: u64, sections: u16) -> FileHeader64<LittleEndian> {
+    FileHeader64 {
+        e_ident: Ident {
+            magic: ELFMAG,
+            class: ELFCLASS64,
+            data: ELFDATA2LSB,
+            version: EV_CURRENT,
+            os_abi: ELFOSABI_NONE,
+            abi_version: 0,
+            padding: [0; 7],
+        },
+        e_type: U16::new(ENDIAN, ET_DYN),
+        e_machine: U16::new(ENDIAN, Machine(machine)),
+        e_version: U32::new(ENDIAN, u32::from(EV_CURRENT.0)),
+        e_entry: U64::new(ENDIAN, 0),
+        e_phoff: U64::new(ENDIAN, 0),
+        e_shoff: U64::new(ENDIAN, section_table),
+        e_flags: U32::new(ENDIAN, FileFlags(0)),
+        e_ehsize: U16::new(ENDIAN, size_of::<FileHeader64<LittleEndian>>() as u16),
+        e_phentsize: U16::new(ENDIAN, 0),
+        e_phnum: U16::new(ENDIAN, 0),
+        e_shentsize: U16::new(ENDIAN, size_of::<SectionHeader>() as u16),
+        e_shnum: U16::new(ENDIAN, sections),
+        e_shstrndx: U16::new(ENDIAN, SymbolSection(sections - 1)),
+    }
+}

@@ -1,0 +1,278 @@
+//! The files that code came from.
+//!
+//! In come mappings, out come numbered modules, each file once for all processes. A file is opened when it is
+//! first mapped, because it may be gone by the time its names are wanted, and kept open: as long as it is,
+//! its inode number cannot pass to another file.
+//!
+//! The path of a mapping is what the observed process calls it, in its own mount namespace, and by now
+//! something else may be there. So the kernel's own link to the mapped file is tried first, then the path
+//! under the process's root, then the path as we see it, and whatever is found counts only if it is the
+//! regular file that the mapping names by device and inode. It is looked at by an `O_PATH` descriptor before
+//! it is really opened, because opening a device can have effects. File systems that could block us are not
+//! touched at all (see `mounts`).
+
+use crate::elf::Elf;
+use crate::maps::Mapping;
+use crate::mounts::Mounts;
+use crate::unwind::{FrameTable, Rule};
+use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_PATH};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::{major, minor};
+use nix::sys::statfs::{BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, fstatfs};
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Most files that are known at a time. A large build runs some hundred programs and libraries.
+const MODULES_MAX: usize = 4096;
+
+/// How often a file that could not be opened is tried again, when another process maps it.
+const TRIES_MAX: u8 = 3;
+
+/// The kernel names a mapped file whose path is gone with this.
+const DELETED: &str = " (deleted)";
+
+/// A module of this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ModuleId(pub(crate) u32);
+
+impl ModuleId {
+    /// Code that no file holds, such as what a JIT compiler wrote.
+    pub(crate) const ANONYMOUS: ModuleId = ModuleId(0);
+}
+
+/// A file that was mapped executable.
+#[derive(Debug, Default)]
+pub(crate) struct Module {
+    /// Base name; `None` for anonymous code.
+    pub(crate) name: Option<String>,
+    /// The file, where it could be opened and understood.
+    pub(crate) elf: Option<Elf>,
+    /// How to unwind; made when the first stack comes through.
+    frames: Option<FrameTable>,
+    tries: u8,
+}
+
+/// All modules of a run.
+#[derive(Debug)]
+pub(crate) struct Modules {
+    opener: Opener,
+    list: Vec<Module>,
+    by_file: HashMap<((u32, u32), u64), ModuleId>,
+    vdso: Option<ModuleId>,
+    /// How many files may still be opened without taking descriptors that others need.
+    descriptors_left: usize,
+    /// Mappings whose module had no room.
+    pub(crate) refused: u64,
+}
+
+impl Modules {
+    /// Nothing yet; `proc` is where the proc file system is.
+    pub(crate) fn new(proc: PathBuf) -> Self {
+        // Half of what this process may open is left for the rest of it.
+        let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft / 2);
+        Self {
+            opener: Opener { proc },
+            list: vec![Module::default()],
+            by_file: HashMap::new(),
+            vdso: None,
+            descriptors_left: usize::try_from(descriptors)
+                .unwrap_or(MODULES_MAX)
+                .min(MODULES_MAX),
+            refused: 0,
+        }
+    }
+
+    /// The module of a mapping, opened if it is new.
+    pub(crate) fn of_mapping(&mut self, pid: u32, mapping: &Mapping) -> ModuleId {
+        if mapping.inode == 0 {
+            return if mapping.path == "[vdso]" {
+                self.vdso()
+            } else {
+                ModuleId::ANONYMOUS
+            };
+        }
+        let file = (mapping.device, mapping.inode);
+        let known = self.by_file.get(&file).copied();
+        let tries = known.map_or(0, |id| self.list[id.0 as usize].tries);
+        if let Some(id) = known
+            && (self.get(id).elf.is_some() || tries >= TRIES_MAX)
+        {
+            return id;
+        }
+        if self.list.len() >= MODULES_MAX || self.descriptors_left == 0 {
+            self.refused += 1;
+            return known.unwrap_or(ModuleId::ANONYMOUS);
+        }
+        let elf = self
+            .opener
+            .open(pid, mapping)
+            .and_then(|file| Elf::read(file).ok());
+        match (known, &elf) {
+            (Some(id), None) => {
+                self.list[id.0 as usize].tries += 1;
+                id
+            }
+            // Without its file, addresses in a module are offsets in the file; with it they are the file's
+            // own addresses. A module that has been used without stays that, and this is another.
+            _ => {
+                self.descriptors_left -= usize::from(elf.is_some());
+                let name = Some(base_name(&mapping.path).to_owned());
+                let id = self.add(Module {
+                    name,
+                    elf,
+                    frames: None,
+                    tries: tries + 1,
+                });
+                self.by_file.insert(file, id);
+                id
+            }
+        }
+    }
+
+    /// The vdso, which is the same in all processes, so that our own will do.
+    fn vdso(&mut self) -> ModuleId {
+        if let Some(id) = self.vdso {
+            return id;
+        }
+        let elf = self.opener.vdso().and_then(|file| Elf::read(file).ok());
+        let id = self.add(Module {
+            name: Some("[vdso]".to_owned()),
+            elf,
+            ..Module::default()
+        });
+        self.vdso = Some(id);
+        id
+    }
+
+    fn add(&mut self, module: Module) -> ModuleId {
+        self.list.push(module);
+        ModuleId(u32::try_from(self.list.len() - 1).expect("MODULES_MAX fits 32 bits"))
+    }
+
+    /// A module by its number.
+    pub(crate) fn get(&self, id: ModuleId) -> &Module {
+        &self.list[id.0 as usize]
+    }
+
+    /// The address within the module of what is at `offset` of its file: the file's own virtual address, or
+    /// the offset itself where the file could not be read. Anonymous code has no addresses that mean
+    /// anything outside its process.
+    pub(crate) fn address_of(&self, id: ModuleId, offset: u64) -> u64 {
+        if id == ModuleId::ANONYMOUS {
+            return 0;
+        }
+        self.get(id)
+            .elf
+            .as_ref()
+            .and_then(|elf| elf.address_of(offset))
+            .unwrap_or(offset)
+    }
+
+    /// How to find the caller of the code at `address` of a module.
+    pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
+        let module = &mut self.list[id.0 as usize];
+        let elf = module.elf.as_ref()?;
+        module
+            .frames
+            .get_or_insert_with(|| FrameTable::read(elf))
+            .rule(address)
+    }
+}
+
+/// What is behind the last slash, without the kernel's note that the file is deleted.
+fn base_name(path: &str) -> &str {
+    let path = path.strip_suffix(DELETED).unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Finds the file behind a mapping.
+#[derive(Debug)]
+struct Opener {
+    proc: PathBuf,
+}
+
+impl Opener {
+    fn open(&self, pid: u32, mapping: &Mapping) -> Option<File> {
+        let ours = self.mounts("self");
+        let theirs = self.mounts(&pid.to_string());
+        if ours.remote_device(mapping.device) || theirs.remote_device(mapping.device) {
+            return None;
+        }
+        // A file system without a block device (major 0) that neither of us has mounted could be anything.
+        if mapping.device.0 == 0 && !ours.lists(mapping.device) && !theirs.lists(mapping.device) {
+            return None;
+        }
+        let process = self.proc.join(pid.to_string());
+        let link = process
+            .join("map_files")
+            .join(format!("{:x}-{:x}", mapping.start, mapping.end));
+        open_regular(&link, mapping).or_else(|| {
+            let path = &mapping.path;
+            if !path.starts_with('/') || path.ends_with(DELETED) || theirs.remote_path(path) {
+                return None;
+            }
+            let under_root = process.join("root").join(path.trim_start_matches('/'));
+            let direct = || {
+                (!ours.remote_path(path))
+                    .then(|| open_regular(Path::new(path), mapping))
+                    .flatten()
+            };
+            open_regular(&under_root, mapping).or_else(direct)
+        })
+    }
+
+    fn mounts(&self, process: &str) -> Mounts {
+        let text = fs::read(self.proc.join(process).join("mountinfo")).unwrap_or_default();
+        Mounts::parse(&String::from_utf8_lossy(&text))
+    }
+
+    /// Our own vdso, copied to a file of its own.
+    fn vdso(&self) -> Option<File> {
+        let own = self.proc.join("self");
+        let maps = fs::read_to_string(own.join("maps")).ok()?;
+        let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let end = u64::from_str_radix(end, 16).ok()?;
+        let mut bytes = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
+        File::open(own.join("mem"))
+            .ok()?
+            .read_exact_at(&mut bytes, start)
+            .ok()?;
+        let copy = File::from(memfd_create("holdup-vdso", MFdFlags::MFD_CLOEXEC).ok()?);
+        copy.write_all_at(&bytes, 0).ok()?;
+        Some(copy)
+    }
+}
+
+/// Opens `path` if it is the regular file that `mapping` names.
+fn open_regular(path: &Path, mapping: &Mapping) -> Option<File> {
+    let place = OpenOptions::new()
+        .read(true)
+        .custom_flags(O_PATH | O_CLOEXEC)
+        .open(path)
+        .ok()?;
+    let found = place.metadata().ok()?;
+    if !found.is_file() || found.ino() != mapping.inode {
+        return None;
+    }
+    let device = (
+        u32::try_from(major(found.dev())).ok()?,
+        u32::try_from(minor(found.dev())).ok()?,
+    );
+    if device != mapping.device {
+        // These two give a file another device number by stat than the mapping has.
+        let kind = fstatfs(&place).ok()?.filesystem_type();
+        if kind != OVERLAYFS_SUPER_MAGIC && kind != BTRFS_SUPER_MAGIC {
+            return None;
+        }
+    }
+    let flags = O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    let again = format!("/proc/self/fd/{}", place.as_raw_fd());
+    OpenOptions::new().read(true).custom_flags(flags).open(again).ok()
+}

@@ -1,0 +1,245 @@
+//! User stacks: unwound as they come, named at the end.
+//!
+//! In come mappings and raw stacks, out come numbers, and at the end the frames of each number. Equal stacks
+//! have one number. What is kept of a stack is one (module, address) pair a frame, so that stacks of
+//! processes that have the same library at different addresses are equal too.
+
+use crate::maps::{Mapping, Region, Space, Spaces};
+use crate::modules::{ModuleId, Modules};
+use crate::symbolise;
+use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer};
+use holdup_evidence::{Frame, Ns, UserStackId};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Most frames of one stack. Deeper ones are recursion, and keep their innermost frames.
+const FRAMES_MAX: usize = 128;
+
+/// Most frames of all distinct stacks together, so that those of a program that never has the same stack
+/// twice stay below some 100 MB once they have names.
+const FRAMES_TOTAL_MAX: usize = 500_000;
+
+/// The collector's number for one process image lineage; never used again for another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessKey(pub u32);
+
+/// A thread's user registers and the memory of its stack at one instant.
+#[derive(Debug, Clone, Copy)]
+pub struct RawStack<'a> {
+    /// Whose.
+    pub process: ProcessKey,
+    /// Process id in holdup's pid namespace.
+    pub pid: u32,
+    /// When it was taken.
+    pub at: Ns,
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// rbp; 0 where it is not known.
+    pub bp: u64,
+    /// rbx, r12, r13, r14, r15; zeros where they are not known.
+    pub callee_saved: [u64; 5],
+    /// Memory from `sp` upward, as much as was copied.
+    pub bytes: &'a [u8],
+}
+
+impl RawStack<'_> {
+    fn registers(&self) -> Registers {
+        let [rbx, r12, r13, r14, r15] = self.callee_saved;
+        let saved = [rbx, self.bp, r12, r13, r14, r15].map(Some);
+        Registers {
+            ip: self.ip,
+            sp: self.sp,
+            saved,
+        }
+    }
+}
+
+/// What was left out because there was too much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refused {
+    /// Mappings of files beyond the number that is kept; stacks through them have no names there.
+    pub modules: u64,
+    /// Mappings beyond the number that is kept of one process; stacks end there.
+    pub mappings: u64,
+    /// Stacks beyond what is kept in all; they are empty.
+    pub stacks: u64,
+}
+
+/// A place in a module's code that a stack went through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) module: ModuleId,
+    /// Whether the frame had called the one before it.
+    caller: bool,
+    /// The address within the module that belongs to the frame: for a caller the last byte of the call,
+    /// because the return address behind it may already be another line or function.
+    pub(crate) looked_up: u64,
+}
+
+impl Address {
+    /// The address that people expect to see: for a caller, its return address.
+    pub(crate) fn shown(&self) -> u64 {
+        self.looked_up.wrapping_add(u64::from(self.caller))
+    }
+}
+
+/// All user stacks of a run.
+#[derive(Debug)]
+pub struct UserStacks {
+    spaces: Spaces,
+    modules: Modules,
+    ids: HashMap<Arc<[Address]>, UserStackId>,
+    stacks: Vec<Arc<[Address]>>,
+    frames_total: usize,
+    refused: Refused,
+}
+
+impl Default for UserStacks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl UserStacks {
+    /// No stacks, no processes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_proc(PathBuf::from("/proc"))
+    }
+
+    /// The same with another place for the proc file system.
+    fn with_proc(proc: PathBuf) -> Self {
+        Self {
+            spaces: Spaces::default(),
+            modules: Modules::new(proc),
+            ids: HashMap::new(),
+            stacks: Vec::new(),
+            frames_total: 0,
+            refused: Refused::default(),
+        }
+    }
+
+    /// The process runs another program now; its mappings follow.
+    pub fn exec(&mut self, process: ProcessKey) {
+        self.spaces.exec(process);
+    }
+
+    /// `child` begins with the mappings of `parent`.
+    pub fn fork(&mut self, parent: ProcessKey, child: ProcessKey) {
+        self.spaces.fork(parent, child);
+    }
+
+    /// No more stacks of this process will come; its mappings are forgotten.
+    pub fn exit(&mut self, process: ProcessKey) {
+        self.spaces.exit(process);
+    }
+
+    /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
+    /// called the better; the newest mapping wins where they overlap.
+    pub fn map(&mut self, process: ProcessKey, pid: u32, mapping: Mapping) {
+        let module = self.modules.of_mapping(pid, &mapping);
+        let Mapping {
+            start, end, offset, ..
+        } = mapping;
+        if !self.spaces.map(
+            process,
+            Region {
+                start,
+                end,
+                offset,
+                module,
+            },
+        ) {
+            self.refused.mappings += 1;
+        }
+    }
+
+    /// Unwinds a stack and gives it a number, that of an equal one if there is one.
+    pub fn intern(&mut self, raw: &RawStack<'_>) -> UserStackId {
+        let space = self.spaces.of(raw.process);
+        let mut frames = unwind(&space, &mut self.modules, raw);
+        if let Some(&id) = self.ids.get(frames.as_slice()) {
+            return id;
+        }
+        if self.frames_total + frames.len() > FRAMES_TOTAL_MAX {
+            self.refused.stacks += 1;
+            frames.clear();
+            if let Some(&id) = self.ids.get(frames.as_slice()) {
+                return id;
+            }
+        }
+        self.frames_total += frames.len();
+        let stack: Arc<[Address]> = frames.into();
+        let id = UserStackId(u32::try_from(self.stacks.len()).expect("FRAMES_TOTAL_MAX fits 32 bits"));
+        self.stacks.push(Arc::clone(&stack));
+        self.ids.insert(stack, id);
+        id
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub fn refused(&self) -> Refused {
+        Refused {
+            modules: self.modules.refused,
+            ..self.refused
+        }
+    }
+
+    /// The frames of each [`UserStackId`], innermost first, in the order of the numbers.
+    #[must_use]
+    pub fn finish(self) -> Vec<Vec<Frame>> {
+        let addresses: BTreeSet<Address> = self
+            .stacks
+            .iter()
+            .flat_map(|stack| stack.iter().copied())
+            .collect();
+        let frames = symbolise::frames(&self.modules, addresses);
+        let of_stack = |stack: &Arc<[Address]>| {
+            stack
+                .iter()
+                .filter_map(|address| frames.get(address))
+                .flatten()
+                .cloned()
+                .collect()
+        };
+        self.stacks.iter().map(of_stack).collect()
+    }
+}
+
+/// The places that a stack went through, innermost first.
+fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Address> {
+    let stack = StackBytes {
+        start: raw.sp,
+        bytes: raw.bytes,
+    };
+    let mut frames = Vec::new();
+    let mut registers = raw.registers();
+    let mut caller = false;
+    while frames.len() < FRAMES_MAX {
+        let pc = registers.ip.wrapping_sub(u64::from(caller));
+        // What is no code was no return address: the guess that led here was wrong, or the stack's memory is.
+        let Some(region) = space.find(pc) else { break };
+        let looked_up = modules.address_of(region.module, region.offset.wrapping_add(pc - region.start));
+        frames.push(Address {
+            module: region.module,
+            caller,
+            looked_up,
+        });
+        let next = match modules.rule(region.module, looked_up) {
+            Some(rule) => {
+                caller = !rule.signal;
+                rule.caller(&registers, &stack)
+            }
+            None => {
+                caller = true;
+                caller_by_frame_pointer(&registers, &stack)
+            }
+        };
+        let Some(next) = next else { break };
+        registers = next;
+    }
+    frames
+}

@@ -1,0 +1,314 @@
+//! From one frame to its caller, without frame pointers.
+//!
+//! In come a module's `.eh_frame` section, registers, and the bytes of the stack; out come the caller's
+//! registers. Code that no frame information covers (JIT compilers, Go) often has frame pointers, so for that
+//! the saved frame pointer is followed, if there is one.
+//!
+//! Rules are kept by the address within the module, so that all processes of a program share them.
+//!
+//! Why not a ready-made unwinder: those for profilers evaluate the expressions of `.eh_frame` without a bound
+//! (one backward jump in a hostile file hangs them), cannot read memory in them (which is what the C library's
+//! signal trampoline and hand-written assembly need), and know no register but rsp and rbp.
+
+use crate::elf::{Elf, Section};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, Encoding, EndianSlice, Evaluation,
+    EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule, UnwindContext,
+    UnwindExpression, UnwindSection, Value, X86_64,
+};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Largest `.eh_frame` that is read, in bytes; the largest browsers have 30 MB.
+const EH_FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Most functions of one module that are indexed; the largest browsers have 500,000.
+const FUNCTIONS_MAX: usize = 2_000_000;
+
+/// Most rules of one module that are kept before they are forgotten and made anew.
+const RULES_MAX: usize = 16_384;
+
+/// Most operations of one expression. Compilers write fewer than ten.
+const OPERATIONS_MAX: u32 = 256;
+
+/// `e_machine` of x86-64.
+const MACHINE: u16 = object::elf::EM_X86_64.0;
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The registers whose value in the caller can be known, beside the stack pointer.
+const SAVED: [Register; 6] = [
+    X86_64::RBX,
+    X86_64::RBP,
+    X86_64::R12,
+    X86_64::R13,
+    X86_64::R14,
+    X86_64::R15,
+];
+
+/// What is known of a frame's registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Registers {
+    /// Instruction pointer: where the frame runs, or will go on when what it called returns.
+    pub(crate) ip: u64,
+    /// Stack pointer.
+    pub(crate) sp: u64,
+    /// Values of [`SAVED`], in its order; `None` for what the frame has overwritten.
+    pub(crate) saved: [Option<u64>; 6],
+}
+
+impl Registers {
+    fn get(&self, register: Register) -> Option<u64> {
+        match register {
+            X86_64::RSP => Some(self.sp),
+            X86_64::RA => Some(self.ip),
+            _ => self.saved[SAVED.iter().position(|&saved| saved == register)?],
+        }
+    }
+
+    fn frame_pointer(&self) -> Option<u64> {
+        self.get(X86_64::RBP)
+    }
+}
+
+/// A copy of the stack's memory from an address upward.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackBytes<'a> {
+    /// Address of the first byte.
+    pub(crate) start: u64,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl StackBytes<'_> {
+    fn word(&self, address: u64) -> Option<u64> {
+        let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let word = self.bytes.get(offset..offset.checked_add(8)?)?;
+        Some(u64::from_le_bytes(
+            word.try_into().expect("the range has eight bytes"),
+        ))
+    }
+}
+
+/// How to find the caller's registers, for one address.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    cfa: CfaRule<usize>,
+    return_address: Option<RegisterRule<usize>>,
+    saved: [Option<RegisterRule<usize>>; 6],
+    encoding: Encoding,
+    /// The frame is a signal trampoline: its caller was interrupted and called nothing.
+    pub(crate) signal: bool,
+    /// Where expressions are.
+    section: Arc<EhFrameBytes>,
+}
+
+/// The bytes of a module's `.eh_frame` section and the addresses that pointers in it are relative to.
+#[derive(Debug)]
+struct EhFrameBytes {
+    bytes: Vec<u8>,
+    bases: BaseAddresses,
+}
+
+impl EhFrameBytes {
+    fn parsed(&self) -> EhFrame<Bytes<'_>> {
+        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(8);
+        section
+    }
+}
+
+/// The frame information of one module.
+#[derive(Debug, Default)]
+pub(crate) struct FrameTable {
+    section: Option<Arc<EhFrameBytes>>,
+    /// Start address of each function and the offset of its description, sorted by address.
+    functions: Vec<(u64, usize)>,
+    rules: HashMap<u64, Option<Arc<Rule>>>,
+}
+
+impl FrameTable {
+    /// Reads a module's frame information; there is none for another processor's code.
+    pub(crate) fn read(elf: &Elf) -> Self {
+        let bytes = || {
+            elf.section(".eh_frame")
+                .and_then(|section| elf.bytes(section, EH_FRAME_BYTES_MAX))
+        };
+        let Some(bytes) = (elf.machine == MACHINE).then(bytes).flatten() else {
+            return Self::default();
+        };
+        let address = |name| elf.section(name).map_or(0, |section: &Section| section.address);
+        let bases = BaseAddresses::default()
+            .set_eh_frame(address(".eh_frame"))
+            .set_text(address(".text"))
+            .set_got(address(".got"));
+        Self::of(EhFrameBytes { bytes, bases })
+    }
+
+    fn of(section: EhFrameBytes) -> Self {
+        let mut functions = functions(&section);
+        functions.sort_unstable();
+        Self {
+            section: Some(Arc::new(section)),
+            functions,
+            rules: HashMap::new(),
+        }
+    }
+
+    /// The rule for the code at an address of the module.
+    pub(crate) fn rule(&mut self, address: u64) -> Option<Arc<Rule>> {
+        if let Some(rule) = self.rules.get(&address) {
+            return rule.clone();
+        }
+        if self.rules.len() >= RULES_MAX {
+            self.rules.clear();
+        }
+        let rule = self.find(address).map(Arc::new);
+        self.rules.insert(address, rule.clone());
+        rule
+    }
+
+    fn find(&self, address: u64) -> Option<Rule> {
+        let index = self
+            .functions
+            .partition_point(|&(start, _)| start <= address)
+            .checked_sub(1)?;
+        let section = self.section.as_ref()?;
+        let parsed = section.parsed();
+        let offset = self.functions[index].1.into();
+        let function = parsed
+            .fde_from_offset(&section.bases, offset, EhFrame::cie_from_offset)
+            .ok()?;
+        if !function.contains(address) {
+            return None;
+        }
+        let mut context = UnwindContext::new();
+        let row = function
+            .unwind_info_for_address(&parsed, &section.bases, &mut context, address)
+            .ok()?;
+        Some(Rule {
+            cfa: row.cfa().clone(),
+            return_address: row.register(X86_64::RA),
+            saved: SAVED.map(|register| row.register(register)),
+            encoding: function.cie().encoding(),
+            signal: function.is_signal_trampoline(),
+            section: Arc::clone(section),
+        })
+    }
+}
+
+/// Start and offset of each function description, up to the first one that makes no sense.
+///
+/// Binaries have a sorted table of these (`.eh_frame_hdr`); making our own costs a few milliseconds for the
+/// largest of them, and leaves a second section that could lie out of it.
+fn functions(section: &EhFrameBytes) -> Vec<(u64, usize)> {
+    let parsed = section.parsed();
+    let mut entries = parsed.entries(&section.bases);
+    let mut functions = Vec::new();
+    // Neighbours share their common part, so one is remembered.
+    let mut common: Option<CommonInformationEntry<Bytes<'_>>> = None;
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let function: Result<FrameDescriptionEntry<Bytes<'_>>, _> = partial.parse(|parsed, bases, offset| {
+            if let Some(common) = common.as_ref().filter(|common| common.offset() == offset.0) {
+                return Ok(common.clone());
+            }
+            let found = parsed.cie_from_offset(bases, offset)?;
+            common = Some(found.clone());
+            Ok(found)
+        });
+        if let Ok(function) = function {
+            functions.push((function.initial_address(), function.offset()));
+        }
+        if functions.len() >= FUNCTIONS_MAX {
+            break;
+        }
+    }
+    functions
+}
+
+impl Rule {
+    /// The caller's registers; `None` where the stack ends, or goes on in memory that was not copied.
+    pub(crate) fn caller(&self, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+        let cfa = match &self.cfa {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                frame.get(*register)?.checked_add_signed(*offset)?
+            }
+            CfaRule::Expression(expression) => self.evaluate(expression, None, frame, stack)?,
+        };
+        // Stacks grow down: a caller that is not above what it called is a loop or nonsense.
+        if cfa <= frame.sp {
+            return None;
+        }
+        let recover = |rule: &RegisterRule<usize>, now: Option<u64>| match rule {
+            RegisterRule::SameValue => now,
+            RegisterRule::Offset(offset) => stack.word(cfa.checked_add_signed(*offset)?),
+            RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
+            RegisterRule::Register(register) => frame.get(*register),
+            RegisterRule::Expression(expression) => {
+                stack.word(self.evaluate(expression, Some(cfa), frame, stack)?)
+            }
+            RegisterRule::ValExpression(expression) => self.evaluate(expression, Some(cfa), frame, stack),
+            _ => None,
+        };
+        // The outermost function says that it has no return address.
+        let ip = recover(self.return_address.as_ref()?, None).filter(|&ip| ip != 0)?;
+        let mut saved = frame.saved;
+        for (value, rule) in saved.iter_mut().zip(&self.saved) {
+            if let Some(rule) = rule {
+                *value = recover(rule, *value);
+            }
+        }
+        Some(Registers { ip, sp: cfa, saved })
+    }
+
+    fn evaluate(
+        &self,
+        expression: &UnwindExpression<usize>,
+        cfa: Option<u64>,
+        frame: &Registers,
+        stack: &StackBytes<'_>,
+    ) -> Option<u64> {
+        let parsed = self.section.parsed();
+        let expression = expression.get::<Bytes<'_>, _>(&parsed).ok()?;
+        let mut evaluation = Evaluation::new(expression.0, self.encoding);
+        evaluation.set_max_iterations(OPERATIONS_MAX);
+        if let Some(cfa) = cfa {
+            evaluation.set_initial_value(cfa);
+        }
+        let mut result = evaluation.evaluate().ok()?;
+        // Each round consumes at least one of the bounded operations.
+        loop {
+            result = match result {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    evaluation.resume_with_register(Value::Generic(frame.get(register)?))
+                }
+                EvaluationResult::RequiresMemory { address, size: 8, .. } => {
+                    evaluation.resume_with_memory(Value::Generic(stack.word(address)?))
+                }
+                _ => return None,
+            }
+            .ok()?;
+        }
+        match evaluation.as_result().last()?.location {
+            Location::Address { address } => Some(address),
+            _ => None,
+        }
+    }
+}
+
+/// The caller by the frame pointer, for code without frame information. It is only believed when it points
+/// into the stack above the frame; whether the return address is one is for the caller to judge.
+pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+    let pointer = frame.frame_pointer().filter(|&pointer| pointer >= frame.sp)?;
+    let return_address: Range<u64> = pointer.checked_add(8)?..pointer.checked_add(16)?;
+    let mut saved = [None; 6];
+    let place = SAVED.iter().position(|&saved| saved == X86_64::RBP)?;
+    saved[place] = stack.word(pointer);
+    Some(Registers {
+        ip: stack.word(return_address.start)?,
+        sp: return_address.end,
+        saved,
+    })
+}
