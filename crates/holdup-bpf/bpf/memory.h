@@ -91,6 +91,20 @@ static __always_inline u32 lowest_bit(u64 bits)
 	return (((below + (below >> 4)) & 0x0f0f0f0f0f0f0f0fULL) * 0x0101010101010101ULL) >> 56;
 }
 
+static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64 left, u64 read_set, u64 write_set)
+{
+	if (!left)
+		return 0;
+	u32 fd = lowest_bit(left) & 63;
+	u16 bits = ((read_set >> fd) & 1) | (((write_set >> fd) & 1) << 2);
+	m->polled_fds[i].fd = fd;
+	m->polled_fds[i].events = bits;
+	m->polled_fds[i].revents = m->has_returned ? bits : 0;
+	m->polled_fds[i].object = object_of_current_fd(fd);
+	m->polled = i + 1;
+	return left & (left - 1);
+}
+
 /* select's sets hold, after the call, what is ready; nothing of what was asked for is left then. Before the
  * call (has_returned unset) they hold what is asked for. */
 static __always_inline void copy_selected(struct holdup_memory *m, u64 count, u64 reads, u64 writes)
@@ -105,18 +119,10 @@ static __always_inline void copy_selected(struct holdup_memory *m, u64 count, u6
 		write_set &= (1ULL << count) - 1;
 	}
 	u64 left = read_set | write_set;
-	for (u32 i = 0; i < HOLDUP_POLLED; i++) {
-		if (!left)
-			break;
-		u32 fd = lowest_bit(left) & 63;
-		u16 bits = ((read_set >> fd) & 1) | (((write_set >> fd) & 1) << 2);
-		m->polled_fds[i].fd = fd;
-		m->polled_fds[i].events = bits;
-		m->polled_fds[i].revents = m->has_returned ? bits : 0;
-		m->polled_fds[i].object = object_of_current_fd(fd);
-		m->polled = i + 1;
-		left &= left - 1;
-	}
+	/* No loop: kernels up to 6.1 refuse one whose way back is a fall-through, as the compiler lays this out. */
+#define SELECTED(i) left = copy_one_selected(m, i, left, read_set, write_set);
+#define FOUR_SELECTED(i) SELECTED(i) SELECTED(i + 1) SELECTED(i + 2) SELECTED(i + 3)
+	FOUR_SELECTED(0) FOUR_SELECTED(4) FOUR_SELECTED(8) FOUR_SELECTED(12)
 	m->polled_truncated = count > 64;
 }
 
