@@ -17,6 +17,12 @@ pub fn unix_minus_monotonic() -> Option<i64> {
     minus_monotonic(ClockId::CLOCK_REALTIME)
 }
 
+/// `CLOCK_MONOTONIC` now; 0 where the system refuses to tell, which Linux doesn't.
+#[must_use]
+pub fn monotonic() -> Ns {
+    now(ClockId::CLOCK_MONOTONIC).and_then(|ns| u64::try_from(ns).ok()).unwrap_or_default()
+}
+
 /// Reads the monotonic clock on both sides of the other and takes the middle, so that being preempted in
 /// between costs half of that at most.
 fn minus_monotonic(clock: ClockId) -> Option<i64> {
