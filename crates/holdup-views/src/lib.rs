@@ -9,12 +9,15 @@
 //! terminal.
 
 pub mod json;
+pub mod page;
 
 pub mod report;
 pub mod schema;
+mod sheet;
 pub mod style;
 pub mod terminal;
 pub mod text;
 pub mod units;
 
+pub use schema::text as schema_text;
 pub use style::Style;

@@ -1,7 +1,7 @@
 //! The report as a person reads it: what, how long, who asked, who is in the way, what to do.
 //!
 //! In: a report and a [`Style`]. Out: text that fits the style's columns, plain words first, numbers beside
-//! them, stacks and tables underneath on `-v`. Choosing is [`picture`]'s, setting is [`sheet`]'s; what is
+//! them, stacks and tables underneath on `-v`. Choosing is [`picture`]'s, setting is the sheet's; what is
 //! between them only says it. Nothing that a name in the report contains can move the cursor, break a line
 //! or change a colour.
 
@@ -9,14 +9,13 @@ mod entry;
 mod finding;
 mod margins;
 mod picture;
-mod sheet;
 mod who;
 
+use crate::sheet::{Paint, Row, Sheet};
 use crate::style::Style;
 use entry::Depth;
 use holdup_analysis::report::Report;
 use picture::{Picture, picture, too_little_seen};
-use sheet::{Paint, Row, Sheet};
 use std::io::{self, Write};
 
 /// Writes the report.

@@ -3,10 +3,10 @@
 //! In: an [`Entry`]. Out: rows on the sheet. Stacks and further numbers on `-v`.
 
 use super::picture::Entry;
-use super::sheet::{Paint, Piece, Row, Sheet};
 use super::who::{members, thread};
+use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
-use holdup_analysis::attributed::{How, HowKnown, ResourceKind};
+use holdup_analysis::attributed::{How, HowKnown, Resource, ResourceKind};
 use holdup_analysis::report::{Holder, Report, StackFrame, Wait};
 use holdup_evidence::{Cause, Ns};
 use std::collections::BTreeMap;
@@ -50,13 +50,13 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: De
     let Some(wait) = entry.largest().filter(|_| depth != Depth::Line) else {
         return;
     };
-    if let Some(who) = members(report, entry, elsewhere) {
-        labelled(sheet, "in", vec![sheet.name(&who)]);
+    if let Some(who) = members(sheet, report, entry, elsewhere) {
+        labelled(sheet, "in", vec![sheet.words(&who)]);
     }
     if entry.several_places {
         mostly(sheet, report, entry);
     } else {
-        on_what(sheet, wait);
+        on_what(sheet, entry, wait);
         asked_by(sheet, wait);
     }
     in_the_way(sheet, report, entry);
@@ -64,7 +64,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: De
         labelled(sheet, "because", vec![sheet.words(why)]);
     }
     if depth == Depth::Stacks {
-        numbers(sheet, wait);
+        numbers(sheet, entry);
         stacks(sheet, wait);
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
 /// Share, time, what for, on what; the cause's id at the edge.
 fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     let elapsed = report.subject.wall_ns;
-    let open = entry.members.iter().any(|(wait, _)| wait.open);
+    let open = entry.open();
     let lead = vec![
         sheet
             .name(&share_and_time(open, entry.ns, elapsed))
@@ -95,10 +95,9 @@ fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     ];
     let mut body = vec![sheet.words(entry.cause.phrase())];
     let resource = entry.largest().map(|wait| &wait.resource);
-    if let Some(resource) = resource.filter(|_| !entry.several_places && tells_more(entry.cause)) {
-        if !resource.name.is_empty() {
-            body.push(sheet.name(&resource.name).after(2).paint(Paint::Bold));
-        }
+    let telling = |resource: &&Resource| !resource.name.is_empty() && tells_more(entry.cause);
+    if let Some(resource) = resource.filter(telling).filter(|_| !entry.several_places) {
+        body.push(sheet.name(&resource.name).after(2).paint(Paint::Bold));
     }
     let edge = sheet.name(entry.cause.id()).paint(Paint::Dim);
     row(sheet, lead, body, Some(edge));
@@ -113,41 +112,46 @@ fn tells_more(cause: Cause) -> bool {
 fn share_and_time(open: bool, ns: Ns, elapsed: Ns) -> String {
     let least = if open { "≥" } else { "" };
     let time = format!("{least}{}", duration_beside(ns, elapsed));
-    format!("{:>SHARE$}{time:>TIME$}", percent(ns, elapsed))
+    format!("{:>SHARE$}{time:>TIME$}  ", percent(ns, elapsed))
 }
 
-/// The call and what it was asked for: `getrandom, 32 bytes`.
-fn on_what(sheet: &mut Sheet, wait: &Wait) {
+/// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry.
+fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait) {
+    let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
     let mut parts: Vec<String> = Vec::new();
     parts.extend(wait.call.clone());
     parts.extend(wait.bytes.map(|bytes| counted(bytes, "byte", "bytes")));
     if wait.cause == Cause::TimerSleep && !wait.resource.name.is_empty() {
         parts.push(wait.resource.name.clone());
     }
-    if !wait.cause.on_cpu() && wait.count > 1 {
-        parts.push(format!(
-            "{} times, {} at the median",
-            wait.count,
-            duration(wait.p50_ns)
-        ));
-        parts.push(format!("{} at most", duration(wait.max_ns)));
+    if !wait.cause.on_cpu() && count > 1 {
+        parts.push(format!("{count} times"));
+        // Medians of several threads can't be made into one.
+        if entry.members.len() == 1 {
+            parts.push(format!("{} at the median", duration(wait.p50_ns)));
+        }
+        parts.push(format!("{} at most", duration(entry.longest().max_ns)));
     }
-    if wait.timed_out > 0 && wait.cause != Cause::TimerSleep {
-        parts.push(match wait.timed_out {
-            1 if wait.count == 1 => "ended by its time-out".to_owned(),
+    if timed_out > 0 && wait.cause != Cause::TimerSleep {
+        parts.push(match timed_out {
+            1 if count == 1 => "ended by its time-out".to_owned(),
             many => format!("{many} ended by their time-out"),
         });
     }
-    if wait.open {
+    if entry.open() {
         parts.push("still waiting at the end".to_owned());
     }
     if wait.how == How::Sampled {
-        parts.push(format!("by samples, ± {}", duration(wait.error_ns)));
+        parts.push(format!("sampled, ± {}", duration(wait.error_ns)));
     }
     if wait.resource.kind == ResourceKind::File {
         // Which disk: what a person looks for next.
-        let place = ["device", "mount"].map(|key| wait.resource.detail.get(key).cloned());
-        parts.extend(place.into_iter().flatten().map(|place| format!("on {place}")));
+        let detail = |key| wait.resource.detail.get(key).map(String::as_str);
+        match (detail("device"), detail("mount")) {
+            (Some(device), Some(mount)) => parts.push(format!("on {device} ({mount})")),
+            (Some(place), None) | (None, Some(place)) => parts.push(format!("on {place}")),
+            (None, None) => {}
+        }
     }
     if !parts.is_empty() {
         row(sheet, vec![], vec![sheet.words(&parts.join(", "))], None);
@@ -159,38 +163,57 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let Some(frame) = wait.asker.frame.as_deref() else {
         return;
     };
+    let module = wait.asker.module.as_deref();
     let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
-    body.extend(
-        wait.asker
-            .module
-            .as_deref()
-            .map(|module| sheet.name(module).after(2)),
-    );
-    let at =
-        wait.asker.stack.iter().position(|stack| {
-            stack.symbol.as_deref() == Some(frame) || unnamed(stack).as_deref() == Some(frame)
-        });
-    let mut last = (Some(frame), wait.asker.module.as_deref(), true);
-    let mut told = 0;
-    for caller in at.into_iter().flat_map(|at| &wait.asker.stack[at + 1..]) {
-        if told == CALLERS {
-            break;
-        }
-        // Unnamed code that calls unnamed code of the same module says nothing new, nor does recursion.
-        let this = (
-            caller.symbol.as_deref(),
-            caller.module.as_deref(),
-            caller.symbol.is_some(),
-        );
-        if std::mem::replace(&mut last, this) == this {
-            continue;
-        }
-        if let Some(name) = caller.symbol.clone().or_else(|| unnamed(caller)) {
-            body.push(sheet.name(&format!("←  {name}")).after(2));
-            told += 1;
-        }
+    body.extend(module.map(|module| sheet.name(module).after(2)));
+    for name in callers(&wait.asker.stack, frame) {
+        body.push(sheet.name(&format!("←  {name}")).after(2));
     }
     labelled(sheet, "asked by", body);
+}
+
+/// Who called the asker, nearest first: as many as tell something new.
+fn callers(stack: &[StackFrame], asker: &str) -> Vec<String> {
+    let is_asker = |frame: &StackFrame| {
+        frame.symbol.as_deref() == Some(asker) || unnamed(frame).as_deref() == Some(asker)
+    };
+    let Some(at) = stack.iter().position(is_asker) else {
+        return Vec::new();
+    };
+    let mut callers: Vec<String> = Vec::new();
+    for pair in stack[at..].windows(2) {
+        let [callee, caller] = pair else { break };
+        // Recursion, and unnamed code that calls unnamed code of the same module, say nothing new.
+        let again = (&callee.symbol, &callee.module) == (&caller.symbol, &caller.module);
+        if !again && !runtime(caller) {
+            callers.extend(caller.symbol.clone().or_else(|| unnamed(caller)));
+        }
+        let start = caller.symbol.as_deref().is_some_and(starts_thread);
+        if start || callers.len() == CALLERS {
+            break;
+        }
+    }
+    callers
+}
+
+/// Whether it is a function that a thread begins with: what is above is the same in every program.
+fn starts_thread(symbol: &str) -> bool {
+    const STARTS: [&str; 4] = [
+        "__libc_start_main",
+        "__libc_start_call_main",
+        "start_thread",
+        "_start",
+    ];
+    STARTS.iter().any(|start| symbol.starts_with(start))
+}
+
+/// Whether a frame is the C library's or the loader's and has no name: it says nothing of the program.
+fn runtime(frame: &StackFrame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    frame.symbol.is_none()
+        && ["libc.so", "ld-linux", "ld-musl"]
+            .iter()
+            .any(|name| module.starts_with(name))
 }
 
 /// `sshd+0x2f31c`: code without a symbol.
@@ -201,31 +224,48 @@ fn unnamed(frame: &StackFrame) -> Option<String> {
 
 /// The places that share an entry, largest first.
 fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
-    let named = entry.by(|wait| {
-        let code = wait
-            .asker
-            .frame
-            .as_deref()
-            .filter(|_| entry.cause == Cause::CpuUser);
-        let name = Some(wait.resource.name.as_str()).filter(|name| !name.is_empty());
-        code.or(name).or(wait.asker.frame.as_deref())
-    });
-    let total = named.iter().filter(|(name, _)| name.is_some()).count();
+    // Who queued for a CPU says little; who ran instead is told.
+    if entry.cause == Cause::SchedRunqueue {
+        return;
+    }
+    let mut named = entry.by(|wait| place(entry.cause, wait));
+    named.retain(|(name, _)| name.is_some());
     let mut body: Vec<Piece> = Vec::new();
-    for (name, ns) in named
-        .iter()
-        .filter_map(|(name, ns)| Some(((*name)?, *ns)))
-        .take(NAMES)
-    {
-        let gap = if body.is_empty() { 0 } else { 2 };
-        body.push(sheet.name(name).after(gap).paint(Paint::Bold));
-        body.push(sheet.name(&percent(ns, report.subject.wall_ns)));
+    for (name, ns) in named.iter().take(NAMES) {
+        body.push(
+            sheet
+                .name(name.as_deref().unwrap_or_default())
+                .after(2)
+                .paint(Paint::Bold),
+        );
+        body.push(sheet.name(&percent(*ns, report.subject.wall_ns)));
     }
-    if total > NAMES {
-        body.push(sheet.words(&format!("and {} more", total - NAMES)).after(2));
+    if named.len() > NAMES {
+        body.push(sheet.words(&format!("and {} more", named.len() - NAMES)).after(2));
     }
-    if !body.is_empty() && entry.cause != Cause::SchedRunqueue {
+    if entry.members.iter().any(|(wait, _)| wait.how == How::Sampled) {
+        body.push(sheet.words("(sampled)").after(2).paint(Paint::Dim));
+    }
+    if !named.is_empty() {
         labelled(sheet, "mostly", body);
+    }
+}
+
+/// What tells the places of one cause apart: of running code the function, of waiting the resource.
+fn place(cause: Cause, wait: &Wait) -> Option<String> {
+    let function = wait
+        .asker
+        .frame
+        .as_deref()
+        .map(|frame| match wait.asker.module.as_deref() {
+            Some(module) if module != wait.asker.process => format!("{frame} ({module})"),
+            _ => frame.to_owned(),
+        });
+    let resource = Some(&wait.resource.name).filter(|name| !name.is_empty()).cloned();
+    if cause == Cause::CpuUser {
+        function.or(resource)
+    } else {
+        resource.or(function)
     }
 }
 
@@ -250,17 +290,15 @@ fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     if let Some((holder, _)) = holders.first() {
         let who = thread(
+            sheet,
             report,
-            holder.pid,
-            holder.tid,
-            &holder.process,
-            &holder.thread,
+            (holder.pid, holder.tid),
+            (&holder.process, &holder.thread),
             Some(how(holder)),
         );
-        let mut body = vec![sheet.name(&who).paint(Paint::Bold)];
+        let mut body = vec![sheet.words(&who).paint(Paint::Bold)];
         if let Some(doing) = holder.doing {
-            // The comma belongs to the name before it, which may be shortened.
-            body = vec![sheet.name(&format!("{who},")).paint(Paint::Bold)];
+            body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
             body.push(sheet.words(&format!("itself {}", doing.phrase())));
         }
         if holders.len() > 1 {
@@ -269,9 +307,9 @@ fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         }
         labelled(sheet, "held by", body);
     } else if let Some(link) = entry.largest().and_then(|wait| wait.chain.last()) {
-        let who = thread(report, link.pid, link.tid, &link.process, &link.process, None);
+        let who = thread(sheet, report, (link.pid, link.tid), (&link.process, ""), None);
         let body = vec![
-            sheet.name(&format!("{who},")).paint(Paint::Bold),
+            sheet.words(&format!("{who},")).paint(Paint::Bold),
             sheet.words(link.cause.phrase()),
         ];
         labelled(sheet, "went to", body);
@@ -284,7 +322,7 @@ fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         body.push(sheet.name(&duration_beside(*ns, report.subject.wall_ns)));
     }
     if !body.is_empty() {
-        labelled(sheet, "ran there", body);
+        labelled(sheet, "instead", body);
     }
 }
 
@@ -307,23 +345,33 @@ fn how(holder: &Holder) -> &'static str {
     }
 }
 
-/// What `-v` adds: all numbers and everything known of the resource.
-fn numbers(sheet: &mut Sheet, wait: &Wait) {
-    let mut parts = vec![format!("{} of this thread's own time", duration(wait.ns))];
-    if !wait.cause.on_cpu() {
-        parts.push(counted(wait.count, "time", "times"));
-        parts.push(format!("99 % within {}", duration(wait.p99_ns)));
+/// What `-v` adds: all numbers, and everything known of the resource.
+fn numbers(sheet: &mut Sheet, entry: &Entry) {
+    let own = duration(entry.sum(|wait| wait.ns));
+    let mut parts = vec![match entry.members.len() {
+        1 => format!("{own} of this thread's own time"),
+        _ => format!("{own} of these threads' own time"),
+    }];
+    let count = entry.sum(|wait| wait.count);
+    let longest = entry.longest();
+    if !entry.cause.on_cpu() && count > 1 {
+        parts.push(format!("{count} times"));
+        if entry.members.len() == 1 {
+            parts.push(format!("99 % within {}", duration(longest.p99_ns)));
+        }
     }
-    let longest = match (&wait.max_started, wait.max_started_boot_ns) {
-        (Some(date), Some(boot)) => Some(format!("from {date}, {} after boot", duration(boot))),
-        (Some(date), None) => Some(format!("from {date}")),
-        _ => None,
-    };
-    if let Some(longest) = longest {
-        parts.push(format!("longest {} {longest}", duration(wait.max_ns)));
+    if let Some(date) = &longest.max_started {
+        let boot = longest
+            .max_started_boot_ns
+            .map(|boot| format!(", {} after boot", duration(boot)));
+        let boot = boot.unwrap_or_default();
+        parts.push(format!("longest {} from {date}{boot}", duration(longest.max_ns)));
     }
     labelled(sheet, "in all", vec![sheet.words(&parts.join(", "))]);
-    for (at, (key, value)) in wait.resource.detail.iter().enumerate() {
+    if entry.several_places {
+        return;
+    }
+    for (at, (key, value)) in longest.resource.detail.iter().enumerate() {
         let label = if at == 0 { "resource" } else { "" };
         let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
         labelled(sheet, label, body);

@@ -1,6 +1,6 @@
 //! One finding: what is wrong, how we know, what to do, what not to do.
 
-use super::sheet::{Paint, Row, Sheet};
+use crate::sheet::{Paint, Row, Sheet};
 use holdup_analysis::finding::{Confidence, Severity};
 use holdup_analysis::report::{Finding, Remedy};
 
@@ -82,7 +82,7 @@ fn remedy_rows(sheet: &mut Sheet, label: &str, remedy: &Remedy) {
     }
 }
 
-fn labelled(sheet: &mut Sheet, label: &str, body: Vec<super::sheet::Piece>) {
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
     let lead = sheet.name(&format!("    {label}")).paint(Paint::Dim);
     sheet.row(Row {
         lead: vec![lead],

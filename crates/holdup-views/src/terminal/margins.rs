@@ -2,8 +2,8 @@
 //! and the accounting line at the end.
 
 use super::picture::{too_little_seen, unresolved};
-use super::sheet::{Paint, Piece, Row, Sheet};
 use super::who::thread;
+use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
 use holdup_analysis::report::{CauseShare, Report, Thread, Wait};
 use holdup_evidence::{Cause, Ns};
@@ -13,6 +13,9 @@ const WORDS: usize = 13;
 
 /// Processes named that live on; more are counted.
 const LIVING_NAMED: usize = 5;
+
+/// One part in this many unknown is coloured: what is less hardly changes the picture, as no entry is smaller.
+const DOUBTFUL: u64 = 20;
 
 /// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`.
 pub(super) fn header(sheet: &mut Sheet, report: &Report) {
@@ -65,7 +68,7 @@ fn quoted(word: &str) -> String {
 pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
     let elapsed = report.subject.wall_ns;
     let words = format!(
-        "No verdict: of {} of the elapsed time it could not be told what it was for.",
+        "No verdict: what {} of the elapsed time was for could not be told.",
         percent(unresolved(report), elapsed)
     );
     statement(sheet, &words, Paint::Red);
@@ -137,14 +140,13 @@ pub(super) fn living(sheet: &mut Sheet, report: &Report) {
     }
     for (at, process) in processes.iter().take(LIVING_NAMED).enumerate() {
         let who = thread(
+            sheet,
             report,
-            process.pid,
-            process.pid,
-            &process.process,
-            &process.name,
+            (process.pid, process.pid),
+            (&process.process, ""),
             None,
         );
-        let mut body = vec![sheet.name(&format!("{who},")).paint(Paint::Bold)];
+        let mut body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
         let of_it =
             |wait: &&Wait| wait.open && (wait.asker.pid, wait.asker.tid) == (process.pid, process.tid);
         let last = report.waits.iter().filter(of_it).max_by_key(|wait| wait.max_ns);
@@ -193,7 +195,7 @@ pub(super) fn gaps(sheet: &mut Sheet, report: &Report) {
 /// Each thread's own time in a line: ids, life, share on a CPU, name, and where most of the rest went.
 pub(super) fn threads(sheet: &mut Sheet, report: &Report) {
     heading(sheet, "Threads' own time");
-    let lead = format!("{:>9} {:>8} {:>10} {:>8}", "pid", "thread", "lived", "on CPU");
+    let lead = format!("{:>8} {:>8} {:>9} {:>7}", "pid", "thread", "lived", "on CPU");
     table_row(sheet, &lead, "name", "mostly", Paint::Dim);
     for thread in &report.threads {
         let on_cpu: Ns = thread
@@ -205,11 +207,11 @@ pub(super) fn threads(sheet: &mut Sheet, report: &Report) {
         let (pid, tid) = (id(thread.pid), id(thread.tid));
         let lived = duration(thread.wall_ns);
         let lead = format!(
-            "{pid:>9} {tid:>8} {lived:>10} {:>8}",
+            "{pid:>8} {tid:>8} {lived:>9} {:>7}",
             percent(on_cpu, thread.wall_ns)
         );
         let mut name = thread.process.clone();
-        if thread.name != thread.process {
+        if thread.tid != thread.pid && thread.name != thread.process {
             name = format!("{name}: {}", thread.name);
         }
         if thread.threads > 1 {
@@ -284,7 +286,7 @@ pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&st
         let accounted = percent(coverage.attributed_ns.unwrap_or(0), observed);
         let unknown = coverage.unknown_ns.unwrap_or(0);
         body.push(sheet.name(&format!("accounted {accounted}")));
-        let doubt = if unknown * 20 > observed {
+        let doubt = if unknown > observed / DOUBTFUL {
             Paint::Yellow
         } else {
             Paint::Plain

@@ -50,6 +50,26 @@ impl<'a> Entry<'a> {
         self.members.first().map(|(wait, _)| *wait)
     }
 
+    /// A figure of the members added up; not of the elapsed time, but of their own.
+    pub(super) fn sum(&self, of: impl Fn(&Wait) -> u64) -> u64 {
+        self.members.iter().map(|(wait, _)| of(wait)).sum()
+    }
+
+    /// The member with the longest single wait. Only of entries that have members.
+    pub(super) fn longest(&self) -> &'a Wait {
+        let longest = self
+            .members
+            .iter()
+            .map(|(wait, _)| *wait)
+            .max_by_key(|wait| wait.max_ns);
+        longest.expect("callers have a member in hand")
+    }
+
+    /// Whether some of it was still waiting when observation ended.
+    pub(super) fn open(&self) -> bool {
+        self.members.iter().any(|(wait, _)| wait.open)
+    }
+
     /// The members added up by a name, largest first.
     pub(super) fn by<Name: Ord>(&self, name: impl Fn(&'a Wait) -> Name) -> Vec<(Name, Ns)> {
         let mut sums: BTreeMap<Name, Ns> = BTreeMap::new();
@@ -233,7 +253,7 @@ fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEAST_PER_MILLE, MOST_TILES, entries, picture};
+    use super::{LEAST_PER_MILLE, MOST_TILES, entries, picture, too_little_seen};
     use crate::report::{Subject, Verdicts, build};
     use holdup_analysis::Attributed;
     use holdup_analysis::attributed::{AttributedWait, Tally};
@@ -319,6 +339,22 @@ mod tests {
         assert_eq!(picture.tiles.len(), 1);
         assert_eq!(picture.handed_on.len(), 1);
         assert_eq!(picture.handed_on[0].cause, Cause::IpcPipe);
+    }
+
+    #[test]
+    fn what_is_unresolved_counts_against_a_verdict() {
+        let with = |cause, resource: &str, percent| {
+            let mut report = report(&[(Cause::CpuUser, 0, 1, 100 - percent), (cause, 0, 1, percent)]);
+            let wait = report.waits.iter_mut().find(|wait| wait.cause == cause);
+            wait.expect("it was put in").resource.name = resource.to_owned();
+            too_little_seen(&report)
+        };
+        assert!(!with(Cause::Unknown, "", 30));
+        assert!(with(Cause::Unknown, "", 31));
+        assert!(with(Cause::PollWait, "eventfd", 31));
+        assert!(with(Cause::LockKernel, "", 31));
+        assert!(!with(Cause::LockKernel, "inode lock of /tmp/x", 31));
+        assert!(!with(Cause::DiskRead, "", 31));
     }
 
     proptest! {

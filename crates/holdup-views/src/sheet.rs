@@ -47,7 +47,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Sets the blanks before it; 1 else.
+    /// Sets the blanks before it; 1 else. With 0 it stays in the line of what is before it.
     pub(crate) fn after(mut self, gap: usize) -> Piece {
         self.gap = gap;
         self
@@ -147,13 +147,18 @@ impl Sheet {
             line.put(&piece, self.style.unicode);
         }
         line.limit = if beside { columns - edge_width } else { columns };
-        line.pad_to(row.indent);
+        let after_lead = if line.used > 0 { line.used + 1 } else { 0 };
+        line.pad_to(row.indent.max(after_lead));
         let hang = row.hang.unwrap_or(row.indent).min(columns / 2);
         let mut edge = row.edge;
         // A word or name gets a line of its own before it is cut.
         let full = columns - hang;
-        for mut word in row.body.into_iter().flat_map(Piece::into_words) {
-            if width(&word.text) > line.room(&word) && line.room(&word) < full {
+        let words: Vec<Piece> = row.body.into_iter().flat_map(Piece::into_words).collect();
+        for (at, word) in words.iter().enumerate() {
+            let mut word = word.clone();
+            let glued = words[at + 1..].iter().take_while(|next| next.gap == 0);
+            let whole = width(&word.text) + glued.map(|next| width(&next.text)).sum::<usize>();
+            if whole > line.room(&word) && line.room(&word) < full {
                 self.finish(&mut line, beside.then(|| edge.take()).flatten());
                 line = Line::hanging(columns, hang);
             }
