@@ -7,6 +7,7 @@
 pub mod attributed;
 pub mod finding;
 pub mod report;
+pub mod rules;
 
 pub use attributed::Attributed;
 pub use finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -223,6 +223,9 @@ pub struct Wait {
     pub handed_on_ns: Ns,
     /// The system call.
     pub call: Option<String>,
+    /// Bytes asked for, where the call has a length.
+    #[serde(default)]
+    pub bytes: Option<u64>,
     /// What was waited for.
     pub resource: Resource,
     /// Who asked.

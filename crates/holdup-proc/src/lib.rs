@@ -1,1 +1,31 @@
-//! holdup-proc
+//! Facts from `/proc`, `/sys`, `/etc` and `/dev`: one file per kernel file or area, root injectable.
+//!
+//! In: a [`Root`] (the running system, or a tree that a test has laid out). Out: the structs of
+//! `holdup_evidence::facts`, and [`capability::Machine`] for `holdup doctor`. Readers never fail whole: what
+//! is absent becomes `None`, what could not be understood becomes a [`Problem`] with file and line, and the
+//! rest is returned.
+//!
+//! Nothing here may block, because holdup runs beside the program it observes: `cmdline`, `environ` and
+//! `maps` of other processes are never read, and no path that a program or a mount table names is ever
+//! opened or stat'ed.
+//!
+//! The `procfs` crate isn't used: most of its readers start from a fixed `/proc` and give up on a whole file
+//! when one line is new to them, and what is needed here is a few lines each.
+
+pub mod block;
+pub mod btf;
+pub mod capability;
+pub mod cgroup;
+pub mod clocks;
+pub mod cpuinfo;
+pub mod facts;
+pub mod kernel_log;
+pub mod mountinfo;
+pub mod names;
+pub mod random;
+pub mod resolver;
+pub mod root;
+pub mod status;
+pub mod sysctl;
+
+pub use root::{Problem, Root};

@@ -1,0 +1,46 @@
+//! Waiting for a lock inside the kernel: of the address space, or another.
+
+use crate::finding::{Confidence, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::KernelLockContended,
+    about: "threads contend for a lock inside the kernel",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::MemMmaplock, Cause::LockKernel],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let title = match waits.cause() {
+        Cause::MemMmaplock => format!("threads of {who} wait in turn for the lock on their memory map"),
+        _ => format!("{who} waits for a lock inside the kernel"),
+    };
+    let holders = waits.holders();
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and_if(say::kernel_top(waits))
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::asked_by(waits))
+        .confidence(if holders.is_empty() {
+            Confidence::Suspect
+        } else {
+            Confidence::Strong
+        });
+    fires(match waits.cause() {
+        Cause::MemMmaplock => finding.remedy(Remedy::safe(
+            "map and unmap less often: larger blocks, an allocator that keeps memory (MALLOC_TOP_PAD_, \
+             M_MMAP_THRESHOLD), or processes instead of threads",
+        )),
+        _ => finding.remedy(Remedy::safe(
+            "let fewer threads make this call at once, or let them work on different files or directories",
+        )),
+    })
+}

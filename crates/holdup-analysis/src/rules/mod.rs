@@ -1,0 +1,249 @@
+//! The rule base: from what a run waited for to what is wrong with it.
+//!
+//! In: [`Attributed`] and [`SystemFacts`]. Out: a [`Judgement`]: findings worst first, what was ruled out
+//! (each with its number) and what could not be told (each with what is missing).
+//!
+//! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
+//! that `holdup explain` prints; its examples are the rule's tests) and a scenario of the same name. The list of
+//! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
+
+mod clocks;
+mod devices;
+#[cfg(test)]
+mod examples;
+mod list;
+mod run;
+mod say;
+#[cfg(test)]
+mod tests;
+
+pub use clocks::clock_of;
+pub use list::{ALL, RuleId};
+pub use run::{Run, Waits};
+pub use say::{duration, percent};
+
+use crate::finding::{Evidence, Finding, Severity, Verdict};
+use holdup_evidence::{Cause, Ns};
+
+/// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
+/// about the noise of repeated runs of one command.
+pub(crate) const MATTERS: f64 = 0.10;
+
+/// Share from which something that is not trouble is worth a note. The contract wants every cause above 30 % to be
+/// spoken of; a little less leaves room for rounding.
+pub(crate) const WORTH_A_NOTE: f64 = 0.25;
+
+/// Share above which the length does not count: of a command that takes 2 ms, people still ask where they went.
+const ALWAYS: f64 = 0.30;
+
+/// Nanoseconds below which no finding is made unless its share is above [`ALWAYS`]: 10 ms is the order of what a
+/// scheduler tick or one slow disk request adds to any run.
+const FLOOR: Ns = 10_000_000;
+
+/// Nanoseconds below which nothing is called trouble: 0.1 s is the length up to which people take an answer as
+/// immediate.
+const HARM_FLOOR: Ns = 100_000_000;
+
+/// What a rule must be able to see. Without it the rule is blind; `holdup doctor` lists the rules that are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Need {
+    /// Every switch and waking of the run's threads, by BPF.
+    SchedulerEvents,
+    /// Kernel stacks of waits, with names.
+    KernelStacks,
+    /// The memory of a woken thread: what it polled, whether its time ran out.
+    WaitMemory,
+    /// Samples of running threads: user or kernel, in which call.
+    CpuSamples,
+    /// Who holds a lock: the kernel's list of file locks, the words at a futex.
+    LockHolders,
+    /// The kernel log of this boot.
+    KernelLog,
+}
+
+impl Need {
+    /// Every need.
+    pub const ALL: &'static [Need] = &[
+        Need::SchedulerEvents,
+        Need::KernelStacks,
+        Need::WaitMemory,
+        Need::CpuSamples,
+        Need::LockHolders,
+        Need::KernelLog,
+    ];
+
+    /// In plain words.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Need::SchedulerEvents => "scheduler events by BPF",
+            Need::KernelStacks => "kernel stacks with names",
+            Need::WaitMemory => "the memory of woken threads",
+            Need::CpuSamples => "samples of running threads",
+            Need::LockHolders => "holders of locks",
+            Need::KernelLog => "the kernel log",
+        }
+    }
+}
+
+/// Where along the chain of waits a rule looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Where the time really went.
+    End,
+    /// On the way there: waiting for another thread or process whose own time is judged by other rules. Printed after
+    /// the ends of the same severity.
+    Way,
+}
+
+/// A rule: what it looks at, as data, and one check.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id; the stem of its files.
+    pub id: RuleId,
+    /// The trouble in one line, for lists.
+    pub about: &'static str,
+    /// What it must be able to see.
+    pub needs: &'static [Need],
+    /// The causes it looks at, one at a time.
+    pub causes: &'static [Cause],
+    /// Share of the elapsed time (0..1) that one cause must have for the check to be made.
+    pub from: f64,
+    /// Rules that say more about the same time: where one of them speaks of the cause, this one does not.
+    pub gives_way_to: &'static [RuleId],
+    /// End or way.
+    pub place: Place,
+    /// Judges the waits of one cause, whose cost is known to matter.
+    check: fn(&Run<'_>, &Waits<'_>) -> Verdict,
+}
+
+impl Rule {
+    /// This rule's verdict on a run: it fires, it is clear with the number that says so, or it can't tell.
+    #[must_use]
+    pub fn verdict(&self, run: &Run<'_>) -> Verdict {
+        let mut findings = Vec::new();
+        let mut clear: Option<String> = None;
+        for &cause in self.causes {
+            let Some(waits) = run.of(cause).filter(|waits| run.matters(waits.cost(), self.from)) else {
+                continue;
+            };
+            match (self.check)(run, &waits) {
+                Verdict::Fires(found) => findings.extend(found),
+                Verdict::Clear(why) => clear = clear.or(Some(why)),
+                told @ Verdict::CannotTell(_) => return told,
+            }
+        }
+        if !findings.is_empty() {
+            return Verdict::Fires(findings.into_iter().map(harmless_if_short).collect());
+        }
+        if let Some(missing) = run.hidden(self.causes, self.from) {
+            return Verdict::CannotTell(missing);
+        }
+        Verdict::Clear(clear.unwrap_or_else(|| run.little(self.causes)))
+    }
+
+    /// A finding of this rule about some waits: their cost, the costliest one's resource and asker, and how often and
+    /// how long, as its first evidence.
+    pub(crate) fn finding(&self, severity: Severity, title: String, waits: &Waits<'_>) -> Finding {
+        let main = waits.main();
+        let finding = Finding::new(
+            self.id.id(),
+            severity,
+            title,
+            waits.cause(),
+            waits.cost(),
+            say::how_long(waits),
+        );
+        finding.about(main.resource.clone(), main.asker.clone())
+    }
+}
+
+/// Trouble that costs nobody anything worth mending is a note.
+fn harmless_if_short(mut finding: Finding) -> Finding {
+    if finding.ns < HARM_FLOOR {
+        finding.severity = Severity::Note;
+    }
+    finding
+}
+
+/// What all rules say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judgement {
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// Rules that say "not that", each with the number that says so.
+    pub ruled_out: Vec<(RuleId, String)>,
+    /// Rules that could not tell, each with what is missing.
+    pub cannot_tell: Vec<(RuleId, String)>,
+}
+
+/// Asks every rule.
+#[must_use]
+pub fn judge(run: &Run<'_>) -> Judgement {
+    let mut judgement = Judgement::default();
+    let mut found: Vec<(&Rule, Finding)> = Vec::new();
+    for rule in ALL {
+        match rule.verdict(run) {
+            Verdict::Fires(findings) => found.extend(findings.into_iter().map(|finding| (*rule, finding))),
+            Verdict::Clear(why) => judgement.ruled_out.push((rule.id, why)),
+            Verdict::CannotTell(missing) => judgement.cannot_tell.push((rule.id, missing)),
+        }
+    }
+    let speakers: Vec<(RuleId, Cause, Ns)> = found.iter().map(|(rule, f)| (rule.id, f.cause, f.ns)).collect();
+    found.retain(|(rule, finding)| {
+        let better = speakers.iter().find(|(id, cause, ns)| {
+            // Half, so that a better rule that explains a small part does not silence the rest.
+            rule.gives_way_to.contains(id) && *cause == finding.cause && ns.saturating_mul(2) >= finding.ns
+        });
+        let Some((id, _, ns)) = better else { return true };
+        if !judgement
+            .ruled_out
+            .iter()
+            .any(|(ruled_out, _)| *ruled_out == rule.id)
+        {
+            let why = format!("{} is told by {}", duration(*ns), id.id());
+            judgement.ruled_out.push((rule.id, why));
+        }
+        false
+    });
+    let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
+    judgement.ruled_out.retain(|(id, _)| !still(*id));
+    judgement.ruled_out.sort_by_key(|(id, _)| *id);
+    found.sort_by_key(|(rule, finding)| {
+        (
+            std::cmp::Reverse(finding.severity),
+            rule.place,
+            std::cmp::Reverse(finding.ns),
+        )
+    });
+    judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
+    judgement
+}
+
+/// The page of a rule, by its id.
+#[must_use]
+pub fn page(id: &str) -> Option<&'static str> {
+    ALL.iter()
+        .find(|rule| rule.id.id() == id)
+        .map(|rule| rule.id.page())
+}
+
+/// One finding, as a verdict.
+fn fires(finding: Finding) -> Verdict {
+    Verdict::Fires(vec![finding])
+}
+
+/// More evidence and remedies where there are some.
+trait Extend: Sized {
+    /// Adds a piece of evidence if there is one.
+    fn and_if(self, evidence: Option<Evidence>) -> Self;
+}
+
+impl Extend for Finding {
+    fn and_if(self, evidence: Option<Evidence>) -> Finding {
+        match evidence {
+            Some(evidence) => self.and(evidence),
+            None => self,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Connection requests that nobody answers.
+
+use crate::attributed::AttributedWait;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use holdup_evidence::{Cause, Ns};
+use std::net::{IpAddr, SocketAddr};
+
+/// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s,
+/// and no distance on Earth makes an answer take as long.
+const REPEATED: Ns = 1_000_000_000;
+
+/// Where clouds serve the metadata of a guest: asked by software development kits that hope to run in one.
+const METADATA: [u8; 4] = [169, 254, 169, 254];
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionUnanswered,
+    about: "nobody answers a request for a connection",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let Some(unanswered) = waits
+        .only(|wait| wait.max >= REPEATED || wait.timed_out > 0)
+        .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
+    else {
+        let (count, longest) = (
+            say::several(waits.count(), "connection"),
+            duration(waits.longest().max),
+        );
+        return Verdict::Clear(format!(
+            "{count} took at most {longest}, less than the first repetition after 1 s"
+        ));
+    };
+    let groups = run.worth(&unanswered, unanswered.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+fn peer(wait: &AttributedWait) -> String {
+    wait.resource
+        .detail
+        .get("peer")
+        .unwrap_or(&wait.resource.name)
+        .clone()
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let peer = peer(group.main());
+    let name = say::name_or(&peer, "the peer");
+    let address = peer
+        .parse::<SocketAddr>()
+        .map(|address| address.ip())
+        .or_else(|_| peer.parse())
+        .ok();
+    let title = format!("{name} does not answer requests for a connection");
+    let mut finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and_if(say::clock(run, group))
+        .and_if(given_up(run))
+        .and_if(say::asked_by(group))
+        .confidence(Confidence::Strong);
+    if group.timed_out() > 0 {
+        let text = format!(
+            "{} ended because their time ran out",
+            say::several(group.timed_out(), "wait")
+        );
+        finding = finding
+            .and(Evidence::new(text, "what poll returned"))
+            .confidence(Confidence::Proved);
+    }
+    match address {
+        Some(IpAddr::V4(v4)) if v4.octets() == METADATA => finding
+            .and(Evidence::new("that address is a cloud's metadata service; this machine does not reach one", "its address"))
+            .remedy(Remedy::safe("tell the program that it is in no cloud (AWS_EC2_METADATA_DISABLED=true), or give it its credentials")),
+        Some(ip) if ip.is_loopback() => finding
+            .remedy(Remedy::safe("the listener is on this machine: see whether its queue is full (Recv-Q above Send-Q)").with_command("ss -ltn"))
+            .remedy(Remedy::safe("let it accept faster, or give it a longer backlog")),
+        ip => {
+            let route = Remedy::safe("see which way the packets go, and who drops them there");
+            finding
+                .remedy(match ip {
+                    Some(ip) => route.with_command(format!("ip route get {ip}")),
+                    None => route,
+                })
+                .remedy(Remedy::safe("let the firewall reject instead of drop: the program then fails at once"))
+                .remedy(Remedy::safe("give the program a time-out of its own for connecting, or take the dead address out of its list"))
+        }
+    }
+}
+
+/// How often the kernel repeats the request here.
+fn given_up(run: &Run<'_>) -> Option<Evidence> {
+    let retries = run.facts.sysctl.get("net/ipv4/tcp_syn_retries")?;
+    let text = format!("the kernel repeats the request {retries} times before it gives up");
+    Some(Evidence::new(text, "/proc/sys/net/ipv4/tcp_syn_retries"))
+}

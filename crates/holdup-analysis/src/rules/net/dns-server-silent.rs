@@ -1,0 +1,93 @@
+//! A name server that does not answer.
+
+use crate::attributed::AttributedWait;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_evidence::{Cause, Ns};
+
+/// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
+/// the resolver's default time-out of 5 s. A slow answer that travels round the world takes a tenth of it.
+const SILENT: Ns = 4_500_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DnsServerSilent,
+    about: "a name server does not answer",
+    needs: &[Need::SchedulerEvents, Need::WaitMemory],
+    causes: &[Cause::NetDns],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn server(wait: &AttributedWait) -> String {
+    wait.resource
+        .detail
+        .get("server")
+        .unwrap_or(&wait.resource.name)
+        .clone()
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let silent = waits.only(|wait| wait.timed_out > 0 || wait.max >= SILENT);
+    let cost = silent.as_ref().map_or(0, Waits::cost);
+    let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
+        let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
+        let share = percent(run.share(cost));
+        return Verdict::Clear(format!(
+            "{all} for names, at most {longest}; unanswered ones are {share} of the time"
+        ));
+    };
+    let groups = run.worth(&silent, silent.split(server), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let server = server(main);
+    let server = say::name_or(&server, "of this machine");
+    let finding = RULE.finding(
+        Severity::Warning,
+        format!("The name server {server} does not answer"),
+        group,
+    );
+    let timed_out = group.timed_out();
+    let finding = finding.and_if((timed_out > 0).then(|| {
+        let text = format!(
+            "{timed_out} of {} ended because their time ran out",
+            say::several(group.count(), "wait")
+        );
+        Evidence::new(text, "what poll returned")
+    }));
+    finding
+        .and_if(say::clock(run, group))
+        .and_if(resolv_conf(run))
+        .and_if(say::asked_by(group))
+        .confidence(if timed_out > 0 {
+            Confidence::Proved
+        } else {
+            Confidence::Strong
+        })
+        .remedy(Remedy::changing(
+            format!("take {server} out of /etc/resolv.conf, put one that answers before it, or mend it"),
+            "every program of this machine that starts afterwards asks the others instead",
+        ))
+        .remedy(Remedy::changing(
+            "until then: options timeout:1 attempts:2 in /etc/resolv.conf, or a local cache",
+            "a slow but living server is given up sooner, too",
+        ))
+        .remedy(Remedy::pointless(
+            "a longer time-out or more threads: each look-up waits for the same silence",
+        ))
+}
+
+fn resolv_conf(run: &Run<'_>) -> Option<Evidence> {
+    let resolver = run.facts.resolver.as_ref()?;
+    let options = match resolver.options.is_empty() {
+        true => "no options".to_owned(),
+        false => format!("options {}", resolver.options.join(" ")),
+    };
+    let text = format!("asked in this order: {}; {options}", resolver.servers.join(", "));
+    Some(Evidence::new(text, "/etc/resolv.conf"))
+}

@@ -1,0 +1,70 @@
+//! Stopped by a signal, a tracer or the freezer.
+
+use crate::attributed::HowKnown;
+use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::Stopped,
+    about: "it was stopped by a signal, a tracer or the freezer",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::ProcessStopped, Cause::ProcessFrozen],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let holders = waits.holders();
+    let by = holders.first();
+    let traced = by.is_some_and(|holder| holder.how_known == HowKnown::Tracer);
+    let verb = match (main.cause, traced) {
+        (Cause::ProcessFrozen, _) => "frozen",
+        (_, true) => "held by its tracer",
+        _ => "stopped",
+    };
+    let title = match by {
+        Some(holder) if traced => format!("{who} was {verb}, {}", say::who_with_pid(&holder.name)),
+        Some(holder) => format!("{who} was {verb} by {}", say::who_with_pid(&holder.name)),
+        None => format!("{who} was {verb}, and did nothing until it was told to go on"),
+    };
+    let mut finding = RULE
+        .finding(
+            if waits.open() {
+                Severity::Critical
+            } else {
+                Severity::Warning
+            },
+            title,
+            waits,
+        )
+        .confidence(if by.is_some() {
+            Confidence::Proved
+        } else {
+            Confidence::Strong
+        });
+    if let Some(signal) = main.resource.detail.get("signal") {
+        let sender = by
+            .map(|holder| format!(", sent by {}", say::who_with_pid(&holder.name)))
+            .unwrap_or_default();
+        finding = finding.and(Evidence::new(
+            format!("the signal was {signal}{sender}"),
+            "signal_generate",
+        ));
+    }
+    finding = finding.and_if(say::kernel_top(waits));
+    let remedy = match (main.cause, traced) {
+        (Cause::ProcessFrozen, _) => {
+            Remedy::safe("thaw the cgroup, or find out who froze it (a container was paused?)")
+        }
+        (_, true) => Remedy::safe("detach the debugger or tracer, or let it stop the program less often"),
+        _ => Remedy::safe("find out why it was stopped; kill -CONT lets it go on")
+            .with_command(format!("kill -CONT {}", main.asker.name.pid)),
+    };
+    fires(finding.remedy(remedy))
+}

@@ -1,0 +1,67 @@
+//! Waits for which there is no rule of their own yet: says in plain words what they are.
+
+use crate::finding::{Confidence, Remedy, Severity, Verdict};
+use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WaitsElsewhere,
+    about: "a wait of a rarer kind takes much of the time",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[
+        Cause::CpuInterrupt,
+        Cause::FsNetwork,
+        Cause::FsFrozen,
+        Cause::MemSwapin,
+        Cause::MemReclaim,
+        Cause::MemLimit,
+        Cause::MemUserfault,
+        Cause::LockFutex,
+        Cause::LockMonitor,
+        Cause::LockSysv,
+        Cause::IpcQueue,
+        Cause::IpcSignal,
+        Cause::ProcessExit,
+        Cause::RuntimeSafepoint,
+        Cause::RuntimeGc,
+        Cause::RuntimeInterpreter,
+        Cause::GpuWait,
+        Cause::IoAsync,
+        Cause::KernelWork,
+        Cause::DeviceWait,
+        Cause::SecurityDecision,
+        Cause::Idle,
+    ],
+    from: WORTH_A_NOTE,
+    gives_way_to: &[RuleId::LockConvoy],
+    place: Place::Way,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // What was handed on to another thread of the run is judged there; a join is no news.
+    if !run.matters(waits.path(), WORTH_A_NOTE) {
+        let share = percent(run.share(waits.path()));
+        return Verdict::Clear(format!(
+            "{} ended from outside is {share} of the elapsed time",
+            waits.cause()
+        ));
+    }
+    let main = waits.main();
+    let on = match main.resource.name.as_str() {
+        "" => String::new(),
+        name => format!(": {name}"),
+    };
+    let title = format!("{}{on}", say::sentence(main.cause));
+    let holders = waits.holders();
+    let finding = RULE
+        .finding(Severity::Note, title, waits)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::clock(run, waits))
+        .and_if(say::kernel_top(waits))
+        .and_if(say::asked_by(waits))
+        .confidence(Confidence::Suspect);
+    let explain = Remedy::safe("read what this kind of wait means, and who can end it");
+    fires(finding.remedy(explain.with_command(format!("holdup explain {}", main.cause))))
+}

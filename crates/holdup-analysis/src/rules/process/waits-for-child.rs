@@ -1,0 +1,49 @@
+//! Waiting for a child process, whose own time is what matters.
+
+use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WaitsForChild,
+    about: "a process waits for its child",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::ProcessChild],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| wait.asker.name.pid), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let children = group.holders();
+    let title = match children.as_slice() {
+        [] => format!("{who} waits for a child process"),
+        [child] => format!("{who} waits for its child {}", say::who(&child.name)),
+        [child, others @ ..] => format!(
+            "{who} waits for its children: {} the longest, and {}",
+            say::who(&child.name),
+            say::several(others.len() as u64, "other")
+        ),
+    };
+    let child = children
+        .first()
+        .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
+    RULE.finding(Severity::Note, title, group)
+        .and_if(children.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .confidence(if children.is_empty() {
+            Confidence::Strong
+        } else {
+            Confidence::Proved
+        })
+        .remedy(Remedy::safe(format!("look at {child}: this wait is its time")))
+}

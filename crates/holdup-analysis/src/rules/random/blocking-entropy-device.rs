@@ -1,0 +1,116 @@
+//! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
+
+use crate::attributed::AttributedWait;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::BlockingEntropyDevice,
+    about: "random bytes are read from something that makes its readers wait",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::RandomDevice],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let path = say::name_or(&main.resource.name, "/dev/random");
+    let impostor = kind(main).filter(|kind| !kind.starts_with("char"));
+    let title = match impostor {
+        Some(kind) => format!("{path} is a {}, and it makes its readers wait", plain(kind)),
+        None => format!("{path} makes its readers wait"),
+    };
+    let mut finding = RULE.finding(Severity::Warning, title, waits);
+    if let Some(kind) = impostor {
+        let text = format!(
+            "the descriptor that was read is a {}, not the kernel's device",
+            plain(kind)
+        );
+        finding = finding
+            .and(Evidence::new(text, "the open file"))
+            .confidence(Confidence::Proved);
+    }
+    finding = finding
+        .and_if(pool(run))
+        .and_if(waits.holders().first().map(say::meanwhile));
+    fires(remedies(
+        run,
+        waits,
+        impostor,
+        finding.and_if(say::asked_by(waits)),
+    ))
+}
+
+fn kind(wait: &AttributedWait) -> Option<&str> {
+    wait.resource.detail.get("fd_kind").map(String::as_str)
+}
+
+fn plain(kind: &str) -> &str {
+    match kind {
+        "fifo" => "named pipe",
+        other => other,
+    }
+}
+
+/// Whether the kernel's own device could block at all.
+fn pool(run: &Run<'_>) -> Option<Evidence> {
+    let random = &run.facts.random;
+    let text = match random.blocking_pool? {
+        false => {
+            "this kernel's own /dev/random never blocks once it is seeded: it has no blocking pool".to_owned()
+        }
+        true => {
+            let level = random
+                .entropy_available
+                .map(|bits| format!(" ({bits} bits in it)"))
+                .unwrap_or_default();
+            format!("this kernel keeps a blocking pool{level}: /dev/random waits whenever it runs low")
+        }
+    };
+    Some(Evidence::new(text, "/proc/sys/kernel/random"))
+}
+
+fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<&str>, finding: Finding) -> Finding {
+    let main = waits.main();
+    let path = say::name_or(&main.resource.name, "/dev/random").to_owned();
+    let mut finding = match (impostor, run.facts.random.blocking_pool) {
+        (Some(_), _) => finding
+            .remedy(
+                Remedy::safe("see what was put over the device")
+                    .with_command(format!("findmnt --target {0}; ls -l {0}", say::quoted(&path))),
+            )
+            .remedy(Remedy::changing(
+                format!("put the kernel's device back in the place of {path} (character device 1:8)"),
+                "whoever put the other thing there may count on it",
+            )),
+        (None, Some(true)) => finding
+            .remedy(Remedy::safe(
+                "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
+            ))
+            .remedy(Remedy::safe(
+                "give the machine a source: virtio-rng for a guest, or a kernel of 5.6 or later",
+            )),
+        (None, _) => finding.remedy(Remedy::safe(
+            "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
+        )),
+    };
+    if main.asker.name.process == "java" {
+        finding = finding
+            .remedy(Remedy::safe(
+                "start Java with -Djava.security.egd=file:/dev/urandom",
+            ))
+            .remedy(Remedy::pointless(
+                "file:/dev/./urandom with the dot: since Java 9 it also changes the algorithm, to DRBG",
+            ));
+    }
+    let feeds_itself = "rngd -r /dev/urandom: it adds nothing, it only counts the same bytes again";
+    if run.facts.random.blocking_pool == Some(true) {
+        finding = finding.remedy(Remedy::pointless(feeds_itself));
+    }
+    finding
+}

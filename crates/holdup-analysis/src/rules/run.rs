@@ -1,0 +1,308 @@
+//! A run as rules ask about it: waits by cause, what they cost, what could not be told.
+//!
+//! In: [`Attributed`] and [`SystemFacts`]. Out: [`Waits`], never empty, whose cost is measured against the run's
+//! critical path.
+
+use super::{ALWAYS, FLOOR, say};
+use crate::attributed::{Attributed, AttributedWait, Holder};
+use holdup_evidence::{Cause, Ns, SystemFacts};
+
+/// What rules judge.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The run, attributed.
+    pub attributed: &'a Attributed,
+    /// The machine.
+    pub facts: &'a SystemFacts,
+}
+
+impl<'a> Run<'a> {
+    /// A run and the machine it ran on.
+    #[must_use]
+    pub fn new(attributed: &'a Attributed, facts: &'a SystemFacts) -> Run<'a> {
+        Run { attributed, facts }
+    }
+
+    /// A time as a share of the elapsed time, 0..1.
+    #[must_use]
+    pub fn share(&self, ns: Ns) -> f64 {
+        if self.attributed.elapsed == 0 {
+            return 0.0;
+        }
+        ns as f64 / self.attributed.elapsed as f64
+    }
+
+    /// Whether a cost is worth speaking of: at least the share `from`, and long enough unless it is most of the run.
+    #[must_use]
+    pub fn matters(&self, ns: Ns, from: f64) -> bool {
+        let share = self.share(ns);
+        share >= from && (ns >= FLOOR || share > ALWAYS)
+    }
+
+    /// All waits that satisfy `which`; `None` when there are none.
+    #[must_use]
+    pub fn waits(&self, which: impl Fn(&AttributedWait) -> bool) -> Option<Waits<'a>> {
+        Waits::new(
+            self.attributed.waits.iter().filter(|wait| which(wait)).collect(),
+            self.attributed.elapsed,
+        )
+    }
+
+    /// All waits of one cause.
+    #[must_use]
+    pub fn of(&self, cause: Cause) -> Option<Waits<'a>> {
+        self.waits(|wait| wait.cause == cause)
+    }
+
+    /// Time of the critical path under one cause.
+    #[must_use]
+    pub fn path(&self, cause: Cause) -> Ns {
+        self.attributed.path.get(&cause).map_or(0, |tally| tally.ns)
+    }
+
+    /// The groups that matter by themselves; where none does although all together do, all together.
+    #[must_use]
+    pub fn worth(&self, waits: &Waits<'a>, groups: Vec<Waits<'a>>, from: f64) -> Vec<Waits<'a>> {
+        let mut worth: Vec<Waits<'a>> = groups
+            .into_iter()
+            .filter(|group| self.matters(group.cost(), from))
+            .collect();
+        if worth.is_empty() {
+            worth.push(waits.clone());
+        }
+        worth
+    }
+
+    /// The number that clears a rule about these causes.
+    #[must_use]
+    pub fn little(&self, causes: &[Cause]) -> String {
+        let cost = self
+            .waits(|wait| causes.contains(&wait.cause))
+            .map_or(0, |waits| waits.cost());
+        let ids: Vec<&str> = causes.iter().map(|cause| cause.id()).collect();
+        let (cost_text, share) = (say::duration(cost), say::percent(self.share(cost)));
+        format!("{} took {cost_text}, {share} of the elapsed time", ids.join(", "))
+    }
+
+    /// What could hide these causes: unresolved time that is as long as a finding would need, in calls in which such
+    /// waits happen.
+    #[must_use]
+    pub fn hidden(&self, causes: &[Cause], from: f64) -> Option<String> {
+        let could = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
+            (Cause::Unknown, None) => true,
+            (Cause::Unknown | Cause::PollWait, Some(call)) => {
+                causes.iter().any(|cause| happens_in(*cause, call))
+            }
+            _ => false,
+        };
+        if causes
+            .iter()
+            .all(|cause| matches!(cause, Cause::Unknown | Cause::PollWait))
+        {
+            return None;
+        }
+        let waits = self
+            .waits(could)
+            .filter(|waits| self.matters(waits.cost(), from))?;
+        let main = waits.main();
+        let place = main
+            .call
+            .as_deref()
+            .map_or_else(|| "outside any call".into(), |call| format!("in {call}"));
+        let why = main
+            .why_unknown
+            .as_deref()
+            .unwrap_or("nothing shows what it was for");
+        Some(format!(
+            "what {} {place} went to: {why}",
+            say::duration(waits.cost())
+        ))
+    }
+}
+
+/// Whether a wait of this cause happens in this system call: unresolved time in the call could then be it.
+fn happens_in(cause: Cause, call: &str) -> bool {
+    let polls = matches!(
+        call,
+        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2"
+    );
+    let reads = matches!(
+        call,
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" | "sendfile" | "splice"
+    );
+    let writes = matches!(
+        call,
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" | "sendfile" | "splice"
+    );
+    let receives = matches!(call, "recvfrom" | "recvmsg" | "recvmmsg");
+    let sends = matches!(call, "sendto" | "sendmsg" | "sendmmsg");
+    let syncs = matches!(
+        call,
+        "fsync" | "fdatasync" | "sync" | "syncfs" | "msync" | "sync_file_range"
+    );
+    let opens = matches!(
+        call,
+        "open" | "openat" | "openat2" | "creat" | "stat" | "newfstatat" | "statx" | "getdents64"
+    );
+    match cause {
+        Cause::RandomUnseeded => reads || call == "getrandom",
+        Cause::RandomDevice => reads || polls || opens,
+        Cause::DiskRead => reads || opens,
+        Cause::DiskSync => syncs || writes,
+        Cause::DiskWrite | Cause::DiskWriteback | Cause::DiskJournal => writes || syncs || opens,
+        Cause::FsFuse => reads || writes || syncs || opens,
+        Cause::IpcPipe => reads || writes || polls || opens,
+        Cause::IpcTty => reads || writes || polls,
+        Cause::IpcUnix => reads || writes || receives || sends || polls || call == "connect",
+        Cause::NetReceive => reads || receives || polls,
+        Cause::NetSend => writes || sends || polls,
+        Cause::NetDns => receives || polls,
+        Cause::NetConnect => call == "connect" || polls,
+        Cause::NetAccept => matches!(call, "accept" | "accept4") || polls,
+        Cause::LockFutex => matches!(call, "futex" | "futex_wait"),
+        Cause::LockFile => matches!(call, "flock" | "fcntl"),
+        Cause::LockKernel | Cause::MemMmaplock => opens || matches!(call, "mmap" | "munmap" | "mprotect"),
+        Cause::ProcessChild => matches!(call, "wait4" | "waitid" | "vfork" | "clone" | "clone3"),
+        Cause::ProcessExec => matches!(call, "execve" | "execveat"),
+        Cause::TimerSleep => polls || matches!(call, "nanosleep" | "clock_nanosleep"),
+        _ => false,
+    }
+}
+
+/// Waits that belong together: never empty, costliest first.
+#[derive(Debug, Clone)]
+pub struct Waits<'a> {
+    list: Vec<&'a AttributedWait>,
+    elapsed: Ns,
+}
+
+impl<'a> Waits<'a> {
+    fn new(mut list: Vec<&'a AttributedWait>, elapsed: Ns) -> Option<Waits<'a>> {
+        list.sort_by_key(|wait| std::cmp::Reverse((wait.cost_ns(), wait.ns)));
+        (!list.is_empty()).then_some(Waits { list, elapsed })
+    }
+
+    /// Each of them, costliest first.
+    pub fn iter(&self) -> impl Iterator<Item = &'a AttributedWait> + '_ {
+        self.list.iter().copied()
+    }
+
+    /// The costliest.
+    #[must_use]
+    pub fn main(&self) -> &'a AttributedWait {
+        self.list[0]
+    }
+
+    /// The cause of the costliest.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.main().cause
+    }
+
+    /// What they cost the run: of the elapsed time, on the path themselves or handed on. At most the elapsed time,
+    /// since threads that wait for each other hand on the same stretch of it.
+    #[must_use]
+    pub fn cost(&self) -> Ns {
+        self.sum(AttributedWait::cost_ns).min(self.elapsed)
+    }
+
+    /// What is on the critical path itself.
+    #[must_use]
+    pub fn path(&self) -> Ns {
+        self.sum(|wait| wait.path_ns)
+    }
+
+    /// Whether most of the cost was spent in other threads of the run, so that their own time is judged too.
+    #[must_use]
+    pub fn handed_on(&self) -> bool {
+        self.sum(|wait| wait.handed_on_ns) > self.path()
+    }
+
+    /// The threads' own time, on the path or not.
+    #[must_use]
+    pub fn own(&self) -> Ns {
+        self.sum(|wait| wait.ns)
+    }
+
+    /// How often a thread blocked.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.sum(|wait| wait.count)
+    }
+
+    /// How many ended because their time ran out.
+    #[must_use]
+    pub fn timed_out(&self) -> u64 {
+        self.sum(|wait| wait.timed_out)
+    }
+
+    /// The one with the longest single wait.
+    #[must_use]
+    pub fn longest(&self) -> &'a AttributedWait {
+        self.iter()
+            .max_by_key(|wait| wait.max)
+            .expect("waits are never empty")
+    }
+
+    /// Whether one had not ended when observation did.
+    #[must_use]
+    pub fn open(&self) -> bool {
+        self.iter().any(|wait| wait.open)
+    }
+
+    /// Median of single waits: the median of each group's median, weighted by how often.
+    #[must_use]
+    pub fn median(&self) -> Ns {
+        let mut medians: Vec<(Ns, u64)> = self.iter().map(|wait| (wait.p50, wait.count.max(1))).collect();
+        medians.sort_unstable();
+        let half = medians.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+        let mut seen = 0;
+        let middle = medians.iter().find(|(_, count)| {
+            seen += count;
+            seen >= half
+        });
+        middle.map_or(0, |(median, _)| *median)
+    }
+
+    /// Those that satisfy `which`; `None` when none does.
+    #[must_use]
+    pub fn only(&self, which: impl Fn(&AttributedWait) -> bool) -> Option<Waits<'a>> {
+        Waits::new(self.iter().filter(|wait| which(wait)).collect(), self.elapsed)
+    }
+
+    /// Groups of equal `key`, costliest first.
+    #[must_use]
+    pub fn split<K: Ord>(&self, key: impl Fn(&'a AttributedWait) -> K) -> Vec<Waits<'a>> {
+        let mut by_key: std::collections::BTreeMap<K, Vec<&'a AttributedWait>> = Default::default();
+        for wait in self.iter() {
+            by_key.entry(key(wait)).or_default().push(wait);
+        }
+        let mut groups: Vec<Waits<'a>> = by_key
+            .into_values()
+            .filter_map(|list| Waits::new(list, self.elapsed))
+            .collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.cost()));
+        groups
+    }
+
+    /// Who was in the way, longest first; one entry a thread and way of knowing.
+    #[must_use]
+    pub fn holders(&self) -> Vec<Holder> {
+        let mut merged: Vec<Holder> = Vec::new();
+        for holder in self.iter().flat_map(|wait| &wait.holders) {
+            match merged
+                .iter_mut()
+                .find(|h| h.name == holder.name && h.how_known == holder.how_known)
+            {
+                Some(same) => same.ns = same.ns.saturating_add(holder.ns),
+                None => merged.push(holder.clone()),
+            }
+        }
+        merged.sort_by_key(|holder| std::cmp::Reverse(holder.ns));
+        merged
+    }
+
+    fn sum(&self, of: impl Fn(&AttributedWait) -> u64) -> u64 {
+        self.iter().map(of).fold(0, u64::saturating_add)
+    }
+}

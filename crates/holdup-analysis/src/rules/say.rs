@@ -1,0 +1,262 @@
+//! The words that rules share: lengths, shares, names of threads, and evidence that most findings have.
+//!
+//! Names come from observed programs and are passed on as they are; views make them printable.
+
+use super::{Run, Waits, clock_of};
+use crate::attributed::{Holder, HowKnown, ThreadName};
+use crate::finding::Evidence;
+use holdup_evidence::{Cause, Ns};
+
+/// Source of times: who left which CPU when, and who woke it.
+pub(super) const SCHEDULER: &str = "sched_switch and sched_waking";
+
+/// A length in plain figures: `1.01 s`, `12.5 ms`, `3 min 20 s`.
+#[must_use]
+pub fn duration(ns: Ns) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} µs", ns / 1_000),
+        1_000_000..100_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        100_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+        1_000_000_000..60_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
+        _ => format!("{} min {} s", ns / 60_000_000_000, ns / 1_000_000_000 % 60),
+    }
+}
+
+/// A share of 0..1 as `97.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `1 wait`, `12 waits`.
+pub(super) fn several(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    }
+}
+
+/// A thread's process, and its own name where that differs: `nginx`, `java/GC Thread#0`.
+pub(super) fn who(name: &ThreadName) -> String {
+    match (name.process.as_str(), name.thread.as_str()) {
+        ("", "") => format!("process {}", name.pid),
+        ("", thread) => thread.to_owned(),
+        (process, thread) if thread.is_empty() || thread == process => process.to_owned(),
+        (process, thread) => format!("{process}/{thread}"),
+    }
+}
+
+/// The same with the process id.
+pub(super) fn who_with_pid(name: &ThreadName) -> String {
+    match name.pid {
+        0 => who(name),
+        pid if name.process.is_empty() && name.thread.is_empty() => format!("process {pid}"),
+        pid => format!("{} (pid {pid})", who(name)),
+    }
+}
+
+/// Attribution's name for more things than can be told apart.
+const MANY: &str = "(many)";
+
+/// A name, or what to say when there is none, or too many.
+pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
+    if name.is_empty() || name == MANY {
+        otherwise
+    } else {
+        name
+    }
+}
+
+/// A string as one word of a shell command, whatever it contains.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// First evidence of most findings: how often, how long, in which call.
+pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
+    let main = waits.main();
+    let what = if main.cause.on_cpu() { "stretch" } else { "wait" };
+    let call = main
+        .call
+        .as_deref()
+        .map(|call| format!(" in {call}"))
+        .unwrap_or_default();
+    let count = waits.count().max(1);
+    let noun = if what == "stretch" && count != 1 {
+        "stretche"
+    } else {
+        what
+    };
+    let text = if count == 1 {
+        format!("1 {what}{call} of {}", duration(waits.own()))
+    } else {
+        let median = if main.cause.on_cpu() {
+            String::new()
+        } else {
+            format!(
+                ", mostly {}, at most {}",
+                duration(waits.median()),
+                duration(waits.longest().max)
+            )
+        };
+        format!(
+            "{}{call}, {} in all{median}",
+            several(count, noun),
+            duration(waits.own())
+        )
+    };
+    Evidence::new(text, SCHEDULER)
+}
+
+/// The clock that the length of these waits names: the median's, or the longest's.
+pub(super) fn clock(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
+    let wait = waits.longest();
+    [waits.median(), wait.max].into_iter().find_map(|length| {
+        let clock = clock_of(length, wait, run.facts)?;
+        Some(Evidence::new(
+            format!("a wait took {}, which is {clock}", duration(length)),
+            SCHEDULER,
+        ))
+    })
+}
+
+/// How it is known that someone is in the way, for the reader.
+pub(super) fn how_known(how: HowKnown) -> &'static str {
+    match how {
+        HowKnown::MutexOwner => "owner in the mutex",
+        HowKnown::PiFutex => "owner in the futex",
+        HowKnown::FileLock => "the kernel's list of file locks",
+        HowKnown::PipePeer => "the one that used the pipe's other end",
+        HowKnown::SocketPeer => "the socket's peer",
+        HowKnown::FuseDaemon => "the one that answered",
+        HowKnown::Tracer => "its tracer",
+        HowKnown::KernelLock => "owner of the kernel lock",
+        HowKnown::RobustList => "its list of held locks",
+        HowKnown::Vmstructs => "the JVM's structures",
+        HowKnown::Dump => "a thread dump",
+        HowKnown::Monitor => "owner of the monitor",
+        HowKnown::Waker => "the one that ended the wait",
+    }
+}
+
+/// What the one in the way did meanwhile.
+pub(super) fn meanwhile(holder: &Holder) -> Evidence {
+    let doing = match holder.doing {
+        Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
+        None => "is not part of the run; what it did was not observed".to_owned(),
+    };
+    Evidence::new(
+        format!("{} {doing}", who_with_pid(&holder.name)),
+        how_known(holder.how_known),
+    )
+}
+
+/// The end of the chain of the costliest wait, where it goes further than the one in the way.
+pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
+    let main = waits.main();
+    let end = main.chain.last()?;
+    let steps: Vec<String> = main.chain.iter().map(|link| who(&link.name)).collect();
+    let text = format!(
+        "the time went on to {}: {} of it {} ({})",
+        steps.join(", then "),
+        duration(end.ns),
+        end.cause.phrase(),
+        end.cause
+    );
+    Some(Evidence::new(text, "the critical path"))
+}
+
+/// Who asked, where a stack names it.
+pub(super) fn asked_by(waits: &Waits<'_>) -> Option<Evidence> {
+    let asker = &waits.main().asker;
+    let frame = asker.frame.as_deref()?;
+    let module = asker
+        .module
+        .as_deref()
+        .map(|module| format!(" in {module}"))
+        .unwrap_or_default();
+    Some(Evidence::new(
+        format!("{} asked in {frame}{module}", who(&asker.name)),
+        "user stacks",
+    ))
+}
+
+/// The kernel functions at the top of the stack that the most of the time was seen in.
+pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
+    /// Frames that are enough to recognise a wait.
+    const FRAMES: usize = 3;
+    let stack = &waits.main().kernel_stack;
+    let top: Vec<&str> = stack.iter().take(FRAMES).map(String::as_str).collect();
+    (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
+}
+
+/// A cause's phrase as the beginning of a sentence.
+pub(super) fn sentence(cause: Cause) -> String {
+    let phrase = cause.phrase();
+    let mut chars = phrase.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{duration, percent, quoted, who_with_pid};
+    use crate::attributed::ThreadName;
+
+    #[test]
+    fn lengths_read_like_a_person_would_say_them() {
+        let told = [
+            0,
+            999,
+            12_345,
+            1_500_000,
+            230_999_999,
+            1_012_000_000,
+            59_000_000_000,
+            200_000_000_000,
+        ];
+        let words: Vec<String> = told.into_iter().map(duration).collect();
+        let expected = [
+            "0 ns",
+            "999 ns",
+            "12 µs",
+            "1.5 ms",
+            "230 ms",
+            "1.01 s",
+            "59.00 s",
+            "3 min 20 s",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(percent(0.9731), "97.3 %");
+    }
+
+    #[test]
+    fn a_hostile_name_stays_one_word_of_a_command() {
+        assert_eq!(quoted("/data/plain-file.db"), "/data/plain-file.db");
+        assert_eq!(quoted("a'; rm -rf /"), r"'a'\''; rm -rf /'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_thread_without_a_name_is_still_somebody() {
+        let name = ThreadName {
+            pid: 7,
+            tid: 7,
+            ..ThreadName::default()
+        };
+        assert_eq!(who_with_pid(&name), "process 7");
+        let name = ThreadName {
+            pid: 7,
+            tid: 9,
+            process: "java".into(),
+            thread: "GC".into(),
+        };
+        assert_eq!(who_with_pid(&name), "java/GC (pid 7)");
+    }
+}

@@ -1,0 +1,164 @@
+//! What holds for the rule base as a whole.
+
+use super::examples::{mostly, well_made};
+use super::{ALL, Need, Run, judge, page};
+use crate::finding::Severity;
+use holdup_evidence::{Cause, Ns, SystemFacts};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const SECOND: Ns = 1_000_000_000;
+
+/// Stems of the files with this extension in the areas' folders, with their areas.
+fn stems(extension: &str) -> BTreeSet<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules");
+    let areas = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files = areas
+        .filter(|path| path.is_dir())
+        .flat_map(|area| std::fs::read_dir(area).unwrap());
+    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|is| is == extension))
+        .map(|path| (name(&path), name(path.parent().unwrap())))
+        .collect()
+}
+
+#[test]
+fn the_list_is_the_folder_and_every_rule_has_its_page() {
+    let (rules, pages) = (stems("rs"), stems("md"));
+    let lonely: Vec<_> = rules.symmetric_difference(&pages).collect();
+    assert!(
+        lonely.is_empty(),
+        "a rule without a page, or a page without a rule: {lonely:?}"
+    );
+    let listed: Vec<&str> = ALL.iter().map(|rule| rule.id.id()).collect();
+    let there: Vec<&str> = rules.iter().map(|(stem, _)| stem.as_str()).collect();
+    assert_eq!(listed, there, "list.rs is out of date: cargo xtask gen");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules");
+    for (stem, area) in &rules {
+        let text = std::fs::read_to_string(folder.join(area).join(stem).with_extension("md")).unwrap();
+        assert_eq!(
+            page(stem),
+            Some(text.as_str()),
+            "list.rs is out of date: cargo xtask gen"
+        );
+    }
+}
+
+#[test]
+fn every_page_has_its_headings_in_order() {
+    let headings = [
+        "What it means",
+        "How we know",
+        "What to do",
+        "When this is wrong",
+        "Examples",
+    ];
+    for rule in ALL {
+        let page = rule.id.page();
+        let title = page.lines().next().unwrap_or_default();
+        assert_eq!(title, format!("# {}: {}", rule.id.id(), rule.about));
+        let found: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(found, headings, "{}.md", rule.id.id());
+    }
+}
+
+#[test]
+fn a_rule_says_what_it_looks_at_and_gives_way_only_to_others_that_look_there() {
+    for rule in ALL {
+        let id = rule.id.id();
+        assert!(!rule.about.is_empty() && !rule.causes.is_empty(), "{id}");
+        assert!(
+            !rule.needs.is_empty() && rule.needs.is_sorted(),
+            "{id}: needs are sorted and not empty"
+        );
+        for other in rule.gives_way_to {
+            let other = ALL.iter().find(|candidate| candidate.id == *other).unwrap();
+            let shared = other.causes.iter().any(|cause| rule.causes.contains(cause));
+            assert!(
+                shared && other.gives_way_to.is_empty(),
+                "{id} gives way to {}",
+                other.id.id()
+            );
+        }
+    }
+    for need in Need::ALL {
+        assert!(
+            ALL.iter().any(|rule| rule.needs.contains(need)),
+            "no rule needs {need:?}"
+        );
+    }
+}
+
+#[test]
+fn any_cause_but_own_code_above_thirty_percent_has_a_finding() {
+    let facts = SystemFacts::default();
+    for &cause in Cause::ALL.iter().filter(|cause| **cause != Cause::CpuUser) {
+        for pieces in [1, 3, 100] {
+            for elapsed in [SECOND / 1000, SECOND, 1000 * SECOND] {
+                let run = mostly(cause, pieces, 0.31, elapsed);
+                let judgement = judge(&Run::new(&run, &facts));
+                let place = format!("{cause}, {pieces} pieces, {elapsed} ns");
+                assert!(
+                    judgement.findings.iter().any(|finding| finding.cause == cause),
+                    "{place}"
+                );
+                judgement
+                    .findings
+                    .iter()
+                    .for_each(|finding| well_made(finding, &place));
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_called_trouble_that_takes_a_twentieth_or_a_moment() {
+    let facts = SystemFacts::default();
+    for &cause in Cause::ALL {
+        for (share, elapsed) in [(0.05, 100 * SECOND), (0.9, SECOND / 10)] {
+            let run = mostly(cause, 1, share, elapsed);
+            let judgement = judge(&Run::new(&run, &facts));
+            let trouble = judgement
+                .findings
+                .iter()
+                .find(|finding| finding.severity > Severity::Note);
+            assert_eq!(trouble, None, "{cause}, {share} of {elapsed} ns");
+        }
+    }
+}
+
+#[test]
+fn every_rule_is_heard_exactly_once() {
+    let facts = SystemFacts::default();
+    for &cause in Cause::ALL {
+        let run = mostly(cause, 1, 0.95, 10 * SECOND);
+        let judgement = judge(&Run::new(&run, &facts));
+        let mut heard: Vec<&str> = judgement
+            .findings
+            .iter()
+            .map(|finding| finding.rule.as_str())
+            .collect();
+        heard.dedup();
+        heard.extend(
+            judgement
+                .ruled_out
+                .iter()
+                .chain(&judgement.cannot_tell)
+                .map(|(id, _)| id.id()),
+        );
+        heard.sort_unstable();
+        let all: Vec<&str> = ALL.iter().map(|rule| rule.id.id()).collect();
+        assert_eq!(heard, all, "{cause}");
+    }
+}
+
+#[test]
+fn an_empty_run_is_no_trouble() {
+    let judgement = judge(&Run::new(&Default::default(), &SystemFacts::default()));
+    assert_eq!(judgement.findings, []);
+    assert_eq!(judgement.ruled_out.len(), ALL.len());
+}

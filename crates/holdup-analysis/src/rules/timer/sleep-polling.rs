@@ -1,0 +1,76 @@
+//! Sleeping a little, again and again, to look whether something has happened.
+
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_evidence::Cause;
+
+/// Sleeps from which it is a habit.
+const AGAIN_AND_AGAIN: u64 = 5;
+
+/// How much longer than the median the long sleeps may be, as a half of it: equal lengths with the scheduler's delays.
+/// A program that backs off doubles instead.
+const EQUAL: u64 = 2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SleepPolling,
+    about: "it sleeps a fixed time again and again, to look again",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // A shell's loop sleeps in a new process each time, so the asker is the program and the function, not the thread.
+    let groups = waits.split(|wait| {
+        let asker = &wait.asker;
+        (asker.name.process.clone(), asker.frame.clone(), wait.call.clone())
+    });
+    let (habits, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_habit);
+    let habits: Vec<_> = habits
+        .iter()
+        .filter(|group| run.matters(group.cost(), MATTERS))
+        .collect();
+    if habits.is_empty() {
+        let most = others.iter().map(Waits::count).max().unwrap_or(0);
+        return Verdict::Clear(format!(
+            "it slept {} of the elapsed time, at most {most} times from one place, not each time as long",
+            percent(run.share(waits.cost())),
+        ));
+    }
+    Verdict::Fires(habits.into_iter().map(finding).collect())
+}
+
+/// Many sleeps of about one length.
+fn is_habit(group: &Waits<'_>) -> bool {
+    let median = group.median();
+    let longest = group.iter().map(|wait| wait.p99).max().unwrap_or(0);
+    let shortest = group.iter().map(|wait| wait.p50).min().unwrap_or(0);
+    let equal = longest <= median + median / EQUAL && shortest >= median / EQUAL;
+    group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let length = duration(group.median());
+    let title = format!(
+        "{} sleeps {length} at a time, {} times over",
+        say::who(&main.asker.name),
+        group.count()
+    );
+    let text = format!(
+        "what it looks for is on average found {} late",
+        duration(group.median() / 2)
+    );
+    RULE.finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "half of the length of a sleep"))
+        .and_if(say::asked_by(group))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "wait for the event itself: inotify for files, wait for children, poll for sockets, a condition for threads",
+        ))
+        .remedy(Remedy::changing("sleep for a shorter time", "it then looks more often, and uses more of a CPU"))
+}

@@ -1,0 +1,29 @@
+//! Sleeping because the program was told to.
+
+use crate::finding::{Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SleepsOnPurpose,
+    about: "it sleeps because it was told to",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep],
+    from: MATTERS,
+    gives_way_to: &[RuleId::SleepPolling],
+    place: Place::End,
+    check,
+};
+
+fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let title = format!("{who} sleeps, because it was told to: {}", duration(waits.cost()));
+    let finding = RULE
+        .finding(Severity::Note, title, waits)
+        .and_if(say::asked_by(waits));
+    fires(finding.remedy(Remedy::safe(
+        "sleep less, or wait for the event that the sleep stands for",
+    )))
+}

@@ -1,0 +1,525 @@
+//! Control groups, version 1 and 2: the limits that a run lived under.
+//!
+//! In: `/proc/PID/cgroup` of processes of the run and the limit files of those cgroups and their ancestors.
+//! Out: [`CgroupFacts`]. A run may be in several cgroups (a shell that moves itself and execs), so a
+//! [`Watch`] is shown processes while they live, remembers what limited each cgroup when it was first seen
+//! (it may be removed before the run ends) and what its throttling counters said then.
+
+use crate::mountinfo::Line;
+use crate::root::{Root, text_if_there};
+use holdup_evidence::facts::{CgroupFacts, IoLimit};
+use holdup_evidence::{DeviceNumber, Ns};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const NS_PER_US: u64 = 1_000;
+/// Cgroups a run is followed into: what a container manager makes for one job, with room.
+const MEMBERSHIPS: usize = 64;
+/// In version 1 memory.limit_in_bytes is the largest multiple of a page when there is no limit.
+const NO_MEMORY_LIMIT: u64 = i64::MAX as u64 & !0xffff;
+
+/// Follows a run through its cgroups.
+#[derive(Debug)]
+pub struct Watch {
+    root: Root,
+    hierarchies: Hierarchies,
+    /// By the text of `/proc/PID/cgroup`.
+    seen: BTreeMap<String, Seen>,
+    /// The text that was seen last.
+    current: Option<String>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    membership: Membership,
+    limits: Limits,
+    throttled: Option<(u64, Ns)>,
+}
+
+/// Mount point and mounted root of the hierarchies that matter.
+#[derive(Debug, Default)]
+struct Hierarchies {
+    /// Version 1, by controller.
+    v1: BTreeMap<&'static str, (PathBuf, String)>,
+    /// Version 2.
+    unified: Option<(PathBuf, String)>,
+}
+
+/// A cgroup in one hierarchy.
+#[derive(Debug, Clone)]
+struct Place {
+    /// Mount point of the hierarchy.
+    mount: PathBuf,
+    /// Path below the mount point, without leading slash.
+    below: String,
+    /// Path as `/proc/PID/cgroup` has it.
+    path: String,
+}
+
+impl Place {
+    /// Its directory and those of its ancestors, nearest first, each with its path as the kernel has it.
+    fn levels(&self) -> impl Iterator<Item = (PathBuf, String)> + '_ {
+        let depth = self.below.split('/').filter(|part| !part.is_empty()).count();
+        let directory = self.mount.join(&self.below);
+        let path = Path::new(&self.path);
+        let directories = directory
+            .ancestors()
+            .take(depth + 1)
+            .map(Path::to_owned)
+            .collect::<Vec<_>>();
+        directories
+            .into_iter()
+            .zip(path.ancestors().map(|path| path.to_string_lossy().into_owned()))
+    }
+}
+
+/// Where a process is.
+#[derive(Debug, Default)]
+struct Membership {
+    cpu: Option<Place>,
+    block: Option<Place>,
+    memory: Option<Place>,
+    unified: Option<Place>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Limits {
+    cpu_quota: Option<(u64, u64)>,
+    io: Vec<IoLimit>,
+    memory_high: Option<u64>,
+    memory_max: Option<u64>,
+}
+
+impl Watch {
+    /// Starts with holdup's own cgroup, which CMD inherits. `mounts` is holdup's own mount table.
+    #[must_use]
+    pub fn new(root: &Root, mounts: &[Line]) -> Watch {
+        let mut watch = Watch {
+            root: root.clone(),
+            hierarchies: Hierarchies::of(mounts),
+            seen: BTreeMap::new(),
+            current: None,
+        };
+        watch.look_at("self");
+        watch
+    }
+
+    /// Looks where a process of the run is now; an exec is a good time. Costs the read of one small file.
+    pub fn look(&mut self, pid: u32) {
+        self.look_at(&pid.to_string());
+    }
+
+    fn look_at(&mut self, process: &str) {
+        let Some(text) = text_if_there(&self.root.proc.join(process).join("cgroup")) else {
+            return;
+        };
+        if !self.seen.contains_key(&text) {
+            if self.seen.len() >= MEMBERSHIPS {
+                return;
+            }
+            let membership = Membership::of(&text, &self.hierarchies);
+            let seen = Seen {
+                limits: membership.limits(),
+                throttled: membership.throttled(),
+                membership,
+            };
+            self.seen.insert(text.clone(), seen);
+        }
+        self.current = Some(text);
+    }
+
+    /// What limited the run, by the cgroup that was seen last and, where that has no limit of a kind, by the
+    /// others.
+    #[must_use]
+    pub fn facts(&self) -> CgroupFacts {
+        let mut facts = CgroupFacts::default();
+        let (current, others): (Vec<_>, Vec<_>) = self
+            .seen
+            .iter()
+            .partition(|(text, _)| Some(*text) == self.current.as_ref());
+        for (_, seen) in current.into_iter().chain(others) {
+            seen.add_to(&mut facts);
+        }
+        facts
+    }
+}
+
+impl Seen {
+    fn add_to(&self, facts: &mut CgroupFacts) {
+        let now = self.membership.limits();
+        // A cgroup that is gone has no files: what it said when it was there stands.
+        let limits = if now == Limits::default() {
+            &self.limits
+        } else {
+            &now
+        };
+        facts.path = facts.path.take().or_else(|| self.membership.path());
+        facts.cpu_quota = facts.cpu_quota.or(limits.cpu_quota);
+        facts.memory_high = facts.memory_high.or(limits.memory_high);
+        facts.memory_max = facts.memory_max.or(limits.memory_max);
+        for limit in &limits.io {
+            if !facts.io_limits.contains(limit) {
+                facts.io_limits.push(limit.clone());
+            }
+        }
+        let throttled = self.membership.throttled().zip(self.throttled);
+        if let Some(((times, ns), (times_before, ns_before))) = throttled {
+            let (old_times, old_ns) = facts.cpu_throttled.unwrap_or_default();
+            facts.cpu_throttled = Some((
+                old_times.max(times.saturating_sub(times_before)),
+                old_ns.max(ns.saturating_sub(ns_before)),
+            ));
+        }
+    }
+}
+
+impl Hierarchies {
+    fn of(mounts: &[Line]) -> Hierarchies {
+        let mut hierarchies = Hierarchies::default();
+        for mount in mounts {
+            let place = (PathBuf::from(&mount.target), mount.root.clone());
+            match mount.file_system.as_str() {
+                "cgroup2" => hierarchies.unified = Some(place),
+                "cgroup" => {
+                    for controller in ["cpu", "blkio", "memory"] {
+                        if mount.super_options.split(',').any(|option| option == controller) {
+                            hierarchies.v1.insert(controller, place.clone());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        hierarchies
+    }
+}
+
+impl Membership {
+    fn of(text: &str, hierarchies: &Hierarchies) -> Membership {
+        let mut membership = Membership::default();
+        for line in text.lines() {
+            // number:controllers:path, where the path may contain colons.
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+                continue;
+            };
+            if controllers.is_empty() {
+                membership.unified = hierarchies.unified.as_ref().map(|mount| place(mount, path));
+            }
+            for controller in controllers.split(',') {
+                let place = hierarchies.v1.get(controller).map(|mount| place(mount, path));
+                match controller {
+                    "cpu" => membership.cpu = place,
+                    "blkio" => membership.block = place,
+                    "memory" => membership.memory = place,
+                    _ => {}
+                }
+            }
+        }
+        membership
+    }
+
+    /// The path of the hierarchy that says most: not the root, version 2 first.
+    fn path(&self) -> Option<String> {
+        let places = [&self.unified, &self.block, &self.cpu, &self.memory];
+        let paths = || {
+            places
+                .iter()
+                .filter_map(|place| place.as_ref().map(|place| &place.path))
+        };
+        paths()
+            .find(|path| *path != "/")
+            .or_else(|| paths().next())
+            .cloned()
+    }
+
+    fn limits(&self) -> Limits {
+        let memory_v1 = nearest(&self.memory, |directory| {
+            file_number(&directory.join("memory.limit_in_bytes")).filter(|limit| *limit < NO_MEMORY_LIMIT)
+        });
+        let memory_v2 =
+            |file: &'static str| nearest(&self.unified, move |directory| file_number(&directory.join(file)));
+        Limits {
+            cpu_quota: nearest(&self.cpu, quota_v1).or_else(|| nearest(&self.unified, quota_v2)),
+            io: self.io_limits(),
+            memory_high: memory_v2("memory.high"),
+            memory_max: memory_v1.or_else(|| memory_v2("memory.max")),
+        }
+    }
+
+    /// In version 1 only a cgroup's own limits count; in version 2 its ancestors' do too, and the nearest is
+    /// the one to change first.
+    fn io_limits(&self) -> Vec<IoLimit> {
+        let mut limits: Vec<IoLimit> = Vec::new();
+        if let Some((directory, cgroup)) = self.block.as_ref().and_then(|place| place.levels().next()) {
+            for setting in [
+                "blkio.throttle.read_bps_device",
+                "blkio.throttle.write_bps_device",
+                "blkio.throttle.read_iops_device",
+                "blkio.throttle.write_iops_device",
+            ] {
+                let text = text_if_there(&directory.join(setting)).unwrap_or_default();
+                for (device, words) in device_lines(&text) {
+                    let Some(value) = words.parse().ok() else { continue };
+                    limits.push(IoLimit {
+                        device,
+                        setting: setting.to_owned(),
+                        value,
+                        cgroup: cgroup.clone(),
+                    });
+                }
+            }
+        }
+        for (directory, cgroup) in self.unified.iter().flat_map(Place::levels) {
+            let text = text_if_there(&directory.join("io.max")).unwrap_or_default();
+            for (device, words) in device_lines(&text) {
+                for (kind, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
+                    let (setting, Ok(value)) = (format!("io.max {kind}"), value.parse()) else {
+                        continue;
+                    };
+                    if !limits
+                        .iter()
+                        .any(|limit| limit.device == device && limit.setting == setting)
+                    {
+                        limits.push(IoLimit {
+                            device,
+                            setting,
+                            value,
+                            cgroup: cgroup.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        limits
+    }
+
+    /// Times and time that the cgroup and its ancestors were throttled since they exist.
+    fn throttled(&self) -> Option<(u64, Ns)> {
+        let levels = self.cpu.iter().chain(&self.unified).flat_map(Place::levels);
+        levels
+            .filter_map(|(directory, _)| throttled(&text_if_there(&directory.join("cpu.stat"))?))
+            .reduce(|sum, level| (sum.0 + level.0, sum.1 + level.1))
+    }
+}
+
+/// Where `path` of `/proc/PID/cgroup` is below a mount point: a container may see only a part mounted.
+fn place((mount, mounted): &(PathBuf, String), path: &str) -> Place {
+    let below = path
+        .strip_prefix(mounted.as_str())
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let below = if mounted == "/" {
+        path
+    } else {
+        below.unwrap_or("/")
+    };
+    Place {
+        mount: mount.clone(),
+        // A path that leads out of a cgroup namespace ("/../x") has nothing to be read.
+        below: if below.contains("..") {
+            String::new()
+        } else {
+            below.trim_matches('/').to_owned()
+        },
+        path: path.to_owned(),
+    }
+}
+
+fn nearest<T>(place: &Option<Place>, read: impl Fn(&Path) -> Option<T>) -> Option<T> {
+    place
+        .as_ref()?
+        .levels()
+        .find_map(|(directory, _)| read(&directory))
+}
+
+fn quota_v1(directory: &Path) -> Option<(u64, u64)> {
+    let quota = file_number(&directory.join("cpu.cfs_quota_us"))?;
+    Some((quota, file_number(&directory.join("cpu.cfs_period_us"))?))
+}
+
+fn quota_v2(directory: &Path) -> Option<(u64, u64)> {
+    let text = text_if_there(&directory.join("cpu.max"))?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    Some((quota.parse().ok()?, period.parse().ok()?))
+}
+
+/// `None` for "max", for -1 and for no file: no limit here.
+fn file_number(file: &Path) -> Option<u64> {
+    text_if_there(file)?.trim().parse().ok()
+}
+
+fn device_lines(text: &str) -> impl Iterator<Item = (DeviceNumber, &str)> {
+    text.lines().filter_map(|line| {
+        let (number, words) = line.split_once(' ')?;
+        let (major, minor) = number.split_once(':')?;
+        let device = DeviceNumber {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        };
+        Some((device, words.trim()))
+    })
+}
+
+/// Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`).
+fn throttled(stat: &str) -> Option<(u64, Ns)> {
+    let field = |name: &str| {
+        stat.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(' ')?
+                .trim()
+                .parse::<u64>()
+                .ok()
+        })
+    };
+    let time = field("throttled_time").or_else(|| field("throttled_usec").map(|us| us * NS_PER_US))?;
+    Some((field("nr_throttled")?, time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Watch;
+    use crate::mountinfo;
+    use crate::root::Tree;
+    use holdup_evidence::DeviceNumber;
+    use holdup_evidence::facts::{CgroupFacts, IoLimit};
+
+    fn watch(tree: &Tree) -> Watch {
+        let mounts = mountinfo::read(&tree.root, &mut Vec::new());
+        Watch::new(&tree.root, &mounts)
+    }
+
+    fn v2(tree: &Tree, root: &str) {
+        let target = tree.path("cg");
+        tree.write(
+            "proc/self/mountinfo",
+            &format!("30 1 0:26 {root} {} rw - cgroup2 cgroup2 rw\n", target.display()),
+        );
+    }
+
+    fn v1(tree: &Tree) {
+        let mut text = String::new();
+        for controllers in ["cpu,cpuacct", "blkio", "memory"] {
+            let target = tree.path("cg").join(controllers);
+            text += &format!(
+                "30 1 0:26 / {} rw - cgroup cgroup rw,{controllers}\n",
+                target.display()
+            );
+        }
+        tree.write("proc/self/mountinfo", &text);
+    }
+
+    const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 16 };
+
+    #[test]
+    fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
+        let tree = Tree::new(&[
+            ("proc/self/cgroup", "0::/system.slice/job.service\n"),
+            ("cg/system.slice/job.service/cpu.max", "max 100000\n"),
+            ("cg/system.slice/cpu.max", "50000 100000\n"),
+            (
+                "cg/system.slice/cpu.stat",
+                "usage_usec 1\nnr_throttled 3\nthrottled_usec 40\n",
+            ),
+            (
+                "cg/system.slice/job.service/io.max",
+                "8:16 rbps=max wbps=max riops=max wiops=120\n",
+            ),
+            ("cg/system.slice/io.max", "8:16 wiops=7 rbps=4096\n8:32\n"),
+            ("cg/system.slice/job.service/memory.high", "max\n"),
+            ("cg/system.slice/memory.high", "1048576\n"),
+        ]);
+        v2(&tree, "/");
+        let watch = watch(&tree);
+        tree.write(
+            "cg/system.slice/cpu.stat",
+            "usage_usec 1\nnr_throttled 5\nthrottled_usec 90\n",
+        );
+        let limit = |cgroup: &str, setting: &str, value| IoLimit {
+            device: DISK,
+            setting: setting.into(),
+            value,
+            cgroup: cgroup.into(),
+        };
+        assert_eq!(
+            watch.facts(),
+            CgroupFacts {
+                path: Some("/system.slice/job.service".into()),
+                cpu_quota: Some((50_000, 100_000)),
+                cpu_throttled: Some((2, 50_000)),
+                io_limits: vec![
+                    limit("/system.slice/job.service", "io.max wiops", 120),
+                    limit("/system.slice", "io.max rbps", 4096),
+                ],
+                memory_high: Some(1 << 20),
+                memory_max: None,
+            }
+        );
+    }
+
+    #[test]
+    fn version_1_takes_only_its_own_io_limits() {
+        let tree = Tree::new(&[
+            (
+                "proc/self/cgroup",
+                "5:cpu,cpuacct:/a/b\n4:blkio:/a/b\n3:memory:/a\n1:name=systemd:/\n0::/\n",
+            ),
+            ("cg/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"),
+            ("cg/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"),
+            ("cg/cpu,cpuacct/a/cpu.cfs_quota_us", "20000\n"),
+            ("cg/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"),
+            ("cg/blkio/a/b/blkio.throttle.write_iops_device", "8:16 100\n"),
+            ("cg/blkio/a/blkio.throttle.read_bps_device", "8:16 1\n"),
+            ("cg/memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("cg/memory/memory.limit_in_bytes", "77\n"),
+        ]);
+        v1(&tree);
+        let facts = watch(&tree).facts();
+        assert_eq!(facts.cpu_quota, Some((20_000, 100_000)));
+        assert_eq!(facts.memory_max, Some(77));
+        assert_eq!(facts.path.as_deref(), Some("/a/b"));
+        assert_eq!(
+            facts.io_limits,
+            [IoLimit {
+                device: DISK,
+                setting: "blkio.throttle.write_iops_device".into(),
+                value: 100,
+                cgroup: "/a/b".into()
+            }]
+        );
+    }
+
+    #[test]
+    fn a_process_that_moves_is_followed_and_a_removed_cgroup_is_remembered() {
+        let tree = Tree::new(&[
+            ("proc/self/cgroup", "4:blkio:/\n"),
+            ("proc/77/cgroup", "4:blkio:/slow\n"),
+            ("cg/blkio/slow/blkio.throttle.write_iops_device", "8:16 9\n"),
+        ]);
+        v1(&tree);
+        let mut watch = watch(&tree);
+        assert_eq!(watch.facts().io_limits, []);
+        watch.look(77);
+        watch.look(78);
+        std::fs::remove_dir_all(tree.path("cg/blkio/slow")).unwrap();
+        let facts = watch.facts();
+        assert_eq!(facts.path.as_deref(), Some("/slow"));
+        assert_eq!(facts.io_limits[0].value, 9);
+    }
+
+    #[test]
+    fn a_hierarchy_mounted_in_part() {
+        let tree = Tree::new(&[
+            ("proc/self/cgroup", "0::/docker/abc/job\n"),
+            ("cg/job/memory.max", "5\n"),
+            ("memory.max", "not below the mount point"),
+        ]);
+        v2(&tree, "/docker/abc");
+        assert_eq!(watch(&tree).facts().memory_max, Some(5));
+    }
+
+    #[test]
+    fn nothing_mounted_is_nothing_measured() {
+        let tree = Tree::new(&[("proc/self/cgroup", "0::/x\n")]);
+        assert_eq!(watch(&tree).facts(), CgroupFacts::default());
+    }
+}

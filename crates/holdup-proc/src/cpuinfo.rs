@@ -1,0 +1,104 @@
+//! `/proc/cpuinfo`: whether the CPU makes random numbers, and whether it is a virtual one;
+//! `/sys/devices/system/cpu/online`: how many there are.
+
+use crate::root::{Problem, Root, note, text, word};
+
+/// What the CPU's flags say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// It has RDRAND or RDSEED (x86) or RNDR (arm64).
+    pub random_instruction: Option<bool>,
+    /// It is a virtual machine's; only x86 says so.
+    pub hypervisor: Option<bool>,
+}
+
+/// The flags of the first CPU.
+pub fn flags(root: &Root, problems: &mut Vec<Problem>) -> Flags {
+    let Some(text) = text(&root.proc.join("cpuinfo"), problems) else {
+        return Flags::default();
+    };
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
+        let has = |name: &str| value.split_whitespace().any(|flag| flag == name);
+        match key.trim() {
+            "flags" => {
+                return Flags {
+                    random_instruction: Some(has("rdrand") || has("rdseed")),
+                    hypervisor: Some(has("hypervisor")),
+                };
+            }
+            "Features" => {
+                return Flags {
+                    random_instruction: Some(has("rng")),
+                    hypervisor: None,
+                };
+            }
+            _ => {}
+        }
+    }
+    Flags::default()
+}
+
+/// How many CPUs are online.
+pub fn online(root: &Root, problems: &mut Vec<Problem>) -> Option<u32> {
+    let file = root.sys.join("devices/system/cpu/online");
+    let list = word(&file, problems)?;
+    let count = count(&list);
+    if count.is_none() {
+        note(
+            problems,
+            &file,
+            Some(1),
+            format!("a list of CPUs such as 0-3,5 expected, found {list:?}"),
+        );
+    }
+    count
+}
+
+fn count(list: &str) -> Option<u32> {
+    list.split(',')
+        .map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flags, count, flags};
+    use crate::root::Tree;
+
+    fn flags_of(cpuinfo: &str) -> Flags {
+        flags(&Tree::new(&[("proc/cpuinfo", cpuinfo)]).root, &mut Vec::new())
+    }
+
+    #[test]
+    fn flags_are_whole_words() {
+        let flags = flags_of("processor\t: 0\nflags\t\t: fpu rdrand_not hypervisor sse\n");
+        assert_eq!(flags.random_instruction, Some(false));
+        assert_eq!(flags.hypervisor, Some(true));
+        assert_eq!(flags_of("flags : fpu rdseed\n").random_instruction, Some(true));
+    }
+
+    #[test]
+    fn arm_has_its_own_words_and_others_are_not_measured() {
+        assert_eq!(
+            flags_of("Features\t: fp asimd rng\n").random_instruction,
+            Some(true)
+        );
+        assert_eq!(flags_of("Features\t: fp asimd\n").random_instruction, Some(false));
+        assert_eq!(flags_of("isa : rv64\n"), Flags::default());
+    }
+
+    #[test]
+    fn cpus_are_counted() {
+        assert_eq!(count("0"), Some(1));
+        assert_eq!(count("0-3,8,10-11"), Some(7));
+        assert_eq!(count(""), None);
+        assert_eq!(count("3-1"), None);
+    }
+}

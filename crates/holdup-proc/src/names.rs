@@ -1,0 +1,26 @@
+//! `/proc/PID/comm`: names of processes that a run had to do with.
+//!
+//! Only `comm`: reading `cmdline` takes the process's address space lock and can block for as long as the
+//! very stall that is being looked at.
+
+use crate::root::{Root, text_if_there};
+
+/// The name of a process that still exists, hostile text of at most 15 bytes.
+#[must_use]
+pub fn comm(root: &Root, pid: u32) -> Option<String> {
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("comm"))?;
+    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::comm;
+    use crate::root::Tree;
+
+    #[test]
+    fn a_name_may_contain_anything() {
+        let tree = Tree::new(&[("proc/7/comm", " a\nb \n")]);
+        assert_eq!(comm(&tree.root, 7).as_deref(), Some(" a\nb "));
+        assert_eq!(comm(&tree.root, 8), None);
+    }
+}

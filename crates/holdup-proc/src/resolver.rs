@@ -1,0 +1,41 @@
+//! `/etc/resolv.conf`: name servers and options, as the C library's resolver reads them.
+
+use crate::root::{Problem, Root, text};
+use holdup_evidence::facts::ResolverFacts;
+
+/// Name servers and options; `None` when there is no such file.
+pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Option<ResolverFacts> {
+    let text = text(&root.etc.join("resolv.conf"), problems)?;
+    let mut facts = ResolverFacts::default();
+    for line in text.lines() {
+        let mut words = line
+            .split(['#', ';'])
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        match words.next() {
+            Some("nameserver") => facts.servers.extend(words.next().map(str::to_owned)),
+            Some("options") => facts.options.extend(words.map(str::to_owned)),
+            _ => {}
+        }
+    }
+    Some(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::root::Tree;
+
+    #[test]
+    fn servers_and_options_without_comments() {
+        let tree = Tree::new(&[(
+            "etc/resolv.conf",
+            "# nameserver 1.1.1.1\nsearch example.org\nnameserver 192.0.2.1 # first\n\tnameserver fe80::1%eth0\nnameserver\noptions timeout:1 ndots:5\noptions rotate;x\n",
+        )]);
+        let facts = read(&tree.root, &mut Vec::new()).unwrap();
+        assert_eq!(facts.servers, ["192.0.2.1", "fe80::1%eth0"]);
+        assert_eq!(facts.options, ["timeout:1", "ndots:5", "rotate"]);
+        assert_eq!(read(&Tree::new(&[]).root, &mut Vec::new()), None);
+    }
+}

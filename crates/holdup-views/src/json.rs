@@ -1,0 +1,16 @@
+//! The report as JSON, for other programs.
+//!
+//! In: a report. Out: one JSON document, indented, with a newline at its end. Hostile text needs no care of
+//! ours: JSON escapes control characters itself.
+
+use holdup_analysis::report::Report;
+use std::io::{self, Write};
+
+/// Writes the report.
+///
+/// # Errors
+/// When writing to `out` fails.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    writeln!(out)
+}

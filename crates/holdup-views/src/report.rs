@@ -1,0 +1,315 @@
+//! From attribution and findings to the report, `holdup.report/1`.
+//!
+//! In: what a run was ([`Subject`]), its attribution, what the rules said, the machine's facts. Out: a
+//! [`Report`] in which durations are what attribution says, shares and dates are worked out, and no list grows
+//! with the number of threads ([`fold`]).
+
+mod fold;
+
+use holdup_analysis::attributed::{self, Attributed, AttributedWait, Tally, ThreadLedger};
+use holdup_analysis::finding;
+use holdup_analysis::report::{
+    Asker, Backend, CannotTell, CauseShare, Coverage, Evidence, Finding, Holder, Link, Lost, NotMeasured,
+    RanInstead, Remedy, Report, RuledOut, StackFrame, SubjectKind, Thread, Tool, Wait,
+};
+use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+/// The schema's name.
+pub const SCHEMA: &str = "holdup.report/1";
+
+/// What was observed, as the command that observed it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// Kind.
+    pub kind: SubjectKind,
+    /// Where the evidence came from.
+    pub backend: Backend,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Process ids, CMD's own first.
+    pub pids: Vec<u32>,
+    /// When observation began, `CLOCK_MONOTONIC`.
+    pub started: Ns,
+    /// Exit status as a shell has it (128+N for a signal); `None` while it runs on.
+    pub exit: Option<i32>,
+}
+
+/// What the rules said of a run. Rule ids are text here, as they are in the report.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdicts {
+    /// What is wrong, worst first.
+    pub findings: Vec<finding::Finding>,
+    /// Rules that say "not that", and the number that says so.
+    pub ruled_out: Vec<(String, String)>,
+    /// Rules that could not tell, and what they miss.
+    pub cannot_tell: Vec<(String, String)>,
+}
+
+/// The report of a run. `version` is holdup's.
+#[must_use]
+pub fn build(
+    subject: Subject,
+    attributed: &Attributed,
+    verdicts: Verdicts,
+    facts: &SystemFacts,
+    version: &str,
+) -> Report {
+    let dates = Dates { facts };
+    let (threads, waits) = fold::fold(&attributed.threads, &attributed.waits);
+    let observed = attributed.coverage.observed;
+    Report {
+        schema: SCHEMA.to_owned(),
+        holdup: Tool {
+            version: version.to_owned(),
+        },
+        subject: holdup_analysis::report::Subject {
+            kind: subject.kind,
+            command: subject.command,
+            pids: subject.pids,
+            // A live run always knows the offset. Without it the date is that of a machine that was booted
+            // at the epoch: still a date, and still the right time since boot.
+            started: dates
+                .date(subject.started)
+                .unwrap_or_else(|| rfc3339(i128::from(subject.started))),
+            wall_ns: attributed.elapsed,
+            exit: subject.exit,
+        },
+        coverage: coverage(&attributed.coverage, subject.backend),
+        causes: causes(&attributed.path, attributed.elapsed),
+        requests: None,
+        threads: threads.iter().map(|ledger| thread(ledger)).collect(),
+        waits: waits.iter().map(|one| wait(one, observed, &dates)).collect(),
+        findings: verdicts
+            .findings
+            .into_iter()
+            .map(|one| finding(one, attributed.elapsed))
+            .collect(),
+        ruled_out: verdicts
+            .ruled_out
+            .into_iter()
+            .map(|(rule, why)| RuledOut { rule, why })
+            .collect(),
+        cannot_tell: verdicts
+            .cannot_tell
+            .into_iter()
+            .map(|(rule, missing)| CannotTell { rule, missing })
+            .collect(),
+    }
+}
+
+/// A part of a whole as 0..1; 0 where there is no whole.
+fn share(part: Ns, whole: Ns) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// Instants on `CLOCK_MONOTONIC` as dates.
+struct Dates<'a> {
+    facts: &'a SystemFacts,
+}
+
+impl Dates<'_> {
+    /// As RFC 3339; `None` when the clock's offset was not measured.
+    fn date(&self, at: Ns) -> Option<String> {
+        let offset = self.facts.unix_minus_monotonic?;
+        Some(rfc3339(i128::from(at) + i128::from(offset)))
+    }
+
+    /// Since boot, suspended time included; `None` when that offset was not measured.
+    fn since_boot(&self, at: Ns) -> Option<Ns> {
+        Some(at.saturating_add(self.facts.boot_minus_monotonic?))
+    }
+}
+
+/// Nanoseconds since the epoch as RFC 3339 in UTC. `jiff` does the calendar: without its default features it
+/// depends on nothing, reads no time zones and no clock.
+fn rfc3339(unix_ns: i128) -> String {
+    Timestamp::from_nanosecond(unix_ns)
+        .unwrap_or(Timestamp::MAX)
+        .to_string()
+}
+
+/// Causes with shares, largest first.
+fn causes(tallies: &BTreeMap<Cause, Tally>, whole: Ns) -> Vec<CauseShare> {
+    let mut causes: Vec<CauseShare> = tallies
+        .iter()
+        .filter(|(_, tally)| tally.ns > 0 || tally.count > 0)
+        .map(|(cause, tally)| CauseShare {
+            cause: *cause,
+            ns: tally.ns,
+            share: share(tally.ns, whole),
+            count: tally.count,
+            max_ns: tally.max,
+            open: tally.open,
+        })
+        .collect();
+    causes.sort_by_key(|cause| (std::cmp::Reverse(cause.ns), cause.cause));
+    causes
+}
+
+fn coverage(coverage: &attributed::Coverage, backend: Backend) -> Coverage {
+    Coverage {
+        backend,
+        observed_ns: Some(coverage.observed),
+        attributed_ns: Some(coverage.attributed),
+        unknown_ns: Some(coverage.unknown),
+        lost: coverage
+            .lost
+            .iter()
+            .map(|(what, count, ns)| Lost {
+                what: what.clone(),
+                count: *count,
+                ns: *ns,
+            })
+            .collect(),
+        not_measured: coverage
+            .not_measured
+            .iter()
+            .map(|(what, why, fix)| NotMeasured {
+                what: what.clone(),
+                why: why.clone(),
+                fix: fix.clone(),
+            })
+            .collect(),
+        own_cost_ns: coverage.own_cost,
+    }
+}
+
+fn thread(ledger: &ThreadLedger) -> Thread {
+    Thread {
+        pid: ledger.name.pid,
+        tid: ledger.name.tid,
+        process: ledger.name.process.clone(),
+        name: ledger.name.thread.clone(),
+        wall_ns: ledger.wall,
+        causes: causes(&ledger.causes, ledger.wall),
+        threads: ledger.threads.max(1),
+        open: ledger.open,
+    }
+}
+
+fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
+    // A wait of which no single one is known (a fold, CPU time) has no longest to date.
+    let dated = Some(wait.max_started).filter(|at| *at > 0);
+    let holders: Vec<Holder> = wait.holders.iter().map(holder).collect();
+    Wait {
+        cause: wait.cause,
+        ns: wait.ns,
+        share: share(wait.ns, observed),
+        count: wait.count,
+        max_ns: wait.max,
+        p50_ns: wait.p50,
+        p99_ns: wait.p99,
+        max_started: dated.and_then(|at| dates.date(at)),
+        max_started_boot_ns: dated.and_then(|at| dates.since_boot(at)),
+        how: wait.how,
+        error_ns: wait.error,
+        open: wait.open,
+        timed_out: wait.timed_out,
+        path_ns: wait.path_ns,
+        handed_on_ns: wait.handed_on_ns,
+        call: wait.call.clone(),
+        bytes: wait.bytes,
+        resource: wait.resource.clone(),
+        asker: asker(&wait.asker),
+        held_by: holders.iter().rev().max_by_key(|holder| holder.ns).cloned(),
+        holders,
+        chain: wait
+            .chain
+            .iter()
+            .map(|link| Link {
+                pid: link.name.pid,
+                tid: link.name.tid,
+                process: link.name.process.clone(),
+                cause: link.cause,
+                ns: link.ns,
+            })
+            .collect(),
+        ran_instead: wait
+            .ran_instead
+            .iter()
+            .map(|(process, ns)| RanInstead {
+                process: process.clone(),
+                ns: *ns,
+            })
+            .collect(),
+        kernel_stack: wait.kernel_stack.clone(),
+        why_unknown: wait.why_unknown.clone(),
+    }
+}
+
+fn asker(asker: &attributed::Asker) -> Asker {
+    Asker {
+        pid: asker.name.pid,
+        tid: asker.name.tid,
+        process: asker.name.process.clone(),
+        thread: asker.name.thread.clone(),
+        frame: asker.frame.clone(),
+        module: asker.module.clone(),
+        stack: asker.stack.iter().map(stack_frame).collect(),
+    }
+}
+
+fn holder(holder: &attributed::Holder) -> Holder {
+    Holder {
+        pid: holder.name.pid,
+        tid: holder.name.tid,
+        process: holder.name.process.clone(),
+        thread: holder.name.thread.clone(),
+        how_known: holder.how_known,
+        doing: holder.doing,
+        ns: holder.ns,
+        stack: holder.stack.iter().map(stack_frame).collect(),
+    }
+}
+
+fn stack_frame(frame: &Frame) -> StackFrame {
+    StackFrame {
+        symbol: frame.symbol.clone(),
+        module: frame.module.clone(),
+        offset: frame.offset,
+        file: frame.file.clone(),
+        line: frame.line,
+        language: frame.language,
+        inlined: frame.inlined,
+    }
+}
+
+fn finding(finding: finding::Finding, elapsed: Ns) -> Finding {
+    let evidence = finding
+        .evidence()
+        .iter()
+        .map(|evidence| Evidence {
+            text: evidence.text.clone(),
+            source: evidence.source.clone(),
+        })
+        .collect();
+    Finding {
+        rule: finding.rule,
+        severity: finding.severity,
+        title: finding.title,
+        cause: finding.cause,
+        ns: Some(finding.ns),
+        share: Some(share(finding.ns, elapsed).min(1.0)),
+        resource: finding.resource,
+        asker: asker(&finding.asker),
+        evidence,
+        remedies: finding
+            .remedies
+            .into_iter()
+            .map(|remedy| Remedy {
+                text: remedy.text,
+                command: remedy.command,
+                safe: remedy.safe,
+                risk: remedy.risk,
+                pointless: remedy.pointless,
+            })
+            .collect(),
+        confidence: finding.confidence,
+    }
+}

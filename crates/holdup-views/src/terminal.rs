@@ -1,0 +1,107 @@
+//! The report as a person reads it: what, how long, who asked, who is in the way, what to do.
+//!
+//! In: a report and a [`Style`]. Out: text that fits the style's columns, plain words first, numbers beside
+//! them, stacks and tables underneath on `-v`. Choosing is [`picture`]'s, setting is the sheet's; what is
+//! between them only says it. Nothing that a name in the report contains can move the cursor, break a line
+//! or change a colour.
+
+mod entry;
+mod finding;
+mod margins;
+mod picture;
+mod who;
+
+use crate::sheet::{Paint, Row, Sheet};
+use crate::style::Style;
+use entry::Depth;
+use holdup_analysis::report::Report;
+use picture::{Picture, picture, too_little_seen};
+use std::io::{self, Write};
+
+/// Writes the report.
+///
+/// # Errors
+/// When writing to `out` fails.
+pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut sheet = Sheet::new(style);
+    if style.quiet {
+        quiet(&mut sheet, report);
+    } else {
+        whole(&mut sheet, report);
+    }
+    out.write_all(sheet.into_text().as_bytes())
+}
+
+/// `-q`: the first lines of the entries, the findings' titles, and what was not seen.
+fn quiet(sheet: &mut Sheet, report: &Report) {
+    let blind = too_little_seen(report);
+    if blind {
+        margins::no_verdict(sheet, report);
+    } else if report.findings.is_empty() {
+        margins::nothing_found(sheet, report);
+    }
+    for one in &picture(report, false).tiles {
+        entry::write(sheet, report, one, Depth::Line, false);
+    }
+    for one in report.findings.iter().filter(|_| !blind) {
+        finding::title(sheet, one);
+    }
+    margins::gaps(sheet, report);
+}
+
+fn whole(sheet: &mut Sheet, report: &Report) {
+    let verbose = sheet.style().verbose;
+    let blind = too_little_seen(report);
+    let nothing = !blind && report.findings.is_empty();
+    margins::header(sheet, report);
+    sheet.blank();
+    if blind {
+        margins::no_verdict(sheet, report);
+        sheet.blank();
+    } else if nothing {
+        margins::nothing_found(sheet, report);
+        sheet.blank();
+    }
+    let depth = match (verbose, nothing) {
+        (true, _) => Depth::Stacks,
+        (false, false) => Depth::Full,
+        (false, true) => Depth::Line,
+    };
+    entries(sheet, report, &picture(report, verbose), depth);
+    for one in report.findings.iter().filter(|_| !blind) {
+        sheet.blank();
+        finding::write(sheet, one, verbose);
+    }
+    sheet.blank();
+    margins::living(sheet, report);
+    sheet.blank();
+    margins::gaps(sheet, report);
+    if verbose {
+        margins::threads(sheet, report);
+        margins::other_rules(sheet, report);
+    }
+    sheet.blank();
+    let page = margins::page_to_read(report);
+    margins::accounting(sheet, report, page.filter(|_| !nothing));
+}
+
+/// Where the time went, and who waited for that.
+fn entries(sheet: &mut Sheet, report: &Report, picture: &Picture, depth: Depth) {
+    for one in &picture.tiles {
+        entry::write(sheet, report, one, depth, false);
+    }
+    entry::write_rest(sheet, report.subject.wall_ns, &picture.rest);
+    if picture.handed_on.is_empty() || depth == Depth::Line {
+        return;
+    }
+    sheet.blank();
+    let body = vec![sheet.words("Meanwhile these waited for that:").paint(Paint::Dim)];
+    sheet.row(Row {
+        indent: 2,
+        body,
+        ..Row::default()
+    });
+    for one in &picture.handed_on {
+        entry::write(sheet, report, one, depth, true);
+    }
+}

@@ -1,0 +1,445 @@
+//! One entry of where the time went: the share, the plain words, the call, who asked, who is in the way.
+//!
+//! In: an [`Entry`]. Out: rows on the sheet. Stacks and further numbers on `-v`.
+
+use super::picture::Entry;
+use super::who::{members, thread};
+use crate::sheet::{Paint, Piece, Row, Sheet};
+use crate::units::{counted, duration, duration_beside, percent};
+use holdup_analysis::attributed::{How, HowKnown, Resource, ResourceKind};
+use holdup_analysis::report::{Holder, Report, StackFrame, Wait};
+use holdup_evidence::{Cause, Ns};
+use std::collections::BTreeMap;
+
+/// Column at which the words of an entry begin: the share and the time stand before it.
+const WORDS: usize = 20;
+
+/// The same for an entry's further lines in a terminal with fewer columns than [`ROOMY`].
+const WORDS_NARROW: usize = 4;
+
+/// Columns from which lines have room for [`WORDS`] blanks in front.
+const ROOMY: usize = 72;
+
+/// Columns that the share ends at, and those that the time takes after it.
+const SHARE: usize = 8;
+const TIME: usize = 9;
+
+/// Columns of the label of an entry's further lines.
+const LABEL: usize = 10;
+
+/// Callers told after the asker: enough to see which part of the program it is.
+const CALLERS: usize = 3;
+
+/// Names told where many share one entry.
+const NAMES: usize = 3;
+
+/// How much is told of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Its first line.
+    Line,
+    /// What a person needs to act.
+    Full,
+    /// Stacks and all numbers too.
+    Stacks,
+}
+
+/// Writes an entry. `elsewhere` is for waits that passed the time on: they always say whose they are.
+pub(super) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: Depth, elsewhere: bool) {
+    first_line(sheet, report, entry);
+    let Some(wait) = entry.largest().filter(|_| depth != Depth::Line) else {
+        return;
+    };
+    if let Some(who) = members(sheet, report, entry, elsewhere) {
+        labelled(sheet, "in", vec![sheet.words(&who)]);
+    }
+    if entry.several_places {
+        mostly(sheet, report, entry);
+    } else {
+        on_what(sheet, entry, wait);
+        asked_by(sheet, wait);
+    }
+    in_the_way(sheet, report, entry);
+    if let Some(why) = wait.why_unknown.as_deref() {
+        labelled(sheet, "because", vec![sheet.words(why)]);
+    }
+    if depth == Depth::Stacks {
+        numbers(sheet, entry);
+        stacks(sheet, wait);
+    }
+}
+
+/// The line of everything that has no entry.
+pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
+    let ns: Ns = rest.iter().map(|(_, ns)| ns).sum();
+    let Some((most, _)) = rest.first().filter(|_| ns > 0) else {
+        return;
+    };
+    let words = match rest.len() {
+        1 => format!("everything else, all of it {}", most.phrase()),
+        _ => format!("everything else, mostly {}", most.phrase()),
+    };
+    let lead = vec![sheet.name(&share_and_time(false, ns, elapsed)).paint(Paint::Dim)];
+    let body = vec![sheet.words(&words).paint(Paint::Dim)];
+    row(sheet, lead, body, None);
+}
+
+/// Share, time, what for, on what; the cause's id at the edge.
+fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry) {
+    let elapsed = report.subject.wall_ns;
+    let open = entry.open();
+    let lead = vec![
+        sheet
+            .name(&share_and_time(open, entry.ns, elapsed))
+            .paint(Paint::Bold),
+    ];
+    let mut body = vec![sheet.words(entry.cause.phrase())];
+    let resource = entry.largest().map(|wait| &wait.resource);
+    let telling = |resource: &&Resource| !resource.name.is_empty() && tells_more(entry.cause);
+    if let Some(resource) = resource.filter(telling).filter(|_| !entry.several_places) {
+        body.push(sheet.name(&resource.name).after(2).paint(Paint::Bold));
+    }
+    let edge = sheet.name(entry.cause.id()).paint(Paint::Dim);
+    row(sheet, lead, body, Some(edge));
+}
+
+/// Whether the resource's name says more than the cause's phrase does.
+fn tells_more(cause: Cause) -> bool {
+    !matches!(cause, Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser)
+}
+
+/// `  97.3 %   1.01 s`.
+fn share_and_time(open: bool, ns: Ns, elapsed: Ns) -> String {
+    let least = if open { "≥" } else { "" };
+    let time = format!("{least}{}", duration_beside(ns, elapsed));
+    format!("{:>SHARE$}{time:>TIME$}  ", percent(ns, elapsed))
+}
+
+/// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry.
+fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait) {
+    let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(wait.call.clone());
+    parts.extend(wait.bytes.map(|bytes| counted(bytes, "byte", "bytes")));
+    if wait.cause == Cause::TimerSleep && !wait.resource.name.is_empty() {
+        parts.push(wait.resource.name.clone());
+    }
+    if !wait.cause.on_cpu() && count > 1 {
+        parts.push(format!("{count} times"));
+        // Medians of several threads can't be made into one.
+        if entry.members.len() == 1 {
+            parts.push(format!("{} at the median", duration(wait.p50_ns)));
+        }
+        parts.push(format!("{} at most", duration(entry.longest().max_ns)));
+    }
+    if timed_out > 0 && wait.cause != Cause::TimerSleep {
+        parts.push(match timed_out {
+            1 if count == 1 => "ended by its time-out".to_owned(),
+            many => format!("{many} ended by their time-out"),
+        });
+    }
+    if entry.open() {
+        parts.push("still waiting at the end".to_owned());
+    }
+    if wait.how == How::Sampled {
+        parts.push(format!("sampled, ± {}", duration(wait.error_ns)));
+    }
+    if wait.resource.kind == ResourceKind::File {
+        // Which disk: what a person looks for next.
+        let detail = |key| wait.resource.detail.get(key).map(String::as_str);
+        match (detail("device"), detail("mount")) {
+            (Some(device), Some(mount)) => parts.push(format!("on {device} ({mount})")),
+            (Some(place), None) | (None, Some(place)) => parts.push(format!("on {place}")),
+            (None, None) => {}
+        }
+    }
+    if !parts.is_empty() {
+        row(sheet, vec![], vec![sheet.words(&parts.join(", "))], None);
+    }
+}
+
+/// `asked by  RAND_status  libcrypto.so.3  ←  sshd+0x2f31c  ←  __libc_start_main`.
+fn asked_by(sheet: &mut Sheet, wait: &Wait) {
+    let Some(frame) = wait.asker.frame.as_deref() else {
+        return;
+    };
+    let module = wait.asker.module.as_deref();
+    let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
+    body.extend(module.map(|module| sheet.name(module).after(2)));
+    for name in callers(&wait.asker.stack, frame) {
+        body.push(sheet.name(&format!("←  {name}")).after(2));
+    }
+    labelled(sheet, "asked by", body);
+}
+
+/// Who called the asker, nearest first: as many as tell something new.
+fn callers(stack: &[StackFrame], asker: &str) -> Vec<String> {
+    let is_asker = |frame: &StackFrame| {
+        frame.symbol.as_deref() == Some(asker) || unnamed(frame).as_deref() == Some(asker)
+    };
+    let Some(at) = stack.iter().position(is_asker) else {
+        return Vec::new();
+    };
+    let mut callers: Vec<String> = Vec::new();
+    for pair in stack[at..].windows(2) {
+        let [callee, caller] = pair else { break };
+        // Recursion, and unnamed code that calls unnamed code of the same module, say nothing new.
+        let again = (&callee.symbol, &callee.module) == (&caller.symbol, &caller.module);
+        if !again && !runtime(caller) {
+            callers.extend(caller.symbol.clone().or_else(|| unnamed(caller)));
+        }
+        let start = caller.symbol.as_deref().is_some_and(starts_thread);
+        if start || callers.len() == CALLERS {
+            break;
+        }
+    }
+    callers
+}
+
+/// Whether it is a function that a thread begins with: what is above is the same in every program.
+fn starts_thread(symbol: &str) -> bool {
+    const STARTS: [&str; 4] = [
+        "__libc_start_main",
+        "__libc_start_call_main",
+        "start_thread",
+        "_start",
+    ];
+    STARTS.iter().any(|start| symbol.starts_with(start))
+}
+
+/// Whether a frame is the C library's or the loader's and has no name: it says nothing of the program.
+fn runtime(frame: &StackFrame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    frame.symbol.is_none()
+        && ["libc.so", "ld-linux", "ld-musl"]
+            .iter()
+            .any(|name| module.starts_with(name))
+}
+
+/// `sshd+0x2f31c`: code without a symbol.
+fn unnamed(frame: &StackFrame) -> Option<String> {
+    let module = frame.module.as_deref()?;
+    Some(format!("{module}+{:#x}", frame.offset))
+}
+
+/// The places that share an entry, largest first.
+fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
+    // Who queued for a CPU says little; who ran instead is told.
+    if entry.cause == Cause::SchedRunqueue {
+        return;
+    }
+    let mut named = entry.by(|wait| place(entry.cause, wait));
+    named.retain(|(name, _)| name.is_some());
+    let mut body: Vec<Piece> = Vec::new();
+    for (name, ns) in named.iter().take(NAMES) {
+        body.push(
+            sheet
+                .name(name.as_deref().unwrap_or_default())
+                .after(2)
+                .paint(Paint::Bold),
+        );
+        body.push(sheet.name(&percent(*ns, report.subject.wall_ns)));
+    }
+    if named.len() > NAMES {
+        body.push(sheet.words(&format!("and {} more", named.len() - NAMES)).after(2));
+    }
+    if entry.members.iter().any(|(wait, _)| wait.how == How::Sampled) {
+        body.push(sheet.words("(sampled)").after(2).paint(Paint::Dim));
+    }
+    if !named.is_empty() {
+        labelled(sheet, "mostly", body);
+    }
+}
+
+/// What tells the places of one cause apart: of running code the function, of waiting the resource.
+fn place(cause: Cause, wait: &Wait) -> Option<String> {
+    let function = wait
+        .asker
+        .frame
+        .as_deref()
+        .map(|frame| match wait.asker.module.as_deref() {
+            Some(module) if module != wait.asker.process => format!("{frame} ({module})"),
+            _ => frame.to_owned(),
+        });
+    let resource = Some(&wait.resource.name).filter(|name| !name.is_empty()).cloned();
+    if cause == Cause::CpuUser {
+        function.or(resource)
+    } else {
+        resource.or(function)
+    }
+}
+
+/// Who held it, who ran instead, or where the time went on to.
+fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
+    let mut ran: BTreeMap<&str, Ns> = BTreeMap::new();
+    let mut holders: Vec<(&Holder, Ns)> = Vec::new();
+    for (wait, _) in &entry.members {
+        for other in &wait.ran_instead {
+            *ran.entry(&other.process).or_default() += other.ns;
+        }
+        for holder in &wait.holders {
+            let same = |(known, _): &&mut (&Holder, Ns)| {
+                (known.pid, known.tid, known.how_known) == (holder.pid, holder.tid, holder.how_known)
+            };
+            match holders.iter_mut().find(same) {
+                Some((_, ns)) => *ns += holder.ns,
+                None => holders.push((holder, holder.ns)),
+            }
+        }
+    }
+    holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    if let Some((holder, _)) = holders.first() {
+        let who = thread(
+            sheet,
+            report,
+            (holder.pid, holder.tid),
+            (&holder.process, &holder.thread),
+            Some(how(holder)),
+        );
+        let mut body = vec![sheet.words(&who).paint(Paint::Bold)];
+        if let Some(doing) = holder.doing {
+            body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
+            body.push(sheet.words(&format!("itself {}", doing.phrase())));
+        }
+        if holders.len() > 1 {
+            let others = counted(holders.len() as u64 - 1, "other", "others");
+            body.push(sheet.words(&format!("and {others}")).after(2));
+        }
+        labelled(sheet, "held by", body);
+    } else if let Some(link) = entry.largest().and_then(|wait| wait.chain.last()) {
+        let who = thread(sheet, report, (link.pid, link.tid), (&link.process, ""), None);
+        let body = vec![
+            sheet.words(&format!("{who},")).paint(Paint::Bold),
+            sheet.words(link.cause.phrase()),
+        ];
+        labelled(sheet, "went to", body);
+    }
+    let mut ran: Vec<(&str, Ns)> = ran.into_iter().collect();
+    ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let mut body: Vec<Piece> = Vec::new();
+    for (name, ns) in ran.iter().take(NAMES) {
+        body.push(sheet.name(name).after(2).paint(Paint::Bold));
+        body.push(sheet.name(&duration_beside(*ns, report.subject.wall_ns)));
+    }
+    if !body.is_empty() {
+        labelled(sheet, "instead", body);
+    }
+}
+
+/// How the holder is known, in a word or two.
+fn how(holder: &Holder) -> &'static str {
+    match holder.how_known {
+        HowKnown::MutexOwner => "mutex owner",
+        HowKnown::PiFutex => "lock owner",
+        HowKnown::FileLock => "file lock",
+        HowKnown::PipePeer => "pipe peer",
+        HowKnown::SocketPeer => "socket peer",
+        HowKnown::FuseDaemon => "FUSE daemon",
+        HowKnown::Tracer => "tracer",
+        HowKnown::KernelLock => "kernel lock owner",
+        HowKnown::RobustList => "lock owner, robust list",
+        HowKnown::Vmstructs => "lock owner, JVM",
+        HowKnown::Dump => "lock owner, thread dump",
+        HowKnown::Monitor => "monitor owner",
+        HowKnown::Waker => "woke it",
+    }
+}
+
+/// What `-v` adds: all numbers, and everything known of the resource.
+fn numbers(sheet: &mut Sheet, entry: &Entry) {
+    let own = duration(entry.sum(|wait| wait.ns));
+    let mut parts = vec![match entry.members.len() {
+        1 => format!("{own} of this thread's own time"),
+        _ => format!("{own} of these threads' own time"),
+    }];
+    let count = entry.sum(|wait| wait.count);
+    let longest = entry.longest();
+    if !entry.cause.on_cpu() && count > 1 {
+        parts.push(format!("{count} times"));
+        if entry.members.len() == 1 {
+            parts.push(format!("99 % within {}", duration(longest.p99_ns)));
+        }
+    }
+    if let Some(date) = &longest.max_started {
+        let boot = longest
+            .max_started_boot_ns
+            .map(|boot| format!(", {} after boot", duration(boot)));
+        let boot = boot.unwrap_or_default();
+        parts.push(format!("longest {} from {date}{boot}", duration(longest.max_ns)));
+    }
+    labelled(sheet, "in all", vec![sheet.words(&parts.join(", "))]);
+    if entry.several_places {
+        return;
+    }
+    for (at, (key, value)) in longest.resource.detail.iter().enumerate() {
+        let label = if at == 0 { "resource" } else { "" };
+        let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
+        labelled(sheet, label, body);
+    }
+}
+
+/// User and kernel stack, one frame a line, innermost first.
+fn stacks(sheet: &mut Sheet, wait: &Wait) {
+    for (at, frame) in wait.asker.stack.iter().enumerate() {
+        let name = match &frame.symbol {
+            Some(symbol) => format!("{symbol}+{:#x}", frame.offset),
+            None => unnamed(frame).unwrap_or_else(|| format!("[no name] {:#x}", frame.offset)),
+        };
+        let mut body = vec![sheet.name(&name)];
+        if frame.symbol.is_some() {
+            body.extend(
+                frame
+                    .module
+                    .as_deref()
+                    .map(|module| sheet.name(module).after(2).paint(Paint::Dim)),
+            );
+        }
+        if let Some(file) = frame.file.as_deref() {
+            let line = frame.line.map(|line| format!(":{line}")).unwrap_or_default();
+            body.push(sheet.name(&format!("{file}{line}")).after(2).paint(Paint::Dim));
+        }
+        if frame.inlined {
+            body.push(sheet.words("inlined").after(2).paint(Paint::Dim));
+        }
+        labelled(sheet, if at == 0 { "user" } else { "" }, body);
+    }
+    for (at, frame) in wait.kernel_stack.iter().enumerate() {
+        labelled(
+            sheet,
+            if at == 0 { "kernel" } else { "" },
+            vec![sheet.name(frame)],
+        );
+    }
+}
+
+/// A row of an entry that begins with a word.
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
+    let words = words_column(sheet);
+    let lead = sheet.name(&format!("{:words$}{label}", "")).paint(Paint::Dim);
+    sheet.row(Row {
+        lead: vec![lead],
+        indent: words + LABEL,
+        body,
+        ..Row::default()
+    });
+}
+
+/// A row of an entry.
+fn row(sheet: &mut Sheet, lead: Vec<Piece>, body: Vec<Piece>, edge: Option<Piece>) {
+    let words = words_column(sheet);
+    sheet.row(Row {
+        indent: if lead.is_empty() { words } else { WORDS },
+        lead,
+        hang: Some(words),
+        body,
+        edge,
+    });
+}
+
+fn words_column(sheet: &Sheet) -> usize {
+    if sheet.columns() < ROOMY {
+        WORDS_NARROW
+    } else {
+        WORDS
+    }
+}

@@ -1,0 +1,93 @@
+//! One finding: what is wrong, how we know, what to do, what not to do.
+
+use crate::sheet::{Paint, Row, Sheet};
+use holdup_analysis::finding::{Confidence, Severity};
+use holdup_analysis::report::{Finding, Remedy};
+
+/// Column at which the words of evidence and remedies begin.
+const WORDS: usize = 13;
+
+/// The finding's title line; its rule's id at the edge.
+pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
+    let paint = match finding.severity {
+        Severity::Note => Paint::Bold,
+        Severity::Warning => Paint::Yellow,
+        Severity::Critical => Paint::Red,
+    };
+    let mut remarks: Vec<&str> = Vec::new();
+    // A warning that is strong or proved is the usual case and needs no word.
+    match finding.severity {
+        Severity::Note => remarks.push("note"),
+        Severity::Warning => {}
+        Severity::Critical => remarks.push("critical"),
+    }
+    if finding.confidence == Confidence::Suspect {
+        remarks.push("a suspicion");
+    }
+    let mut body = vec![sheet.words(&finding.title).paint(paint)];
+    if !remarks.is_empty() {
+        body.push(sheet.words(&format!("({})", remarks.join(", "))));
+    }
+    let edge = sheet.name(&finding.rule).paint(Paint::Dim);
+    sheet.row(Row {
+        indent: 2,
+        hang: Some(4),
+        body,
+        edge: Some(edge),
+        ..Row::default()
+    });
+}
+
+/// The whole finding. With `sources`, each piece of evidence says where it was seen.
+pub(super) fn write(sheet: &mut Sheet, finding: &Finding, sources: bool) {
+    title(sheet, finding);
+    for (at, evidence) in finding.evidence.iter().enumerate() {
+        let mut body = vec![sheet.words(&evidence.text)];
+        if sources && !evidence.source.is_empty() {
+            body.push(sheet.words(&format!("({})", evidence.source)).paint(Paint::Dim));
+        }
+        labelled(sheet, if at == 0 { "seen" } else { "" }, body);
+    }
+    let (not, to_do): (Vec<&Remedy>, Vec<&Remedy>) =
+        finding.remedies.iter().partition(|remedy| remedy.pointless);
+    for (at, remedy) in to_do.into_iter().enumerate() {
+        remedy_rows(sheet, if at == 0 { "do" } else { "" }, remedy);
+    }
+    for (at, remedy) in not.into_iter().enumerate() {
+        labelled(
+            sheet,
+            if at == 0 { "not" } else { "" },
+            vec![sheet.words(&remedy.text)],
+        );
+    }
+}
+
+/// A remedy, whether it is safe, the command, the risk.
+fn remedy_rows(sheet: &mut Sheet, label: &str, remedy: &Remedy) {
+    let mark = if remedy.safe {
+        sheet.name("safe").after(3)
+    } else {
+        sheet.name("changing").after(3).paint(Paint::Yellow)
+    };
+    labelled(sheet, label, vec![sheet.words(&remedy.text), mark]);
+    if let Some(command) = remedy.command.as_deref() {
+        labelled(
+            sheet,
+            "",
+            vec![sheet.words(&format!("$ {command}")).paint(Paint::Bold)],
+        );
+    }
+    if let Some(risk) = remedy.risk.as_deref() {
+        labelled(sheet, "", vec![sheet.words(&format!("risk: {risk}"))]);
+    }
+}
+
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
+    let lead = sheet.name(&format!("    {label}")).paint(Paint::Dim);
+    sheet.row(Row {
+        lead: vec![lead],
+        indent: WORDS,
+        body,
+        ..Row::default()
+    });
+}

@@ -1,0 +1,343 @@
+//! What stands around the verdict: the header, what lives on, what was lost or not seen, the tables of `-v`,
+//! and the accounting line at the end.
+
+use super::picture::{too_little_seen, unresolved};
+use super::who::thread;
+use crate::sheet::{Paint, Piece, Row, Sheet};
+use crate::units::{counted, duration, duration_beside, percent};
+use holdup_analysis::report::{CauseShare, Report, Thread, Wait};
+use holdup_evidence::{Cause, Ns};
+
+/// Column at which the words after a label begin.
+const WORDS: usize = 13;
+
+/// Processes named that live on; more are counted.
+const LIVING_NAMED: usize = 5;
+
+/// One part in this many unknown is coloured: what is less hardly changes the picture, as no entry is smaller.
+const DOUBTFUL: u64 = 20;
+
+/// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`.
+pub(super) fn header(sheet: &mut Sheet, report: &Report) {
+    let elapsed = report.subject.wall_ns;
+    let on_cpu: Ns = report
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.causes)
+        .filter(|share| share.cause.on_cpu())
+        .map(|share| share.ns)
+        .sum();
+    let command: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
+    let mut body = vec![
+        sheet.name(&command.join(" ")).after(3).paint(Paint::Bold),
+        sheet
+            .name(&format!("{} elapsed", duration(elapsed)))
+            .after(3)
+            .paint(Paint::Bold),
+        sheet
+            .name(&format!("{} on a CPU", duration_beside(on_cpu, elapsed)))
+            .after(3),
+    ];
+    match report.subject.exit {
+        Some(0) | None => {}
+        Some(status) => body.push(
+            sheet
+                .name(&format!("exit {status}"))
+                .after(3)
+                .paint(Paint::Yellow),
+        ),
+    }
+    sheet.row(Row {
+        lead: vec![sheet.name(" holdup").paint(Paint::Dim)],
+        indent: 10,
+        body,
+        ..Row::default()
+    });
+}
+
+/// An argument so that its ends can be seen.
+fn quoted(word: &str) -> String {
+    if word.is_empty() || word.contains(char::is_whitespace) {
+        format!("'{word}'")
+    } else {
+        word.to_owned()
+    }
+}
+
+/// Says that too little was seen, where that is so: before anything else is said.
+pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
+    let elapsed = report.subject.wall_ns;
+    let words = format!(
+        "No verdict: what {} of the elapsed time was for could not be told.",
+        percent(unresolved(report), elapsed)
+    );
+    statement(sheet, &words, Paint::Red);
+    statement(
+        sheet,
+        "What follows is what was seen; the rest may be something else.",
+        Paint::Plain,
+    );
+}
+
+/// What is said when no rule found anything.
+pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
+    let elapsed = report.subject.wall_ns;
+    let running: Ns = report
+        .causes
+        .iter()
+        .filter(|share| share.cause.on_cpu())
+        .map(|share| share.ns)
+        .sum();
+    // Half or more spent waiting is something, even if no rule knows what to say of it.
+    let words = if running >= elapsed - running.min(elapsed) {
+        let seen = if report.coverage.lost.is_empty() && report.coverage.not_measured.is_empty() {
+            ""
+        } else {
+            ", as far as could be seen"
+        };
+        format!(
+            "Nothing held it up{seen}: it ran for {} of the time.",
+            percent(running, elapsed)
+        )
+    } else {
+        format!(
+            "It waited for {} of the time, and no rule found anything wrong with that.",
+            percent(elapsed - running, elapsed)
+        )
+    };
+    statement(sheet, &words, Paint::Bold);
+    let open = report.cannot_tell.len() as u64;
+    if open > 0 && !sheet.style().quiet {
+        let words = format!(
+            "{} could not tell; -v says what is missing.",
+            counted(open, "rule", "rules")
+        );
+        statement(sheet, &words, Paint::Dim);
+    }
+}
+
+fn statement(sheet: &mut Sheet, words: &str, paint: Paint) {
+    let body = vec![sheet.words(words).paint(paint)];
+    sheet.row(Row {
+        indent: 2,
+        body,
+        ..Row::default()
+    });
+}
+
+/// Descendants that were alive when CMD had ended, by process.
+pub(super) fn living(sheet: &mut Sheet, report: &Report) {
+    let mut processes: Vec<&Thread> = Vec::new();
+    let mut open: Vec<&Thread> = report.threads.iter().filter(|thread| thread.open).collect();
+    open.sort_by_key(|thread| (thread.pid, thread.pid != thread.tid, thread.tid));
+    for thread in open {
+        if !processes
+            .iter()
+            .any(|known| known.pid == thread.pid && known.process == thread.process)
+        {
+            processes.push(thread);
+        }
+    }
+    for (at, process) in processes.iter().take(LIVING_NAMED).enumerate() {
+        let who = thread(
+            sheet,
+            report,
+            (process.pid, process.pid),
+            (&process.process, ""),
+            None,
+        );
+        let mut body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
+        let of_it =
+            |wait: &&Wait| wait.open && (wait.asker.pid, wait.asker.tid) == (process.pid, process.tid);
+        let last = report.waits.iter().filter(of_it).max_by_key(|wait| wait.max_ns);
+        match last {
+            Some(wait) => {
+                let phrase = wait.cause.phrase();
+                body.push(sheet.words(&format!("{phrase} for ≥ {}", duration(wait.max_ns))));
+            }
+            None => {
+                let known = process.causes.iter().find(|share| share.open);
+                let phrase = known.map_or("busy", |share| share.cause.phrase());
+                body.push(sheet.words(phrase));
+            }
+        }
+        labelled(sheet, if at == 0 { "lives on" } else { "" }, body);
+    }
+    if processes.len() > LIVING_NAMED {
+        let more = counted(
+            (processes.len() - LIVING_NAMED) as u64,
+            "more process",
+            "more processes",
+        );
+        labelled(sheet, "", vec![sheet.words(&format!("and {more}"))]);
+    }
+}
+
+/// Losses and what could not be seen: always said, whatever else is left out.
+pub(super) fn gaps(sheet: &mut Sheet, report: &Report) {
+    for (at, lost) in report.coverage.lost.iter().enumerate() {
+        let mut words = format!("{} {}", lost.count, lost.what);
+        if lost.ns > 0 {
+            words.push_str(&format!(", {} of threads' time", duration(lost.ns)));
+        }
+        let body = vec![sheet.words(&words).paint(Paint::Yellow)];
+        labelled(sheet, if at == 0 { "lost" } else { "" }, body);
+    }
+    for (at, gap) in report.coverage.not_measured.iter().enumerate() {
+        let mut body = vec![sheet.words(&format!("{}: {}", gap.what, gap.why))];
+        if !gap.fix.is_empty() {
+            body.push(sheet.words(&format!("→ {}", gap.fix)).after(2));
+        }
+        labelled(sheet, if at == 0 { "not seen" } else { "" }, body);
+    }
+}
+
+/// Each thread's own time in a line: ids, life, share on a CPU, name, and where most of the rest went.
+pub(super) fn threads(sheet: &mut Sheet, report: &Report) {
+    heading(sheet, "Threads' own time");
+    let lead = format!("{:>8} {:>8} {:>9} {:>7}", "pid", "thread", "lived", "on CPU");
+    table_row(sheet, &lead, "name", "mostly", Paint::Dim);
+    for thread in &report.threads {
+        let on_cpu: Ns = thread
+            .causes
+            .iter()
+            .filter(|share| share.cause.on_cpu())
+            .map(|share| share.ns)
+            .sum();
+        let (pid, tid) = (id(thread.pid), id(thread.tid));
+        let lived = duration(thread.wall_ns);
+        let lead = format!(
+            "{pid:>8} {tid:>8} {lived:>9} {:>7}",
+            percent(on_cpu, thread.wall_ns)
+        );
+        let mut name = thread.process.clone();
+        if thread.tid != thread.pid && thread.name != thread.process {
+            name = format!("{name}: {}", thread.name);
+        }
+        if thread.threads > 1 {
+            name = format!("{name}, {} threads", thread.threads);
+        }
+        let most = thread
+            .causes
+            .first()
+            .map_or(String::new(), |share| mostly(share, thread.wall_ns));
+        table_row(sheet, &lead, &name, &most, Paint::Plain);
+    }
+}
+
+/// An id; 0 stands for several.
+fn id(id: u32) -> String {
+    if id == 0 { "-".to_owned() } else { id.to_string() }
+}
+
+fn mostly(share: &CauseShare, wall: Ns) -> String {
+    format!("{} {:>7}", share.cause, percent(share.ns, wall))
+}
+
+fn table_row(sheet: &mut Sheet, lead: &str, name: &str, edge: &str, paint: Paint) {
+    let row = Row {
+        lead: vec![sheet.name(lead).paint(paint)],
+        indent: lead.len() + 2,
+        hang: Some(4),
+        body: vec![sheet.name(name).paint(paint)],
+        edge: Some(sheet.name(edge).paint(Paint::Dim)),
+    };
+    sheet.row(row);
+}
+
+/// Rules that are clear and rules that could not tell.
+pub(super) fn other_rules(sheet: &mut Sheet, report: &Report) {
+    if !report.ruled_out.is_empty() {
+        heading(sheet, "Ruled out");
+        for rule in &report.ruled_out {
+            rule_row(sheet, &rule.rule, &rule.why);
+        }
+    }
+    if !report.cannot_tell.is_empty() {
+        heading(sheet, "Could not tell");
+        for rule in &report.cannot_tell {
+            rule_row(sheet, &rule.rule, &rule.missing);
+        }
+    }
+}
+
+fn rule_row(sheet: &mut Sheet, rule: &str, why: &str) {
+    let lead = vec![sheet.name(&format!("    {rule}")).paint(Paint::Dim)];
+    let body = vec![sheet.words(why).after(2)];
+    sheet.row(Row {
+        lead,
+        indent: 30,
+        hang: Some(30),
+        body,
+        ..Row::default()
+    });
+}
+
+fn heading(sheet: &mut Sheet, words: &str) {
+    sheet.blank();
+    statement(sheet, words, Paint::Bold);
+}
+
+/// `accounted 100.0 %   unknown 0.0 %   lost 0   holdup itself 0.03 s CPU     holdup explain …`.
+pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&str>) {
+    let coverage = &report.coverage;
+    let mut body: Vec<Piece> = Vec::new();
+    if let Some(observed) = coverage.observed_ns {
+        let accounted = percent(coverage.attributed_ns.unwrap_or(0), observed);
+        let unknown = coverage.unknown_ns.unwrap_or(0);
+        body.push(sheet.name(&format!("accounted {accounted}")));
+        let doubt = if unknown > observed / DOUBTFUL {
+            Paint::Yellow
+        } else {
+            Paint::Plain
+        };
+        body.push(
+            sheet
+                .name(&format!("unknown {}", percent(unknown, observed)))
+                .paint(doubt),
+        );
+    }
+    let lost: u64 = coverage.lost.iter().map(|lost| lost.count).sum();
+    let loss = if lost > 0 { Paint::Yellow } else { Paint::Plain };
+    body.push(sheet.name(&format!("lost {lost}")).paint(loss));
+    let own = duration_beside(coverage.own_cost_ns, report.subject.wall_ns);
+    body.push(sheet.name(&format!("holdup itself {own} CPU")));
+    let mut body: Vec<Piece> = body.into_iter().map(|piece| piece.after(3)).collect();
+    if let Some(id) = explain {
+        body.push(
+            sheet
+                .name(&format!("holdup explain {id}"))
+                .after(5)
+                .paint(Paint::Dim),
+        );
+    }
+    sheet.row(Row {
+        indent: 2,
+        body,
+        ..Row::default()
+    });
+}
+
+/// The page to read next: that of the first finding, else that of the largest cause.
+pub(super) fn page_to_read(report: &Report) -> Option<&str> {
+    let seen = !too_little_seen(report);
+    let rule = report
+        .findings
+        .first()
+        .filter(|_| seen)
+        .map(|finding| finding.rule.as_str());
+    rule.or_else(|| {
+        let largest: Option<Cause> = report.causes.first().map(|share| share.cause);
+        largest.map(Cause::id)
+    })
+}
+
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
+    let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
+    sheet.row(Row {
+        lead: vec![lead],
+        indent: WORDS,
+        body,
+        ..Row::default()
+    });
+}

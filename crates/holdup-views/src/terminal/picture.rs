@@ -1,0 +1,380 @@
+//! Which waits a person gets to see, and how they add up.
+//!
+//! In: a report. Out: entries that tile the elapsed time ([`Picture::tiles`] and the rest), and beside them
+//! the waits that passed time on to others ([`Picture::handed_on`]), which tile nothing: when `sh` waits for
+//! `make` and `make` for `cc`, the elapsed second is `cc`'s, and the other two waited for it.
+//!
+//! Waits of many threads with the same cause, resource and asker are one entry. What is too small for an
+//! entry alone is one with the others of its cause, so that a cause that is large in sum is never hidden in
+//! "everything else". Pure: numbers and choices, no text.
+
+use holdup_analysis::attributed::ResourceKind;
+use holdup_analysis::report::{Report, Wait};
+use holdup_evidence::{Cause, Ns};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+/// Per mille of the elapsed time that makes an entry. Twenty such fit into a whole; what is less can't be why
+/// something was slow.
+const LEAST_PER_MILLE: u64 = 50;
+
+/// The same on `-v`; a floor still, so that the entries of a run with a million places are 200 at most.
+const LEAST_PER_MILLE_OF_ALL: u64 = 5;
+
+/// Entries of where the time went. More than five are read by nobody who asked "what is it?"; `-v` has all.
+const MOST_TILES: usize = 5;
+
+/// Entries of who waited for that.
+const MOST_HANDED_ON: usize = 3;
+
+/// Percent of the elapsed time that may be unresolved before the rest is no ground for a verdict: with a
+/// third of the time unseen, the largest cause that was seen need not be the largest.
+const MOST_UNRESOLVED_PERCENT: u64 = 30;
+
+/// What the time of one cause went to, at one place or at several.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) cause: Cause,
+    /// Of the elapsed time.
+    pub(super) ns: Ns,
+    /// The waits it is made of and what each has in it, largest first; not empty but for time that no wait
+    /// accounts for.
+    pub(super) members: Vec<(&'a Wait, Ns)>,
+    /// Whether the members differ in resource or asker.
+    pub(super) several_places: bool,
+}
+
+impl<'a> Entry<'a> {
+    /// The wait that stands for all when one place is told.
+    pub(super) fn largest(&self) -> Option<&'a Wait> {
+        self.members.first().map(|(wait, _)| *wait)
+    }
+
+    /// A figure of the members added up; not of the elapsed time, but of their own.
+    pub(super) fn sum(&self, of: impl Fn(&Wait) -> u64) -> u64 {
+        self.members.iter().map(|(wait, _)| of(wait)).sum()
+    }
+
+    /// The member with the longest single wait. Only of entries that have members.
+    pub(super) fn longest(&self) -> &'a Wait {
+        let longest = self
+            .members
+            .iter()
+            .map(|(wait, _)| *wait)
+            .max_by_key(|wait| wait.max_ns);
+        longest.expect("callers have a member in hand")
+    }
+
+    /// Whether some of it was still waiting when observation ended.
+    pub(super) fn open(&self) -> bool {
+        self.members.iter().any(|(wait, _)| wait.open)
+    }
+
+    /// The members added up by a name, largest first.
+    pub(super) fn by<Name: Ord>(&self, name: impl Fn(&'a Wait) -> Name) -> Vec<(Name, Ns)> {
+        let mut sums: BTreeMap<Name, Ns> = BTreeMap::new();
+        for (wait, ns) in &self.members {
+            *sums.entry(name(wait)).or_default() += ns;
+        }
+        let mut sums: Vec<(Name, Ns)> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, ns)| Reverse(*ns));
+        sums
+    }
+}
+
+/// Where the elapsed time went.
+#[derive(Debug)]
+pub(super) struct Picture<'a> {
+    /// Largest first; with `rest` they add up to the elapsed time.
+    pub(super) tiles: Vec<Entry<'a>>,
+    /// Waits on the path during which it was with others, largest first.
+    pub(super) handed_on: Vec<Entry<'a>>,
+    /// Elapsed time in no tile, by cause, largest first.
+    pub(super) rest: Vec<(Cause, Ns)>,
+}
+
+/// Makes the picture. With `all`, everything is in some entry and there is no rest.
+pub(super) fn picture(report: &Report, all: bool) -> Picture<'_> {
+    let elapsed = report.subject.wall_ns;
+    let least = if all {
+        LEAST_PER_MILLE_OF_ALL
+    } else {
+        LEAST_PER_MILLE
+    };
+    let large = |ns: Ns| u128::from(ns) * 1_000 >= u128::from(elapsed) * u128::from(least);
+    let limit = |most: usize| if all { usize::MAX } else { most };
+
+    let mut tiles = entries(report, |wait| wait.path_ns, large);
+    add_unaccounted(&mut tiles, report);
+    tiles.sort_by_key(|entry| (Reverse(entry.ns), entry.cause));
+    let shown = tiles
+        .iter()
+        .take(limit(MOST_TILES))
+        .take_while(|entry| all || large(entry.ns));
+    let rest = tiles.split_off(shown.count());
+    let mut rest_by_cause: BTreeMap<Cause, Ns> = BTreeMap::new();
+    for entry in rest {
+        *rest_by_cause.entry(entry.cause).or_default() += entry.ns;
+    }
+    let mut rest: Vec<(Cause, Ns)> = rest_by_cause.into_iter().collect();
+    rest.sort_by_key(|(cause, ns)| (Reverse(*ns), *cause));
+
+    let mut handed_on = entries(report, |wait| wait.handed_on_ns, large);
+    handed_on.retain(|entry| all || large(entry.ns));
+    handed_on.truncate(limit(MOST_HANDED_ON));
+    Picture {
+        tiles,
+        handed_on,
+        rest,
+    }
+}
+
+/// Elapsed time whose cause could not be told or not told far enough: unknown (lost included), polls of which
+/// it is not known what they awaited, kernel locks without a name.
+pub(super) fn unresolved(report: &Report) -> Ns {
+    let whole: Ns = report
+        .causes
+        .iter()
+        .filter(|share| matches!(share.cause, Cause::Unknown | Cause::PollWait))
+        .map(|share| share.ns)
+        .sum();
+    let unnamed: Ns = report
+        .waits
+        .iter()
+        .filter(|wait| wait.cause == Cause::LockKernel && wait.resource.name.is_empty())
+        .map(|wait| wait.path_ns)
+        .sum();
+    whole + unnamed
+}
+
+/// Whether too much is unresolved for any verdict.
+pub(super) fn too_little_seen(report: &Report) -> bool {
+    let limit = u128::from(report.subject.wall_ns) * u128::from(MOST_UNRESOLVED_PERCENT);
+    u128::from(unresolved(report)) * 100 > limit
+}
+
+/// What makes two waits one entry.
+#[derive(PartialEq, Eq, Hash)]
+enum Place<'a> {
+    /// Always one for its cause: the places are many and each says little.
+    Any,
+    /// The resource and the asker.
+    At(ResourceKind, &'a str, Option<&'a str>, Option<&'a str>),
+}
+
+fn place(wait: &Wait) -> Place<'_> {
+    match wait.cause {
+        Cause::CpuUser
+        | Cause::CpuInterrupt
+        | Cause::SchedRunqueue
+        | Cause::SchedThrottled
+        | Cause::SchedSteal => Place::Any,
+        _ => Place::At(
+            wait.resource.kind,
+            &wait.resource.name,
+            wait.asker.frame.as_deref(),
+            wait.asker.module.as_deref(),
+        ),
+    }
+}
+
+/// Entries of the time that `of` tells of each wait, largest first; what is not `large` alone is one entry a
+/// cause.
+fn entries<'a>(report: &'a Report, of: impl Fn(&Wait) -> Ns, large: impl Fn(Ns) -> bool) -> Vec<Entry<'a>> {
+    let mut places: HashMap<(Cause, Place<'a>), Vec<(&'a Wait, Ns)>> = HashMap::new();
+    for wait in &report.waits {
+        let ns = of(wait);
+        if ns > 0 {
+            places
+                .entry((wait.cause, place(wait)))
+                .or_default()
+                .push((wait, ns));
+        }
+    }
+    let mut entries = Vec::new();
+    let mut small: BTreeMap<Cause, Entry<'a>> = BTreeMap::new();
+    for ((cause, place), members) in places {
+        let ns = members.iter().map(|(_, ns)| ns).sum();
+        let entry = Entry {
+            cause,
+            ns,
+            members,
+            several_places: place == Place::Any,
+        };
+        if large(ns) {
+            entries.push(entry);
+            continue;
+        }
+        small
+            .entry(cause)
+            .and_modify(|sum| {
+                sum.ns += ns;
+                sum.members.extend(&entry.members);
+                sum.several_places = true;
+            })
+            .or_insert(entry);
+    }
+    entries.extend(small.into_values());
+    for entry in &mut entries {
+        entry
+            .members
+            .sort_by_key(|(wait, ns)| (Reverse(*ns), wait.asker.pid, wait.asker.tid));
+    }
+    let order = |entry: &Entry| {
+        (
+            Reverse(entry.ns),
+            entry.cause,
+            entry.largest().map(|wait| wait.asker.tid),
+        )
+    };
+    entries.sort_by_key(order);
+    entries
+}
+
+/// Entries for elapsed time that no wait accounts for, so that the tiles add up.
+fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
+    for share in &report.causes {
+        let told: Ns = entries
+            .iter()
+            .filter(|entry| entry.cause == share.cause)
+            .map(|entry| entry.ns)
+            .sum();
+        let ns = share.ns.saturating_sub(told);
+        if ns > 0 {
+            entries.push(Entry {
+                cause: share.cause,
+                ns,
+                members: Vec::new(),
+                several_places: false,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LEAST_PER_MILLE, MOST_TILES, entries, picture, too_little_seen};
+    use crate::report::{Subject, Verdicts, build};
+    use holdup_analysis::Attributed;
+    use holdup_analysis::attributed::{AttributedWait, Tally};
+    use holdup_analysis::report::{Backend, Report, SubjectKind};
+    use holdup_evidence::{Cause, Ns, SystemFacts};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    /// A run whose waits have these causes, resources, asking threads and times, all on the path.
+    fn report(waits: &[(Cause, u8, u8, Ns)]) -> Report {
+        let mut attributed = Attributed::default();
+        for (cause, resource, tid, ns) in waits {
+            attributed.elapsed += ns;
+            let tally: &mut Tally = attributed.path.entry(*cause).or_default();
+            tally.ns += ns;
+            let wait: AttributedWait = serde_json::from_value(serde_json::json!({
+                "cause": cause, "ns": ns, "path_ns": ns, "count": 1,
+                "resource": {"name": resource.to_string()},
+                "asker": {"name": {"pid": 1, "tid": tid}},
+            }))
+            .expect("only fields that exist");
+            attributed.waits.push(wait);
+        }
+        let subject = Subject {
+            kind: SubjectKind::Run,
+            backend: Backend::Bpf,
+            command: vec![],
+            pids: vec![1],
+            started: 0,
+            exit: Some(0),
+        };
+        build(
+            subject,
+            &attributed,
+            Verdicts::default(),
+            &SystemFacts::default(),
+            "0",
+        )
+    }
+
+    #[test]
+    fn the_same_of_many_threads_is_one_entry() {
+        let waits: Vec<_> = (1..=8).map(|tid| (Cause::DiskSync, 1, tid, 100)).collect();
+        let report = report(&waits);
+        let picture = picture(&report, false);
+        assert_eq!(picture.tiles.len(), 1);
+        assert_eq!((picture.tiles[0].ns, picture.tiles[0].members.len()), (800, 8));
+        assert!(!picture.tiles[0].several_places);
+    }
+
+    #[test]
+    fn a_cause_in_many_small_places_is_not_hidden() {
+        let mut waits: Vec<_> = (0..100).map(|file| (Cause::DiskRead, file, 1, 9)).collect();
+        waits.push((Cause::CpuUser, 0, 1, 100));
+        let report = report(&waits);
+        let picture = picture(&report, false);
+        assert_eq!(picture.tiles[0].cause, Cause::DiskRead);
+        assert_eq!(picture.tiles[0].ns, 900);
+        assert!(picture.tiles[0].several_places);
+    }
+
+    #[test]
+    fn time_without_a_wait_is_an_entry_too() {
+        let mut report = report(&[(Cause::CpuUser, 0, 1, 10), (Cause::DiskRead, 0, 1, 90)]);
+        report.waits.retain(|wait| wait.cause != Cause::DiskRead);
+        let picture = picture(&report, false);
+        assert_eq!(picture.tiles[0].cause, Cause::DiskRead);
+        assert!(picture.tiles[0].members.is_empty());
+    }
+
+    #[test]
+    fn what_is_handed_on_is_no_tile() {
+        let mut report = report(&[(Cause::TimerSleep, 0, 2, 100), (Cause::IpcPipe, 0, 1, 100)]);
+        report.subject.wall_ns = 100;
+        report.causes.retain(|share| share.cause == Cause::TimerSleep);
+        for wait in report
+            .waits
+            .iter_mut()
+            .filter(|wait| wait.cause == Cause::IpcPipe)
+        {
+            (wait.path_ns, wait.handed_on_ns) = (0, wait.path_ns);
+        }
+        let picture = picture(&report, false);
+        assert_eq!(picture.tiles.len(), 1);
+        assert_eq!(picture.handed_on.len(), 1);
+        assert_eq!(picture.handed_on[0].cause, Cause::IpcPipe);
+    }
+
+    #[test]
+    fn what_is_unresolved_counts_against_a_verdict() {
+        let with = |cause, resource: &str, percent| {
+            let mut report = report(&[(Cause::CpuUser, 0, 1, 100 - percent), (cause, 0, 1, percent)]);
+            let wait = report.waits.iter_mut().find(|wait| wait.cause == cause);
+            wait.expect("it was put in").resource.name = resource.to_owned();
+            too_little_seen(&report)
+        };
+        assert!(!with(Cause::Unknown, "", 30));
+        assert!(with(Cause::Unknown, "", 31));
+        assert!(with(Cause::PollWait, "eventfd", 31));
+        assert!(with(Cause::LockKernel, "", 31));
+        assert!(!with(Cause::LockKernel, "inode lock of /tmp/x", 31));
+        assert!(!with(Cause::DiskRead, "", 31));
+    }
+
+    proptest! {
+        #[test]
+        fn tiles_and_rest_are_the_elapsed_time(
+            waits in proptest::collection::vec(
+                (0_usize..Cause::ALL.len(), any::<u8>(), 1_u8..5, 1_u64..1_000_000), 1..60),
+            all in any::<bool>(),
+        ) {
+            let waits: Vec<_> = waits.into_iter().map(|(at, r, t, ns)| (Cause::ALL[at], r, t, ns)).collect();
+            let report = report(&waits);
+            let picture = picture(&report, all);
+            let tiles: Ns = picture.tiles.iter().map(|entry| entry.ns).sum();
+            let rest: Ns = picture.rest.iter().map(|(_, ns)| ns).sum();
+            prop_assert_eq!(tiles + rest, report.subject.wall_ns);
+            prop_assert!(picture.tiles.is_sorted_by(|a, b| a.ns >= b.ns));
+            prop_assert!(all || picture.tiles.len() <= MOST_TILES);
+            prop_assert!(!all || rest == 0);
+            prop_assert!(all || picture.tiles.iter().all(|entry| entry.ns * 1_000 >= LEAST_PER_MILLE * report.subject.wall_ns));
+            prop_assert!(entries(&report, |wait| wait.ns, |_| true).iter().all(|entry| !entry.members.is_empty()));
+        }
+    }
+}

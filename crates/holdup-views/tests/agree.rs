@@ -1,0 +1,98 @@
+//! The report's own arithmetic, and that what a person reads is what a program reads.
+
+mod samples;
+
+use holdup_views::{Style, json, terminal};
+use serde_json::Value;
+
+fn json(report: &holdup_analysis::report::Report) -> Value {
+    let mut out = Vec::new();
+    json::write(report, &mut out).expect("a vector takes everything");
+    serde_json::from_slice(&out).expect("what is written is JSON")
+}
+
+fn text(report: &holdup_analysis::report::Report) -> String {
+    let mut out = Vec::new();
+    terminal::write(report, &Style::default(), &mut out).expect("a vector takes everything");
+    String::from_utf8(out).expect("only text is written")
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().expect("every list is there")
+}
+
+#[test]
+fn shares_add_up_and_are_sorted() {
+    for (name, report) in samples::all() {
+        let json = json(&report);
+        let shares: Vec<f64> = list(&json, "causes")
+            .iter()
+            .filter_map(|cause| cause["share"].as_f64())
+            .collect();
+        let sum: f64 = shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{name}: {sum}");
+        assert!(shares.is_sorted_by(|a, b| a >= b), "{name}: {shares:?}");
+        let ns: u64 = list(&json, "causes")
+            .iter()
+            .filter_map(|cause| cause["ns"].as_u64())
+            .sum();
+        assert_eq!(Some(ns), json["subject"]["wall_ns"].as_u64(), "{name}");
+    }
+}
+
+#[test]
+fn large_causes_have_the_same_share_in_both() {
+    for (name, report) in samples::all() {
+        let (json, text) = (json(&report), text(&report));
+        for cause in list(&json, "causes") {
+            let share = cause["share"].as_f64().expect("a number");
+            if share < 0.05 {
+                continue;
+            }
+            let id = cause["cause"].as_str().expect("an id");
+            let percent = format!("{:.1} %", share * 100.0);
+            assert!(
+                text.lines()
+                    .any(|line| line.trim_start().starts_with(&percent) && line.ends_with(id)),
+                "{name}: no line with {percent} and {id} in\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn findings_are_the_same_in_both_unless_too_little_was_seen() {
+    for (name, report) in samples::all() {
+        let (json, text) = (json(&report), text(&report));
+        for finding in list(&json, "findings") {
+            let rule = finding["rule"].as_str().expect("an id");
+            let shown = text
+                .lines()
+                .any(|line| !line.contains("holdup explain") && line.ends_with(rule));
+            assert_eq!(shown, name != "low coverage", "{name}: {rule} in\n{text}");
+        }
+        assert_eq!(text.contains("No verdict"), name == "low coverage", "{name}");
+    }
+}
+
+#[test]
+fn the_longest_holder_is_the_one_named() {
+    let mut sample = samples::hostile();
+    let holders = &mut sample.attributed.waits[0].holders;
+    let mut longer = holders[0].clone();
+    longer.name.pid = 77;
+    longer.ns += 1;
+    holders.push(longer);
+    let json = json(&sample.report());
+    assert_eq!(json["waits"][0]["held_by"]["pid"], 77);
+    assert_eq!(json["waits"][0]["holders"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn instants_are_dates_with_a_zone_and_times_since_boot() {
+    let json = json(&samples::sshd().report());
+    assert_eq!(json["subject"]["started"], "2023-11-14T22:13:21.8Z");
+    assert_eq!(json["waits"][0]["max_started"], "2023-11-14T22:13:21.8Z");
+    assert_eq!(json["waits"][0]["max_started_boot_ns"], 1_800 * samples::MS);
+    assert_eq!(json["waits"][1]["max_started"], Value::Null);
+}

@@ -1,0 +1,95 @@
+//! The report as a person reads it, of each kind of run.
+
+mod samples;
+
+use holdup_analysis::report::Report;
+use holdup_views::{Style, terminal};
+
+fn text(report: &Report, style: &Style) -> String {
+    let mut out = Vec::new();
+    terminal::write(report, style, &mut out).expect("a vector takes everything");
+    String::from_utf8(out).expect("only text is written")
+}
+
+fn wide() -> Style {
+    Style {
+        width: 120,
+        ..Style::default()
+    }
+}
+
+fn verbose() -> Style {
+    Style {
+        verbose: true,
+        ..Style::default()
+    }
+}
+
+macro_rules! snapshot {
+    ($name:ident, $sample:ident, $style:expr) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(text(&samples::$sample().report(), &$style));
+        }
+    };
+}
+
+snapshot!(sshd_that_waits_for_the_seed, sshd, Style::default());
+snapshot!(sshd_in_a_wide_terminal, sshd, wide());
+snapshot!(sshd_verbose, sshd, verbose());
+snapshot!(
+    sshd_quiet,
+    sshd,
+    Style {
+        quiet: true,
+        ..Style::default()
+    }
+);
+snapshot!(
+    sshd_narrow_and_ascii,
+    sshd,
+    Style {
+        width: 50,
+        unicode: false,
+        ..Style::default()
+    }
+);
+snapshot!(
+    sshd_in_colour,
+    sshd,
+    Style {
+        colour: true,
+        ..Style::default()
+    }
+);
+snapshot!(pipeline, pipeline, Style::default());
+snapshot!(pipeline_verbose, pipeline, verbose());
+snapshot!(healthy, healthy, Style::default());
+snapshot!(
+    healthy_quiet,
+    healthy,
+    Style {
+        quiet: true,
+        ..Style::default()
+    }
+);
+snapshot!(hostile_names, hostile, Style::default());
+snapshot!(low_coverage, low_coverage, Style::default());
+snapshot!(
+    low_coverage_quiet,
+    low_coverage,
+    Style {
+        quiet: true,
+        ..Style::default()
+    }
+);
+snapshot!(daemon_that_lives_on, daemon, Style::default());
+snapshot!(many_threads, database, Style::default());
+snapshot!(
+    many_threads_verbose,
+    database,
+    Style {
+        width: 100,
+        ..verbose()
+    }
+);

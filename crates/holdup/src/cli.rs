@@ -1,0 +1,161 @@
+//! The command line: one definition, from which parser, help and man pages are made.
+
+use crate::usage;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Says in plain words what a slow or stuck program is waiting for, who asked, who is in the way and what to
+/// change.
+#[derive(Debug, Parser)]
+#[command(
+    name = "holdup",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    /// Colour the output
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run CMD and say where its time went
+    ///
+    /// Runs CMD and says where its wall-clock time went: what was waited for, who asked, who was in the way and
+    /// what to change. CMD's stdin, stdout, stderr, signals and exit status are untouched; the report goes to
+    /// stderr when CMD has ended. Ctrl-C goes to CMD; a second one ends the observation and prints the report so
+    /// far.
+    Run(RunArgs),
+    /// Print the page of a rule or cause, or list them all
+    Explain(ExplainArgs),
+    /// Say what can be seen here with these privileges, what cannot, and what to change
+    Doctor,
+    /// Write what is generated from this program's own definitions
+    #[command(subcommand, hide = true)]
+    Generate(Generate),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS, override_usage = "holdup run [OPTIONS] -- CMD [ARG]...")]
+pub(crate) struct RunArgs {
+    /// Run CMD as this user (holdup itself must be root)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Write the report as JSON to FILE too; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Format of the report on stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Where the evidence comes from
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) backend: Backend,
+    /// Print only the verdict's first lines
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print stacks, every wait, and what was ruled out
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// The command and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+const EXIT_STATUS: &str = "Exit status: that of CMD, 128+N if signal N ended it; 127 if CMD was not found, \
+                           126 if it could not be executed, 125 if holdup itself failed, 2 for bad usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The id of a rule or cause, such as crng-not-seeded or disk.sync
+    #[arg(value_name = "RULE|CAUSE")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// The man pages, into DIR
+    Man {
+        /// An existing directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// The JSON Schema of the report, to stdout
+    Schema,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that can
+    #[default]
+    Auto,
+    /// Even into a file
+    Always,
+    /// Not at all
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For a person
+    #[default]
+    Terminal,
+    /// For a program
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Backend {
+    /// The best that works here
+    #[default]
+    Auto,
+    /// Trace with BPF
+    Bpf,
+    /// Sample /proc: not in this version
+    #[value(hide = true)]
+    Proc,
+}
+
+impl Cli {
+    /// Reads holdup's own command line.
+    ///
+    /// # Errors
+    /// [`usage::Usage`]: bad usage, or help that was asked for.
+    pub(crate) fn read() -> anyhow::Result<Cli> {
+        Ok(Cli::try_parse().map_err(usage::Usage::from)?)
+    }
+
+    /// The definition, for man pages.
+    pub(crate) fn definition() -> clap::Command {
+        Cli::command()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::definition().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_cmd_is_cmds() {
+        for line in [
+            "holdup run -v -- ls -q --color=x",
+            "holdup run -v ls -q --color=x",
+        ] {
+            let Command::Run(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
+                panic!()
+            };
+            assert!(args.verbose && !args.quiet);
+            assert_eq!(args.command, ["ls", "-q", "--color=x"]);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Signals that holdup gets while CMD runs.
+//!
+//! In: signals, with who sent them. Out: what to do. What the terminal sends (Ctrl-C, Ctrl-\, a hang-up) goes
+//! to the whole foreground group, so CMD has it already and holdup only notes it. What a process sends goes to
+//! holdup alone and is passed on. The second Ctrl-C ends the observation. A process that signals the whole
+//! group can't be told from one that signals holdup: CMD gets that one twice, unless CMD itself sent it.
+//!
+//! Signals are read from a descriptor rather than handled, so that nothing is ever interrupted.
+
+use crate::inherited::Inherited;
+use crate::subject::Subject;
+use anyhow::Context;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Signals whose default would end or disturb holdup, and which one process sends to another on purpose. Stops
+/// and continues are not among them: holdup stops and continues with its group.
+const WATCHED: [i32; 10] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGTERM,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGWINCH,
+];
+
+/// After how many Ctrl-C the observation ends.
+const INTERRUPTS_TO_END: u32 = 2;
+
+/// The signals, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    descriptor: SignalFd,
+    interrupts: u32,
+}
+
+/// Whether to go on observing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// Go on.
+    Continue,
+    /// The person wants the report now.
+    EndObservation,
+}
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Received {
+    signal: i32,
+    /// `None` when the kernel sent it, on behalf of the terminal.
+    sender: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Note,
+    PassOn,
+}
+
+impl Signals {
+    /// Begins to collect signals instead of acting on them. Call it before any thread is started. Signals that
+    /// holdup was told to ignore (nohup, a shell's background job) stay ignored.
+    ///
+    /// # Errors
+    /// When the system refuses a descriptor.
+    pub(crate) fn watch() -> anyhow::Result<Signals> {
+        let inherited = Inherited::at_start();
+        let set = libc_set(
+            WATCHED.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()),
+            &inherited,
+        );
+        set.thread_block().context("cannot block signals")?;
+        let descriptor = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+            .context("cannot watch signals")?;
+        Ok(Signals {
+            descriptor,
+            interrupts: 0,
+        })
+    }
+
+    /// Becomes readable when a signal came.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Acts on all signals that came since the last call, and passes on to CMD what is CMD's. Never blocks.
+    pub(crate) fn serve(&mut self, cmd: &Subject) -> Control {
+        while let Some(received) = self.next() {
+            if received.signal == libc::SIGINT {
+                self.interrupts += 1;
+            }
+            if action(received, cmd.pid()) == Action::PassOn {
+                cmd.signal(received.signal);
+            }
+        }
+        if self.interrupts >= INTERRUPTS_TO_END {
+            Control::EndObservation
+        } else {
+            Control::Continue
+        }
+    }
+
+    /// Sleeps until a signal came, CMD ended or the time is up, whichever is first.
+    pub(crate) fn wait(&self, cmd: &Subject, timeout: PollTimeout) {
+        let mut descriptors = [
+            PollFd::new(self.fd(), PollFlags::POLLIN),
+            PollFd::new(cmd.pidfd(), PollFlags::POLLIN),
+        ];
+        // An error here means that it is time to look, which the caller does anyway.
+        poll(&mut descriptors, timeout).ok();
+    }
+
+    fn next(&mut self) -> Option<Received> {
+        loop {
+            match self.descriptor.read_signal() {
+                Ok(Some(info)) => {
+                    return Some(Received {
+                        signal: info.ssi_signo.cast_signed(),
+                        // Codes above zero are the kernel's own.
+                        sender: (info.ssi_code <= 0).then_some(info.ssi_pid),
+                    });
+                }
+                Err(Errno::EINTR) => {}
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+fn action(received: Received, cmd: u32) -> Action {
+    match received.sender {
+        // The terminal's: CMD is in the same group.
+        None => Action::Note,
+        // CMD signals its own group ("kill 0") and knows of it.
+        Some(sender) if sender == cmd => Action::Note,
+        Some(_) => Action::PassOn,
+    }
+}
+
+/// The signals as the kernel wants them, without those that are ignored. nix knows no realtime signals, so the
+/// set is filled by the C library.
+fn libc_set(signals: impl Iterator<Item = i32>, inherited: &Inherited) -> SigSet {
+    // SAFETY: a signal set is valid when all zero, and filled in by the calls, which refuse what is no signal.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in signals.filter(|signal| !inherited.ignores(*signal)) {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        SigSet::from_sigset_t_unchecked(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Control, Received, Signals, action};
+    use crate::subject::{Command, Ended, Subject};
+    use nix::poll::PollTimeout;
+
+    #[test]
+    fn the_terminals_signals_and_cmds_own_are_not_passed_on() {
+        let by = |sender| {
+            action(
+                Received {
+                    signal: libc::SIGINT,
+                    sender,
+                },
+                7,
+            )
+        };
+        assert_eq!(by(None), Action::Note);
+        assert_eq!(by(Some(7)), Action::Note);
+        assert_eq!(by(Some(8)), Action::PassOn);
+        assert_eq!(by(Some(0)), Action::PassOn, "from another pid namespace");
+    }
+
+    /// Signals are sent to this thread alone, because the test harness has others that would act on them.
+    fn send(signal: i32) {
+        // SAFETY: the numbers are this thread's own.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+    }
+
+    #[test]
+    fn a_signal_is_passed_on_and_the_second_interrupt_ends_the_observation() {
+        let mut signals = Signals::watch().unwrap();
+        let command = Command {
+            argv: ["sh", "-c", "trap '' INT; kill -STOP $$; exit 3"]
+                .map(Into::into)
+                .to_vec(),
+            user: None,
+        };
+        let mut cmd = Subject::prepare(&command).unwrap();
+        cmd.go();
+        // The shell ignores the interrupts only after its trap: wait for its stop.
+        let id = nix::sys::wait::Id::Pid(nix::unistd::Pid::from_raw(cmd.pid().cast_signed()));
+        nix::sys::wait::waitid(id, nix::sys::wait::WaitPidFlag::WSTOPPED).unwrap();
+        assert_eq!(signals.serve(&cmd), Control::Continue);
+        send(libc::SIGINT);
+        assert_eq!(signals.serve(&cmd), Control::Continue);
+        send(libc::SIGINT);
+        assert_eq!(signals.serve(&cmd), Control::EndObservation);
+        send(libc::SIGTERM);
+        signals.serve(&cmd);
+        cmd.signal(libc::SIGCONT);
+        signals.wait(&cmd, PollTimeout::NONE);
+        assert_eq!(cmd.wait().unwrap(), Ended::Killed(libc::SIGTERM));
+    }
+}

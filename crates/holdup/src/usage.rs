@@ -1,0 +1,175 @@
+//! Bad usage, in one sentence that says what would be right.
+//!
+//! In: what the parser found wrong, with its context. Out: [`Usage`]. The parser's own message has several
+//! paragraphs and repeats the usage line; a person needs the one thing to change.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Exit status of bad usage, as shells have it.
+pub(crate) const BAD_USAGE: u8 = 2;
+
+/// Why there is no command line to act upon.
+#[derive(Debug)]
+pub(crate) enum Usage {
+    /// Help or version was asked for: this is it.
+    Asked(String),
+    /// One sentence.
+    Wrong(String),
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Usage::Asked(text) | Usage::Wrong(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Usage {}
+
+impl From<clap::Error> for Usage {
+    fn from(error: clap::Error) -> Usage {
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Usage::Asked(error.render().to_string()),
+            _ => Usage::Wrong(sentence(&error)),
+        }
+    }
+}
+
+fn sentence(error: &clap::Error) -> String {
+    let of = |kind| error.get(kind).map(words).filter(|text| !text.is_empty());
+    let argument = of(ContextKind::InvalidArg).unwrap_or_else(|| "an argument".to_owned());
+    let suggested = of(ContextKind::SuggestedArg)
+        .or_else(|| of(ContextKind::SuggestedSubcommand))
+        .or_else(|| of(ContextKind::SuggestedValue))
+        .map(|better| format!(", did you mean {better}?"));
+    let or = |hint: &str| suggested.clone().unwrap_or_else(|| format!("; {hint}"));
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            format!(
+                "there is no option {argument}{}",
+                or("holdup --help lists what there is")
+            )
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = of(ContextKind::InvalidSubcommand).unwrap_or_default();
+            format!("there is no command {name}{}", or("use run, explain or doctor"))
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "say what to do: holdup run -- CMD, holdup explain or holdup doctor".to_owned()
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let valid = of(ContextKind::ValidValue).map(|values| format!("one of {values}"));
+            let valid = valid.unwrap_or_else(|| "a value".to_owned());
+            match of(ContextKind::InvalidValue) {
+                Some(value) => format!("{argument} wants {valid}, not {value}"),
+                None => format!("{argument} wants {valid}"),
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            format!("{argument} is missing; write it as in holdup run -- CMD")
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = of(ContextKind::PriorArg).unwrap_or_else(|| "another".to_owned());
+            format!("{argument} and {other} exclude each other; give one of them")
+        }
+        ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            format!("{argument} has the wrong number of values; holdup --help says how many")
+        }
+        _ => format!(
+            "the command line is not understood; holdup --help shows how to write it ({})",
+            error.kind()
+        ),
+    }
+}
+
+/// What the parser says of a context, printable: it repeats what was typed.
+fn words(value: &ContextValue) -> String {
+    let text = match value {
+        ContextValue::String(text) => text.clone(),
+        ContextValue::Strings(texts) => texts.join(", "),
+        ContextValue::StyledStr(text) => text.to_string(),
+        ContextValue::StyledStrs(texts) => texts
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+        other => other.to_string(),
+    };
+    text.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Usage;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    fn wrong(line: &str) -> String {
+        match Usage::from(Cli::try_parse_from(line.split(' ')).unwrap_err()) {
+            Usage::Wrong(text) => text,
+            Usage::Asked(text) => panic!("help was printed: {text}"),
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_one_line_with_what_would_be_right() {
+        for (line, expected) in [
+            (
+                "holdup",
+                "say what to do: holdup run -- CMD, holdup explain or holdup doctor",
+            ),
+            (
+                "holdup explian",
+                "there is no command explian, did you mean explain?",
+            ),
+            (
+                "holdup zzz",
+                "there is no command zzz; use run, explain or doctor",
+            ),
+            (
+                "holdup run",
+                "<CMD>... is missing; write it as in holdup run -- CMD",
+            ),
+            (
+                "holdup run --jsn x -- ls",
+                "there is no option --jsn, did you mean --json?",
+            ),
+            (
+                "holdup run --zzz -- ls",
+                "there is no option --zzz; holdup --help lists what there is",
+            ),
+            (
+                "holdup run --format xml -- ls",
+                "--format <FORMAT> wants one of terminal, json, not xml",
+            ),
+            (
+                "holdup run -q -v -- ls",
+                "--quiet and --verbose exclude each other; give one of them",
+            ),
+            ("holdup run --user", "--user <NAME> wants a value"),
+            (
+                "holdup explain a b",
+                "there is no option b; holdup --help lists what there is",
+            ),
+        ] {
+            assert_eq!(wrong(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_was_typed_cannot_move_the_cursor() {
+        assert_eq!(
+            wrong("holdup \x1b[2J\n"),
+            "there is no command \\u{1b}[2J\\n; use run, explain or doctor"
+        );
+    }
+
+    #[test]
+    fn help_is_no_mistake() {
+        for line in ["holdup --help", "holdup run --help", "holdup --version"] {
+            let usage = Usage::from(Cli::try_parse_from(line.split(' ')).unwrap_err());
+            assert!(matches!(usage, Usage::Asked(_)), "{line}");
+        }
+    }
+}
