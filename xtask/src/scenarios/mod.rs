@@ -11,11 +11,12 @@ mod stage;
 mod table;
 mod verdict;
 
+use crate::setup::{self, Packages};
+use crate::workspace;
 use anyhow::{Context, bail};
 use scenario::Scenario;
 use stage::{Outcome, Side, Stage};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use table::Line;
 use verdict::Observed;
 
@@ -52,8 +53,8 @@ pub(crate) struct Args {
 }
 
 /// Runs the scenarios.
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    let folder = root().join("scenarios");
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = workspace::root().join("scenarios");
     let scenarios = scenario::load(&folder, &args.names)?;
     if args.list {
         for scenario in &scenarios {
@@ -64,17 +65,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("scenarios make loop devices, namespaces and cgroups: run them as root");
     }
-    require_packages(&scenarios)?;
-    let programs = target()?.join("scenarios");
+    install_packages(&scenarios)?;
+    let programs = workspace::scratch("scenarios")?;
     let stage_folder = folder.join("stage");
     programs::compile(&stage_folder, &scenarios, &programs)?;
-    let holdup = match (args.unobserved, &args.holdup) {
-        (true, _) => None,
-        (false, Some(path)) => Some(
-            path.canonicalize()
-                .with_context(|| format!("find {}", path.display()))?,
-        ),
-        (false, None) => Some(build_holdup()?),
+    let holdup = if args.unobserved {
+        None
+    } else {
+        Some(workspace::holdup(args.holdup.as_deref())?)
     };
     let stage = Stage {
         folder: stage_folder,
@@ -87,7 +85,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     if args.unobserved {
         show_truths(&stage, &scenarios)
     } else {
-        judge(&stage, &scenarios, &args)
+        judge(&stage, &scenarios, args)
     }
 }
 
@@ -179,61 +177,15 @@ fn show_truths(stage: &Stage, scenarios: &[Scenario]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which packages are missing, if any.
-fn require_packages(scenarios: &[Scenario]) -> anyhow::Result<()> {
-    let wanted = scenario::packages(scenarios);
-    let Ok(output) = Command::new("dpkg-query")
-        .args(["--show", "--showformat=${db:Status-Status} ${Package}\n"])
-        .args(&wanted)
-        .output()
-    else {
-        return Ok(());
-    };
-    let listing = String::from_utf8_lossy(&output.stdout);
-    let installed: Vec<&str> = listing
-        .lines()
-        .filter_map(|line| line.strip_prefix("installed "))
-        .collect();
-    let missing: Vec<String> = wanted
+/// Installs what the scenarios need and what is missing of it.
+fn install_packages(scenarios: &[Scenario]) -> anyhow::Result<()> {
+    // Leaked: lists of packages are otherwise constants, and this happens once.
+    let names: Vec<&'static str> = scenario::packages(scenarios)
         .into_iter()
-        .filter(|name| !installed.contains(&name.as_str()))
+        .map(|name| &*name.leak())
         .collect();
-    if !missing.is_empty() {
-        bail!(
-            "packages are missing: apt-get install --no-install-recommends {}",
-            missing.join(" ")
-        );
-    }
-    Ok(())
-}
-
-/// The workspace's root.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask's manifest is in a folder of the workspace")
-        .to_owned()
-}
-
-/// The target directory that this program was built into.
-fn target() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe().context("the path of this program")?;
-    Ok(program
-        .ancestors()
-        .nth(2)
-        .context("xtask must run from a target directory")?
-        .to_owned())
-}
-
-/// Builds holdup as a user would have it.
-fn build_holdup() -> anyhow::Result<PathBuf> {
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .current_dir(root())
-        .args(["build", "--release", "--package", "holdup"])
-        .status()
-        .context("start cargo")?;
-    if !status.success() {
-        bail!("holdup does not build");
-    }
-    Ok(target()?.join("release/holdup"))
+    setup::install(&[Packages {
+        purpose: "make stalls",
+        names: names.leak(),
+    }])
 }

@@ -1,6 +1,7 @@
 //! The table of rows, for people.
 
 use super::verdict::{Check, Row};
+use crate::tally::Tally;
 use std::fmt::Write as _;
 
 /// Characters of a cell that is wrong; the whole of it is below the table.
@@ -30,12 +31,12 @@ pub(crate) enum Line {
 pub(crate) fn render(lines: &[(String, Line)]) -> String {
     let mut rows: Vec<Vec<String>> = vec![HEADINGS.iter().map(|heading| (*heading).to_owned()).collect()];
     let mut wrong = String::new();
-    let mut right = 0;
+    let mut tally = Tally::default();
     for (name, line) in lines {
+        tally += Tally::one(matches!(line, Line::Judged(row) if row.right()));
         match line {
             Line::Judged(row) => {
                 rows.push(cells(name, row));
-                right += usize::from(row.right());
                 for (heading, check) in row.cells() {
                     if !check.right {
                         let _ = writeln!(wrong, "{name}: {heading}: {}", check.seen);
@@ -52,7 +53,7 @@ pub(crate) fn render(lines: &[(String, Line)]) -> String {
     if !wrong.is_empty() {
         let _ = write!(text, "\nNot right:\n{wrong}");
     }
-    let _ = writeln!(text, "\n{right} of {} scenarios right", lines.len());
+    let _ = writeln!(text, "\n{tally}");
     text
 }
 
@@ -152,7 +153,7 @@ mod tests {
             ),
         ];
         let text = render(&lines);
-        assert!(text.contains("1 of 3 scenarios right"), "{text}");
+        assert!(text.contains("1 passed, 2 failed"), "{text}");
         assert!(text.contains("NO: no  [2Jwaits"), "{text}");
         assert!(
             text.contains("broken: the run ended with exit status: 1"),
