@@ -16,11 +16,15 @@ struct ledger {
 
 static pthread_mutex_t ledger_lock[MOST];
 
+/* The clock of a thread's CPU time is a system call: it is looked at now and then, so that work stays work. */
 static void work(uint64_t ns)
 {
     uint64_t until = truth_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
+    volatile unsigned sum = 0;
+    unsigned step;
     while (truth_clock(CLOCK_THREAD_CPUTIME_ID) < until)
-        ;
+        for (step = 0; step < 50000; step++)
+            sum += step;
 }
 
 __attribute__((noinline)) static void post_entry(struct ledger *mine)

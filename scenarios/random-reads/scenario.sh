@@ -1,5 +1,5 @@
 # The twin takes them from /dev/zero.
-setup() { export TRUTH_OF=system; }
+setup() { export TRUTH_OF=cpu; }
 stall() { copy_from /dev/urandom; }
 healthy() { copy_from /dev/zero; }
 copy_from() { observe "${timed[@]}" dd if="$1" of=/dev/null bs=4k count=60000 status=none; }

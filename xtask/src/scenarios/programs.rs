@@ -11,35 +11,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// The FUSE file system of the stage; libfuse's flags come from pkg-config.
-const FUSE_PROGRAM: &str = "slowfs";
 /// The library that measures programs that are not ours.
 const TRUTH_LIBRARY: &str = "truth";
+
+/// The stage's FUSE file system, and the library that it needs: compiled for scenarios that need that too.
+const FUSE: (&str, &str) = ("slowfs", "fuse3");
 
 /// Compiles what the scenarios need into `into`.
 pub(crate) fn compile(stage: &Path, scenarios: &[Scenario], into: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(into).with_context(|| format!("make {}", into.display()))?;
     let headers = newest(&sources(stage, "h")?)?;
-    let needs_fuse = |scenario: &Scenario| scenario.about.packages.iter().any(|name| name == "libfuse3-dev");
+    let fuse = scenarios
+        .iter()
+        .any(|scenario| scenario.about.link.iter().any(|library| library == FUSE.1));
     for source in sources(stage, "c")? {
-        let name = stem(&source);
-        let (program, arguments) = match name.as_str() {
-            TRUTH_LIBRARY => ("truth.so", words("-shared -fPIC")),
-            FUSE_PROGRAM if !scenarios.iter().any(needs_fuse) => continue,
-            FUSE_PROGRAM => (FUSE_PROGRAM, fuse_flags()?),
-            other => (other, Vec::new()),
+        let (program, arguments) = match stem(&source) {
+            name if name == TRUTH_LIBRARY => (format!("{name}.so"), words("-shared -fPIC")),
+            name if name == FUSE.0 && !fuse => continue,
+            name if name == FUSE.0 => (name, flags(&[FUSE.1.to_owned()])?),
+            name => (name, Vec::new()),
         };
         cc(&source, &into.join(program), stage, headers, &arguments)?;
     }
     for scenario in scenarios {
-        let libraries: Vec<OsString> = scenario
-            .about
-            .link
-            .iter()
-            .map(|name| format!("-l{name}").into())
-            .collect();
         for source in sources(&scenario.folder, "c")? {
-            cc(&source, &into.join(stem(&source)), stage, headers, &libraries)?;
+            let flags = flags(&scenario.about.link)?;
+            cc(&source, &into.join(stem(&source)), stage, headers, &flags)?;
         }
     }
     Ok(())
@@ -82,13 +79,18 @@ fn cc(
     Ok(())
 }
 
-fn fuse_flags() -> anyhow::Result<Vec<OsString>> {
+/// What the compiler must be told to use these libraries, by pkg-config's names for them.
+fn flags(libraries: &[String]) -> anyhow::Result<Vec<OsString>> {
+    if libraries.is_empty() {
+        return Ok(Vec::new());
+    }
     let output = Command::new("pkg-config")
-        .args(["--cflags", "--libs", "fuse3"])
+        .args(["--cflags", "--libs"])
+        .args(libraries)
         .output()
         .context("start pkg-config; the package of that name has it")?;
     if !output.status.success() {
-        bail!("pkg-config does not know fuse3; the package libfuse3-dev has it");
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
     }
     Ok(words(&String::from_utf8_lossy(&output.stdout)))
 }

@@ -101,6 +101,8 @@ pub(crate) struct Finding {
     pub(crate) rule: String,
     /// `note`, `warning` or `critical`.
     pub(crate) severity: String,
+    /// The cause it is about.
+    pub(crate) cause: String,
     /// One line.
     pub(crate) title: String,
     /// Of the elapsed time, 0..1.

@@ -80,7 +80,9 @@ impl Row {
 /// Judges a stall and its twin.
 pub(crate) fn judge(expect: &Expect, stall: &Observed, twin: &Observed) -> Row {
     let report = &stall.report;
+    // A finding about where a followed wait's time went says nothing about that wait.
     let finding = expect.findings.first().and_then(|rule| find(report, rule));
+    let finding = finding.filter(|finding| finding.cause == expect.cause);
     let wait = longest(report, &expect.cause, finding.map(|finding| &finding.resource));
     // The finding is what a person reads; without one, the longest wait is.
     let about = finding
@@ -291,7 +293,7 @@ mod tests {
                 "holders": [{"pid": 7, "tid": 7, "process": "flock", "thread": "flock", "how_known": "file-lock"}],
             }],
             "findings": [{
-                "rule": "waits-for-lock-holder", "severity": "warning", "title": "flock holds the lock",
+                "rule": "waits-for-lock-holder", "severity": "warning", "cause": "lock.file", "title": "flock holds the lock",
                 "share": 0.97, "resource": resource, "asker": asker,
                 "evidence": [{"text": "in the kernel's list", "source": "/proc/locks"}], "remedies": [],
             }],
@@ -366,7 +368,7 @@ mod tests {
             ..expect()
         };
         let row = judge(&expect, &observed(report()), &twin());
-        assert_eq!(wrong(&row), ["cause", "holder"]);
+        assert_eq!(wrong(&row), ["cause", "resource", "asker", "holder"]);
     }
 
     #[test]
