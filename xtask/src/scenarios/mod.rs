@@ -14,14 +14,15 @@ mod verdict;
 use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
+use report::of;
 use scenario::Scenario;
 use stage::{Outcome, Side, Stage};
 use std::path::PathBuf;
 use table::Line;
 use verdict::Observed;
 
-/// Share of a stall's elapsed time that its trouble must have, by its own measure, to be one: below a third
-/// there would be room for another main cause.
+/// Share of a stall's time (without what it queued for a CPU) that its trouble must have, by its own measure,
+/// to be one: below a third there would be room for another main cause.
 const REAL: f64 = 0.33;
 
 /// Runs scenarios and judges holdup by them.
@@ -167,7 +168,8 @@ fn show_truths(stage: &Stage, scenarios: &[Scenario]) -> anyhow::Result<()> {
             ms(twin.waited_ns),
             100.0 * twin.share()
         );
-        if stall.share() < REAL || twin.waited_ns > stall.waited_ns / 2 {
+        let free = stall.elapsed_ns.saturating_sub(stall.queued_ns);
+        if of(stall.waited_ns, free) < REAL || twin.waited_ns > stall.waited_ns / 2 {
             unreal.push(scenario.name.as_str());
         }
     }
