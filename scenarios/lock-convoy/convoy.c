@@ -53,24 +53,25 @@ int main(int argc, char **argv)
 {
     int shared = argc < 2 || strcmp(argv[1], "own") != 0;
     struct ledger ledgers[MOST] = {0};
-    uint64_t started = truth_now(), waited = 0, lived = 0, queued = 0;
+    uint64_t waited = 0, lived = 0, queued = 0;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = cpus < 2 ? 2 : cpus > MOST ? MOST : (int)cpus;
     int number;
     for (number = 0; number < threads; number++) {
         pthread_mutex_init(&ledger_lock[number], NULL);
         ledgers[number].lock = &ledger_lock[shared ? 0 : number];
-        pthread_create(&ledgers[number].thread, NULL, post_entries, &ledgers[number]);
     }
+    for (number = 1; number < threads; number++)
+        pthread_create(&ledgers[number].thread, NULL, post_entries, &ledgers[number]);
+    /* The main thread is one of them, so that little of its life is a join. */
+    post_entries(&ledgers[0]);
     for (number = 0; number < threads; number++) {
-        pthread_join(ledgers[number].thread, NULL);
+        if (number > 0)
+            pthread_join(ledgers[number].thread, NULL);
         waited += ledgers[number].waited;
         lived += ledgers[number].lived;
         queued += ledgers[number].queued;
     }
-    /* The main thread waits in its joins; it is one of the threads whose time is the whole. */
-    lived += truth_now() - started;
-    waited += truth_now() - started;
     truth_write(getenv("HOLDUP_TRUTH"), waited, lived, queued);
     return 0;
 }
