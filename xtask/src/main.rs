@@ -1,2 +1,69 @@
-//! xtask
-fn main() {}
+//! `cargo xtask VERB`: the developer's chores, one file per verb.
+//!
+//! Depends on pure Rust crates only, never on holdup's own: it must build on a machine that has nothing but a
+//! Rust toolchain, because it is what installs the rest. Results go to stdout, what it does to stderr.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line program for people"
+)]
+
+mod bench;
+mod check;
+mod demo;
+mod generate;
+mod guest;
+mod new;
+mod process;
+mod report;
+mod scenarios;
+mod setup;
+mod tally;
+mod test;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "The developer's chores",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Install what is missing, build holdup, make a real stall and print its verdict
+    Demo,
+    /// Install what is missing and run every test, the scenarios and the guest
+    Test(test::Args),
+    /// What needs no privilege: formatting, lints, generated files, the shape of the workspace
+    Check,
+    /// Write the generated files: man pages, JSON schema, list of rules, index of pages
+    Gen(generate::Args),
+    /// Scaffold a rule
+    New(new::Args),
+    /// Make real stalls and judge holdup by them
+    Scenarios(scenarios::Args),
+    /// Boot a guest without randomness and judge holdup by it
+    Guest(guest::Args),
+    /// Measure what holdup costs; prints, never fails on a clock
+    Bench(bench::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().verb {
+        Verb::Demo => demo::run(),
+        Verb::Test(args) => test::run(&args),
+        Verb::Check => check::run(),
+        Verb::Gen(args) => generate::run(&args),
+        Verb::New(args) => new::run(&args),
+        Verb::Scenarios(args) => scenarios::run(&args),
+        Verb::Guest(args) => guest::run(&args),
+        Verb::Bench(args) => bench::run(args),
+    }
+}

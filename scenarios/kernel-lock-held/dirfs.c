@@ -1,0 +1,79 @@
+/* A FUSE file system with directories only, in which making `first` takes a second from when a gate opens.
+ *
+ * dirfs MOUNT BUSY GATE: says so in the FIFO BUSY when it is asked to make `first`, answers a second after a
+ * line has come through the FIFO GATE, and makes everything else at once. Says "ready" on descriptor 3 when
+ * the kernel has accepted the mount. Several threads, so that only the kernel's lock is in the way. */
+#define _GNU_SOURCE
+#define FUSE_USE_VERSION 31
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse3/fuse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *busy, *gate;
+
+static int dir_getattr(const char *path, struct stat *status, struct fuse_file_info *file)
+{
+    (void)file;
+    if (strcmp(path, "/") != 0 && strcmp(path, "/other") != 0)
+        return -ENOENT;
+    memset(status, 0, sizeof *status);
+    status->st_mode = S_IFDIR | 0755;
+    status->st_nlink = 2;
+    return 0;
+}
+
+static int dir_mkdir(const char *path, mode_t mode)
+{
+    struct timespec delay = {1, 0};
+    const char *name = strrchr(path, '/');
+    char line[32];
+    int fd;
+    (void)mode;
+    if (name == NULL || strcmp(name, "/first") != 0)
+        return 0;
+    fd = open(busy, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "busy\n", 5) != 5)
+        return -EIO;
+    close(fd);
+    fd = open(gate, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, line, sizeof line) <= 0)
+        return -EIO;
+    close(fd);
+    nanosleep(&delay, NULL);
+    return -EEXIST;
+}
+
+static void *mounted(struct fuse_conn_info *connection, struct fuse_config *config)
+{
+    (void)connection;
+    (void)config;
+    if (write(3, "ready\n", 6) != 6)
+        exit(1);
+    close(3);
+    return NULL;
+}
+
+static const struct fuse_operations operations = {
+    .getattr = dir_getattr,
+    .mkdir = dir_mkdir,
+    .init = mounted,
+};
+
+int main(int argc, char **argv)
+{
+    char *arguments[] = {argv[0], "-f", NULL, NULL};
+    if (argc != 4) {
+        fprintf(stderr, "usage: dirfs MOUNT BUSY GATE\n");
+        return 2;
+    }
+    arguments[2] = argv[1];
+    busy = argv[2];
+    gate = argv[3];
+    return fuse_main(3, arguments, &operations, NULL);
+}

@@ -1,0 +1,49 @@
+# A disk of the scenario's own, and limits on it. Sourced by stage.sh.
+
+# An ext4 on a loop device over memory, mounted at $STAGE/mnt; $disk becomes its number. Memory, so that the
+# healthy twin does not depend on how busy this machine's disk is.
+loop_disk() {
+    mkdir -p "$STAGE/ram" "$STAGE/mnt"
+    mount -t tmpfs none "$STAGE/ram"
+    truncate -s 64M "$STAGE/ram/disk.img"
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$STAGE/ram/disk.img"
+    mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/mnt"
+    disk=$(mountpoint -d "$STAGE/mnt")
+}
+
+# Forgets what the page cache holds of that disk, and of nothing else.
+make_cold() {
+    umount "$STAGE/mnt"
+    mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/mnt"
+    disk=$(mountpoint -d "$STAGE/mnt")
+}
+
+# Puts this shell, and so the observed command, into a cgroup of its own that limits the disk:
+# `throttle write_iops 100`. Kinds: read_bps, write_bps, read_iops, write_iops.
+cgroup=
+home=
+throttle() {
+    if [ -d /sys/fs/cgroup/blkio ]; then
+        home=/sys/fs/cgroup/blkio$(sed -n 's/^[0-9]*:blkio:\(.*\)/\1/p' /proc/self/cgroup)
+        cgroup=$home/holdup-scenario-$$
+        mkdir "$cgroup"
+        echo "$disk $2" >"$cgroup/blkio.throttle.$1_device"
+    else
+        # cgroup v2: the controller has to be on in the root, and the keys are riops, wbps and so on.
+        home=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+        echo +io >/sys/fs/cgroup/cgroup.subtree_control
+        cgroup=/sys/fs/cgroup/holdup-scenario-$$
+        mkdir "$cgroup"
+        echo "$disk ${1:0:1}${1#*_}=$2" >"$cgroup/io.max"
+    fi
+    echo "$cgroup" >"$STAGE/cgroup"
+    echo $$ >"$cgroup/cgroup.procs"
+}
+
+# rmdir fails while something is left inside; the harness ends that and then removes what $STAGE/cgroup names.
+leave_cgroup() {
+    if [ -n "$cgroup" ]; then
+        echo $$ >"$home/cgroup.procs"
+        rmdir "$cgroup"
+    fi
+}

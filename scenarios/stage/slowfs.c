@@ -1,0 +1,76 @@
+/* A FUSE file system with one file, `data`, that reads from a SOURCE and takes DELAY_MS for each read.
+ *
+ * slowfs MOUNT SOURCE DELAY_MS. Runs in the foreground with one thread; says "ready" on descriptor 3 when
+ * the kernel has accepted the mount. The file has the source's mode, so that a program stays one. */
+#define _GNU_SOURCE
+#define FUSE_USE_VERSION 31
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse3/fuse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int source;
+static long delay_ms;
+
+static int slow_getattr(const char *path, struct stat *status, struct fuse_file_info *file)
+{
+    (void)file;
+    if (strcmp(path, "/") == 0) {
+        memset(status, 0, sizeof *status);
+        status->st_mode = S_IFDIR | 0755;
+        status->st_nlink = 2;
+        return 0;
+    }
+    if (strcmp(path, "/data") != 0)
+        return -ENOENT;
+    return fstat(source, status) == 0 ? 0 : -errno;
+}
+
+static int slow_read(const char *path, char *buffer, size_t size, off_t offset, struct fuse_file_info *file)
+{
+    struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000};
+    ssize_t count;
+    (void)path;
+    (void)file;
+    nanosleep(&delay, NULL);
+    count = pread(source, buffer, size, offset);
+    return count < 0 ? -errno : (int)count;
+}
+
+static void *mounted(struct fuse_conn_info *connection, struct fuse_config *config)
+{
+    (void)connection;
+    (void)config;
+    if (write(3, "ready\n", 6) != 6)
+        exit(1);
+    close(3);
+    return NULL;
+}
+
+static const struct fuse_operations operations = {
+    .getattr = slow_getattr,
+    .read = slow_read,
+    .init = mounted,
+};
+
+int main(int argc, char **argv)
+{
+    char *arguments[] = {argv[0], "-f", "-s", NULL, NULL};
+    if (argc != 4) {
+        fprintf(stderr, "usage: slowfs MOUNT SOURCE DELAY_MS\n");
+        return 2;
+    }
+    arguments[3] = argv[1];
+    source = open(argv[2], O_RDONLY | O_CLOEXEC);
+    delay_ms = atol(argv[3]);
+    if (source < 0) {
+        perror(argv[2]);
+        return 1;
+    }
+    return fuse_main(4, arguments, &operations, NULL);
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask bench`: what holdup costs, measured on the spot and printed. A benchmark is not a test: it never
+//! fails on a clock.
+
+mod memory;
+mod observer;
+mod overhead;
+mod samples;
+mod validity;
+mod workload;
+
+use crate::setup::{self, Packages};
+
+/// What is measured with, and beside.
+pub(crate) const PACKAGES: Packages = Packages {
+    purpose: "measure beside others",
+    names: &["libbpf-tools", "linux-perf", "util-linux"],
+};
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// The observed program's slowdown, and the delays before its start and after its end
+    Overhead(overhead::Args),
+    /// holdup's memory with many threads
+    Memory(memory::Args),
+    /// Run one of the programs that are measured
+    #[command(hide = true, subcommand)]
+    Workload(workload::Workload),
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    match args.what {
+        What::Overhead(args) => {
+            setup::install(&[PACKAGES])?;
+            overhead::run(&args)
+        }
+        What::Memory(args) => memory::run(&args),
+        What::Workload(workload) => workload::run(workload),
+    }
+}

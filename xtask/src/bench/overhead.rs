@@ -1,0 +1,179 @@
+//! `cargo xtask bench overhead`: the same programs with and without observers, in turn, on one core.
+//!
+//! Ratios are taken within a round and their median printed, so that what else the machine does meanwhile hits
+//! all alike.
+
+use super::observer::{Bench, Observer, Sample};
+use super::samples::{median, range};
+use crate::workspace;
+use std::path::PathBuf;
+
+/// How much to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How often each observer has its turn
+    #[arg(long, default_value_t = 15)]
+    rounds: usize,
+    /// Round trips of the program that switches all the time
+    #[arg(long, default_value_t = 200_000)]
+    round_trips: u64,
+    /// Calls of the program that never blocks
+    #[arg(long, default_value_t = 3_000_000)]
+    calls: u64,
+    /// Another holdup than this checkout's
+    #[arg(long, value_name = "BINARY")]
+    holdup: Option<PathBuf>,
+}
+
+/// A program to measure.
+struct Program {
+    /// As the table calls it.
+    name: String,
+    /// Its command; prints its seconds.
+    command: Vec<String>,
+}
+
+/// The samples of one observer: `None` where a run did not count.
+struct Column {
+    observer: Observer,
+    samples: Vec<Option<Sample>>,
+    refused: Vec<String>,
+}
+
+/// Measures and prints one table a program.
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
+    let bench = Bench {
+        holdup: workspace::holdup(args.holdup.as_deref())?,
+        folder: workspace::scratch("bench")?,
+    };
+    for program in programs(args)? {
+        let mut columns: Vec<Column> = Observer::available().into_iter().map(Column::new).collect();
+        for round in 1..=args.rounds {
+            eprint!("\r{}: round {round} of {}", program.name, args.rounds);
+            for column in &mut columns {
+                column.add(bench.measure(column.observer, &program.command)?);
+            }
+        }
+        eprint!("\r\x1b[K");
+        println!("{}, {} rounds, medians", program.name, args.rounds);
+        print(&columns);
+        println!();
+    }
+    Ok(())
+}
+
+fn programs(args: &Args) -> anyhow::Result<Vec<Program>> {
+    let own = std::env::current_exe()?.to_string_lossy().into_owned();
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    Ok(vec![
+        Program {
+            name: format!(
+                "switch-heavy: perf bench sched pipe, {} round trips",
+                args.round_trips
+            ),
+            command: words(&[
+                "perf",
+                "bench",
+                "-f",
+                "simple",
+                "sched",
+                "pipe",
+                "-l",
+                &args.round_trips.to_string(),
+            ]),
+        },
+        Program {
+            name: format!("call-heavy: {} getppid", args.calls),
+            command: words(&[&own, "bench", "workload", "getppid", &args.calls.to_string()]),
+        },
+    ])
+}
+
+impl Column {
+    fn new(observer: Observer) -> Column {
+        Column {
+            observer,
+            samples: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, measured: Result<Sample, String>) {
+        match measured {
+            Ok(sample) => self.samples.push(Some(sample)),
+            Err(why) => {
+                self.samples.push(None);
+                self.refused.push(why);
+            }
+        }
+    }
+
+    fn all(&self, figure: fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.iter().flatten().map(figure).collect()
+    }
+
+    /// This column's seconds over another's, round by round, where both counted.
+    fn ratios(&self, base: &Column) -> Vec<f64> {
+        let rounds = self.samples.iter().zip(&base.samples);
+        rounds
+            .filter_map(|(own, base)| Some(own.as_ref()?.seconds / base.as_ref()?.seconds))
+            .collect()
+    }
+}
+
+fn print(columns: &[Column]) {
+    println!(
+        "  {:<18} {:>9} {:>7} {:>15} {:>9} {:>10} {:>8}",
+        "", "seconds", "ratio", "range", "start s", "report s", "counted"
+    );
+    for column in columns {
+        let ratios = column.ratios(&columns[0]);
+        let spread =
+            range(ratios.iter().copied()).map(|(least, greatest)| format!("{least:.3} to {greatest:.3}"));
+        println!(
+            "  {:<18} {:>9} {:>7} {:>15} {:>9} {:>10} {:>8}",
+            column.observer.name(),
+            figure(median(column.all(|sample| sample.seconds))),
+            figure(median(ratios)),
+            spread.unwrap_or_default(),
+            figure(median(column.all(|sample| sample.start_delay))),
+            figure(median(column.all(|sample| sample.report_delay))),
+            format!(
+                "{}/{}",
+                column.samples.iter().flatten().count(),
+                column.samples.len()
+            ),
+        );
+    }
+    for column in columns {
+        for why in &column.refused {
+            println!("  not counted: {}: {why}", column.observer.name());
+        }
+    }
+}
+
+fn figure(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Column, Observer, Sample};
+
+    #[test]
+    fn ratios_pair_rounds_and_leave_out_what_did_not_count() {
+        let sample = |seconds| Sample {
+            seconds,
+            start_delay: 0.0,
+            report_delay: 0.0,
+        };
+        let mut base = Column::new(Observer::None);
+        let mut own = Column::new(Observer::Holdup);
+        for (untraced, traced) in [(1.0, Ok(1.5)), (2.0, Err("lost")), (4.0, Ok(5.0))] {
+            base.add(Ok(sample(untraced)));
+            own.add(traced.map(sample).map_err(str::to_owned));
+        }
+        assert_eq!(own.ratios(&base), [1.5, 1.25]);
+        assert_eq!(own.refused, ["lost"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! The programs that are measured, and the wrapper that measures them from inside the observed run.
+
+use anyhow::{Context, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// A program to measure, or the wrapper around one.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Workload {
+    /// Run a command and write what the kernel counted for it
+    Wrap {
+        /// Where to write
+        out: PathBuf,
+        /// The command
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Make system calls that never block and print the seconds that they took
+    Getppid {
+        /// How many
+        calls: u64,
+    },
+    /// Let many threads sleep and lock
+    Threads {
+        /// How many
+        threads: usize,
+        /// For how many seconds
+        seconds: u64,
+    },
+}
+
+/// What the kernel counted for a wrapped command, all its descendants that it waited for included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// Just before the command's start, `CLOCK_MONOTONIC`, nanoseconds.
+    pub(super) started_ns: u64,
+    /// Just after its end.
+    pub(super) ended_ns: u64,
+    /// How often its threads blocked.
+    pub(super) blockings: u64,
+}
+
+/// Locks that the threads share: few enough that some wait, enough that they do not all stand in one line.
+const LOCKS: usize = 64;
+
+/// How long a thread sleeps between two locks: ten waits a second and thread are many for a server's worker.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Room for each thread's stack in bytes; the default of 2 MiB would make 8 GB of address space of 4,000.
+const THREAD_STACK: usize = 64 << 10;
+
+/// Runs it.
+pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
+    match workload {
+        Workload::Wrap { out, command } => wrap(out, &command),
+        Workload::Getppid { calls } => {
+            println!("{:.6}", getppid(calls).as_secs_f64());
+            Ok(())
+        }
+        Workload::Threads { threads, seconds } => sleep_and_lock(threads, Duration::from_secs(seconds)),
+    }
+}
+
+/// Now, on `CLOCK_MONOTONIC`, in nanoseconds.
+pub(super) fn now_ns() -> anyhow::Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).context("read the monotonic clock")?;
+    let now = Duration::try_from(now).context("the monotonic clock is negative")?;
+    u64::try_from(now.as_nanos()).context("the machine is up for more than 500 years")
+}
+
+fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
+    let (program, arguments) = command.split_first().context("clap requires a command")?;
+    let started_ns = now_ns()?;
+    let status = Command::new(program)
+        .args(arguments)
+        .status()
+        .with_context(|| format!("start {program}"))?;
+    let ended_ns = now_ns()?;
+    if !status.success() {
+        bail!("{program} failed: {status}");
+    }
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    let counted = Counted {
+        started_ns,
+        ended_ns,
+        blockings: u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")?,
+    };
+    std::fs::write(&out, serde_json::to_string(&counted)?).with_context(|| format!("write {}", out.display()))
+}
+
+/// A plain loop, so that it costs nothing beside the calls even without optimisation.
+fn getppid(calls: u64) -> Duration {
+    let began = Instant::now();
+    let mut left = calls;
+    while left > 0 {
+        nix::unistd::getppid();
+        left -= 1;
+    }
+    began.elapsed()
+}
+
+fn sleep_and_lock(threads: usize, duration: Duration) -> anyhow::Result<()> {
+    let locks: Vec<Mutex<u64>> = (0..LOCKS).map(|_| Mutex::new(0)).collect();
+    let until = Instant::now() + duration;
+    std::thread::scope(|scope| {
+        for number in 0..threads {
+            let lock = &locks[number % LOCKS];
+            let work = move || {
+                // Not all in step.
+                std::thread::sleep(PERIOD.mul_f64(number as f64 / threads as f64));
+                while Instant::now() < until {
+                    std::thread::sleep(PERIOD);
+                    *lock.lock().expect("no thread panics with a lock") += 1;
+                }
+            };
+            std::thread::Builder::new()
+                .stack_size(THREAD_STACK)
+                .spawn_scoped(scope, work)
+                .with_context(|| format!("start thread {number}"))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,223 @@
+//! What must be true of a guest's report.
+
+use super::boot::Said;
+use crate::report::{Report, Wait};
+
+/// Something that must be true, and why it is not.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// What must be true.
+    pub(super) name: &'static str,
+    /// Why it is not; `None` when it is.
+    pub(super) failure: Option<String>,
+}
+
+/// The cause that this guest is about.
+const CAUSE: &str = "random.unseeded";
+
+/// How much of the elapsed time must be under it. sshd itself needs a few hundredths of a second even under
+/// emulation; the wait takes one.
+const LEAST_SHARE: f64 = 0.8;
+
+/// How far the wait's end may be from the kernel's line about it. The line is printed before the waiter runs
+/// again, and the log's clock and the boot clock differ by 20 to 40 ms in these guests; the wait takes a second.
+const SAME_INSTANT_SECONDS: f64 = 0.1;
+
+/// How far shares may be from 1 by rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// Judges everything a guest said.
+pub(super) fn judge(said: &Said) -> Vec<Check> {
+    let report: Report = match serde_json::from_str(&said.report) {
+        Ok(report) => report,
+        Err(error) => {
+            return vec![check(
+                "holdup wrote a report",
+                Err(format!("{error} in {} bytes", said.report.len())),
+            )];
+        }
+    };
+    let wait = report
+        .waits
+        .iter()
+        .filter(|wait| wait.cause == CAUSE)
+        .max_by_key(|wait| wait.ns);
+    vec![
+        check("holdup wrote a report", equal(&report.schema, "holdup.report/1")),
+        check("sshd -t is content", equal(&report.subject.exit, &Some(0))),
+        check("the finding is crng-not-seeded", finding(&report)),
+        check("at least 80 % of the time is random.unseeded", share(&report)),
+        check("the shares add up to 1", conserved(&report)),
+        check("RAND_status of libcrypto.so.3 asked", asker(wait)),
+        check(
+            "the wait ended with the kernel's \"crng init done\"",
+            same_instant(wait, &said.kernel_log),
+        ),
+    ]
+}
+
+fn check(name: &'static str, outcome: Result<(), String>) -> Check {
+    Check {
+        name,
+        failure: outcome.err(),
+    }
+}
+
+fn equal<A: PartialEq<B> + std::fmt::Debug + ?Sized, B: std::fmt::Debug + ?Sized>(
+    is: &A,
+    must: &B,
+) -> Result<(), String> {
+    if is == must {
+        Ok(())
+    } else {
+        Err(format!("{is:?} is not {must:?}"))
+    }
+}
+
+fn finding(report: &Report) -> Result<(), String> {
+    let rules: Vec<&str> = report
+        .findings
+        .iter()
+        .map(|finding| finding.rule.as_str())
+        .collect();
+    equal(&rules.first(), &Some(&"crng-not-seeded")).map_err(|_| format!("the findings are {rules:?}"))
+}
+
+fn share(report: &Report) -> Result<(), String> {
+    let share: f64 = report
+        .causes
+        .iter()
+        .filter(|cause| cause.cause == CAUSE)
+        .map(|cause| cause.share)
+        .sum();
+    if share >= LEAST_SHARE {
+        Ok(())
+    } else {
+        Err(format!("it is {:.1} %", share * 100.0))
+    }
+}
+
+fn conserved(report: &Report) -> Result<(), String> {
+    let shares: f64 = report.causes.iter().map(|cause| cause.share).sum();
+    if (shares - 1.0).abs() > ROUNDING {
+        return Err(format!("they add up to {shares}"));
+    }
+    let sum: u64 = report.causes.iter().map(|cause| cause.ns).sum();
+    equal(&sum, &report.subject.wall_ns).map_err(|difference| format!("in nanoseconds, {difference}"))
+}
+
+fn asker(wait: Option<&Wait>) -> Result<(), String> {
+    let asker = &wait.ok_or("no wait has the cause")?.asker;
+    equal(
+        &(asker.frame.as_deref(), asker.module.as_deref()),
+        &(Some("RAND_status"), Some("libcrypto.so.3")),
+    )
+}
+
+fn same_instant(wait: Option<&Wait>, kernel_log: &str) -> Result<(), String> {
+    let wait = wait.ok_or("no wait has the cause")?;
+    let began = wait
+        .max_started_boot_ns
+        .ok_or("the wait has no time since boot")?;
+    let ended = (began + wait.max_ns) as f64 / 1e9;
+    let seeded = seeded_at(kernel_log).ok_or("the kernel's log does not say so")?;
+    if (ended - seeded).abs() <= SAME_INSTANT_SECONDS {
+        Ok(())
+    } else {
+        Err(format!(
+            "it ended at {ended:.3} s, the kernel said so at {seeded:.3} s"
+        ))
+    }
+}
+
+/// When the kernel said that its generator is seeded, in seconds since boot.
+fn seeded_at(kernel_log: &str) -> Option<f64> {
+    let line = kernel_log.lines().find(|line| line.contains("crng init done"))?;
+    line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Said, judge, seeded_at};
+
+    const KERNEL_LOG: &str = "[    0.000000] Linux version 6.1\n[    2.812345] random: crng init done\n";
+
+    /// A report as it must be; tests change one thing at a time.
+    const REPORT: &str = include_str!("sample.json");
+
+    fn failures(report: &str, kernel_log: &str) -> Vec<&'static str> {
+        let said = Said {
+            console: String::new(),
+            report: report.to_owned(),
+            kernel_log: kernel_log.to_owned(),
+        };
+        judge(&said)
+            .into_iter()
+            .filter(|check| check.failure.is_some())
+            .map(|check| check.name)
+            .collect()
+    }
+
+    #[test]
+    fn what_must_be_is_accepted() {
+        assert_eq!(failures(REPORT, KERNEL_LOG), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn each_thing_that_must_be_is_missed_by_name() {
+        let wrong = [
+            (
+                r#""holdup.report/1""#,
+                r#""holdup.report/2""#,
+                "holdup wrote a report",
+            ),
+            (r#""exit": 0"#, r#""exit": 1"#, "sshd -t is content"),
+            ("crng-not-seeded", "cpu-bound", "the finding is crng-not-seeded"),
+            ("RAND_status", "main", "RAND_status of libcrypto.so.3 asked"),
+            ("libcrypto.so.3", "sshd", "RAND_status of libcrypto.so.3 asked"),
+            (
+                r#""wall_ns": 1040000000"#,
+                r#""wall_ns": 1040000001"#,
+                "the shares add up to 1",
+            ),
+            (
+                r#""max_started_boot_ns": 1800000000"#,
+                r#""max_started_boot_ns": 1700000000"#,
+                "the wait ended with the kernel's \"crng init done\"",
+            ),
+        ];
+        for (right, wrong, name) in wrong {
+            assert!(REPORT.contains(right), "{right} is in the sample");
+            assert_eq!(
+                failures(&REPORT.replace(right, wrong), KERNEL_LOG),
+                [name],
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_cause_fails_all_that_rests_on_it() {
+        let failed = failures(&REPORT.replace("random.unseeded", "unknown"), KERNEL_LOG);
+        assert_eq!(failed.len(), 3, "{failed:?}");
+    }
+
+    #[test]
+    fn no_report_is_a_failure() {
+        assert_eq!(failures("", KERNEL_LOG), ["holdup wrote a report"]);
+        assert_eq!(
+            failures(&REPORT[..REPORT.len() / 2], KERNEL_LOG),
+            ["holdup wrote a report"]
+        );
+    }
+
+    #[test]
+    fn the_kernels_line_is_read_and_missed() {
+        assert_eq!(seeded_at(KERNEL_LOG), Some(2.812_345));
+        assert_eq!(seeded_at("[    0.1] random: something else"), None);
+        assert_eq!(
+            failures(REPORT, ""),
+            ["the wait ended with the kernel's \"crng init done\""]
+        );
+    }
+}

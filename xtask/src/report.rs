@@ -1,0 +1,94 @@
+//! The parts of `holdup.report/1` that the chores judge, read as any other program would read them.
+//!
+//! Not holdup's own types on purpose: what is checked here is the contract.
+
+use serde::Deserialize;
+
+/// A report.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Report {
+    /// The schema's name.
+    pub(crate) schema: String,
+    /// What was observed.
+    pub(crate) subject: Subject,
+    /// The elapsed time by cause.
+    pub(crate) causes: Vec<CauseShare>,
+    /// Each thread's time.
+    pub(crate) threads: Vec<Thread>,
+    /// Each thread's waits.
+    pub(crate) waits: Vec<Wait>,
+    /// What is wrong.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What was observed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Subject {
+    /// Process ids; CMD's own is the first.
+    pub(crate) pids: Vec<u32>,
+    /// Elapsed time in nanoseconds.
+    pub(crate) wall_ns: u64,
+    /// CMD's exit status.
+    pub(crate) exit: Option<i32>,
+}
+
+/// A cause and its part.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CauseShare {
+    /// Its id.
+    pub(crate) cause: String,
+    /// Total in nanoseconds.
+    pub(crate) ns: u64,
+    /// Of the whole.
+    pub(crate) share: f64,
+    /// How many pieces.
+    pub(crate) count: u64,
+}
+
+/// A thread.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Thread {
+    /// Process id.
+    pub(crate) pid: u32,
+    /// Thread id.
+    pub(crate) tid: u32,
+    /// Its time by cause.
+    pub(crate) causes: Vec<CauseShare>,
+}
+
+/// Waits of one thread with one cause, resource and asker.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wait {
+    /// Its cause.
+    pub(crate) cause: String,
+    /// Total in nanoseconds.
+    pub(crate) ns: u64,
+    /// The longest.
+    pub(crate) max_ns: u64,
+    /// When that began, in nanoseconds since boot.
+    pub(crate) max_started_boot_ns: Option<u64>,
+    /// Who asked.
+    pub(crate) asker: Asker,
+}
+
+/// Who asked.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asker {
+    /// Process id.
+    pub(crate) pid: u32,
+    /// Thread id.
+    pub(crate) tid: u32,
+    /// The function.
+    pub(crate) frame: Option<String>,
+    /// Its module.
+    pub(crate) module: Option<String>,
+    /// The stack.
+    pub(crate) stack: Vec<serde_json::Value>,
+}
+
+/// What is wrong.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Finding {
+    /// The rule.
+    pub(crate) rule: String,
+}

@@ -1,0 +1,193 @@
+//! `cargo xtask scenarios [NAME…]`: stalls made for real, and what holdup says of them.
+//!
+//! In: the folders of `scenarios/`, each a real stall with a healthy twin that differs in one thing. Out: a
+//! table: right cause, resource, asker and holder, holdup's share beside the one that the workload measured of
+//! itself, false alarms. Anything wrong is an error.
+
+mod programs;
+mod report;
+mod scenario;
+mod stage;
+mod table;
+mod verdict;
+
+use crate::setup::{self, Packages};
+use crate::workspace;
+use anyhow::{Context, bail};
+use report::of;
+use scenario::Scenario;
+use stage::{Outcome, Side, Stage};
+use std::path::PathBuf;
+use table::Line;
+use verdict::Observed;
+
+/// Share of a stall's time (without what it queued for a CPU) that its trouble must have, by its own measure,
+/// to be one: below a third there would be room for another main cause.
+const REAL: f64 = 0.33;
+
+/// Runs scenarios and judges holdup by them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Scenarios to run; all without any
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// The holdup binary to judge, instead of building one
+    #[arg(long, value_name = "FILE")]
+    holdup: Option<PathBuf>,
+
+    /// Run the stalls and their twins without holdup, and show only what they measure of themselves
+    #[arg(long, conflicts_with = "holdup")]
+    unobserved: bool,
+
+    /// Keep each report in this directory, as NAME.stall.json and NAME.healthy.json
+    #[arg(long, value_name = "DIRECTORY")]
+    keep: Option<PathBuf>,
+
+    /// List the scenarios with what they show
+    #[arg(long)]
+    list: bool,
+
+    /// Show holdup's own words too
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs the scenarios.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = workspace::root().join("scenarios");
+    let scenarios = scenario::load(&folder, &args.names)?;
+    if args.list {
+        for scenario in &scenarios {
+            println!("{:<32} {}", scenario.name, scenario.about.shows);
+        }
+        return Ok(());
+    }
+    if !nix::unistd::geteuid().is_root() {
+        bail!("scenarios make loop devices, namespaces and cgroups: run them as root");
+    }
+    install_packages(&scenarios)?;
+    let programs = workspace::scratch("scenarios")?;
+    let stage_folder = folder.join("stage");
+    programs::compile(&stage_folder, &scenarios, &programs)?;
+    let holdup = if args.unobserved {
+        None
+    } else {
+        Some(workspace::holdup(args.holdup.as_deref())?)
+    };
+    let stage = Stage {
+        folder: stage_folder,
+        programs,
+        holdup,
+    };
+    if let Some(keep) = &args.keep {
+        std::fs::create_dir_all(keep).with_context(|| format!("make {}", keep.display()))?;
+    }
+    if args.unobserved {
+        show_truths(&stage, &scenarios)
+    } else {
+        judge(&stage, &scenarios, args)
+    }
+}
+
+/// Runs every scenario under holdup and prints the table.
+fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for scenario in scenarios {
+        eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
+        let line = match both(stage, scenario, args) {
+            Ok((stall, twin)) => {
+                Line::Judged(Box::new(verdict::judge(&scenario.about.expect, &stall, &twin)))
+            }
+            Err(error) => Line::Failed(format!("{error:#}")),
+        };
+        lines.push((scenario.name.clone(), line));
+    }
+    print!("{}", table::render(&lines));
+    let wrong = lines
+        .iter()
+        .filter(|(_, line)| !matches!(line, Line::Judged(row) if row.right()))
+        .count();
+    if wrong > 0 {
+        bail!("{wrong} of {} scenarios are not right", lines.len());
+    }
+    Ok(())
+}
+
+/// Runs a scenario's two sides under holdup.
+fn both(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<(Observed, Observed)> {
+    let mut sides = Vec::new();
+    for side in [Side::Stall, Side::Healthy] {
+        let Outcome {
+            report,
+            truth,
+            stderr,
+            json,
+        } = stage
+            .run(scenario, side)
+            .with_context(|| format!("run the {} side", side.word()))?;
+        if args.verbose {
+            eprint!("{stderr}");
+        }
+        if let Some(keep) = &args.keep {
+            let file = keep.join(format!("{}.{}.json", scenario.name, side.word()));
+            std::fs::write(&file, json).with_context(|| format!("write {}", file.display()))?;
+        }
+        sides.push(Observed {
+            report: report.context("holdup wrote no report")?,
+            truth,
+        });
+    }
+    let twin = sides.pop().expect("two sides were pushed");
+    let stall = sides.pop().expect("two sides were pushed");
+    Ok((stall, twin))
+}
+
+/// Runs every scenario without holdup: whether its trouble is real by its own measure, and its twin free of it.
+fn show_truths(stage: &Stage, scenarios: &[Scenario]) -> anyhow::Result<()> {
+    let mut unreal = Vec::new();
+    println!(
+        "{:<32} {:>10} {:>7} {:>10} {:>7}",
+        "scenario", "stall ms", "share", "twin ms", "share"
+    );
+    for scenario in scenarios {
+        let stall = stage
+            .run(scenario, Side::Stall)
+            .with_context(|| scenario.name.clone())?
+            .truth;
+        let twin = stage
+            .run(scenario, Side::Healthy)
+            .with_context(|| scenario.name.clone())?
+            .truth;
+        let ms = |ns: u64| ns / 1_000_000;
+        println!(
+            "{:<32} {:>10} {:>6.1}% {:>10} {:>6.1}%",
+            scenario.name,
+            ms(stall.waited_ns),
+            100.0 * stall.share(),
+            ms(twin.waited_ns),
+            100.0 * twin.share()
+        );
+        let free = stall.elapsed_ns.saturating_sub(stall.queued_ns);
+        if of(stall.waited_ns, free) < REAL || twin.waited_ns > stall.waited_ns / 2 {
+            unreal.push(scenario.name.as_str());
+        }
+    }
+    if !unreal.is_empty() {
+        bail!("no real stall beside a healthy twin: {}", unreal.join(", "));
+    }
+    Ok(())
+}
+
+/// Installs what the scenarios need and what is missing of it.
+fn install_packages(scenarios: &[Scenario]) -> anyhow::Result<()> {
+    // Leaked: lists of packages are otherwise constants, and this happens once.
+    let names: Vec<&'static str> = scenario::packages(scenarios)
+        .into_iter()
+        .map(|name| &*name.leak())
+        .collect();
+    setup::install(&[Packages {
+        purpose: "make stalls",
+        names: names.leak(),
+    }])
+}

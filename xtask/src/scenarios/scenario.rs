@@ -1,0 +1,215 @@
+//! What a scenario says of itself: the file `scenario.toml` in its folder.
+//!
+//! In: the folder `scenarios/`. Out: every scenario in it, by name, with what a right report must say.
+
+use anyhow::Context;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Percentage points by which holdup's share may differ from the workload's own, where a scenario names no
+/// other: CMD's start and end are inside holdup's elapsed time and outside the workload's.
+const TOLERANCE: f64 = 5.0;
+
+/// A scenario: a stall made for real, and its healthy twin.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    /// The name of its folder.
+    pub(crate) name: String,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// What its file says.
+    pub(crate) about: About,
+}
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    /// What it shows, in a line.
+    pub(crate) shows: String,
+    /// Debian packages that it runs or is compiled with.
+    pub(crate) packages: Vec<String>,
+    /// Libraries that its C programs are linked with, by pkg-config's names.
+    #[serde(default)]
+    pub(crate) link: Vec<String>,
+    /// What a right report of the stall says.
+    pub(crate) expect: Expect,
+}
+
+/// What a right report of the stall says. A list of patterns is satisfied by any one of them, as a part of the
+/// text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expect {
+    /// The cause of the wait (or CPU time) that is the trouble.
+    pub(crate) cause: String,
+    /// The cause that has most of the critical path, where that is not `cause`: the waiter's time is then
+    /// followed to another thread or process of the run.
+    pub(crate) on_path: Option<String>,
+    /// Which of holdup's figures is compared with the workload's own.
+    #[serde(default)]
+    pub(crate) measure: Measure,
+    /// What is waited for: name or a detail of the resource.
+    pub(crate) resource: Vec<String>,
+    /// Who asked: process, thread, frame or module.
+    pub(crate) asker: Vec<String>,
+    /// Who is in the way: process or thread. Where the truth has the holder's process id, that counts too.
+    #[serde(default)]
+    pub(crate) holder: Vec<String>,
+    /// Rules that must fire.
+    pub(crate) findings: Vec<String>,
+    /// Rules that may fire beside them.
+    #[serde(default)]
+    pub(crate) beside: Vec<String>,
+    /// Texts that the first of `findings` must contain, all of them; `a|b` is either.
+    #[serde(default)]
+    pub(crate) says: Vec<String>,
+    /// Percentage points of the elapsed time by which the share may be off.
+    #[serde(default = "tolerance")]
+    pub(crate) tolerance: f64,
+}
+
+/// Which of holdup's figures is compared with the workload's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Measure {
+    /// The cause's share of the critical path.
+    #[default]
+    Path,
+    /// The share that the first expected finding has.
+    Finding,
+    /// The sum of the threads' waits with this cause, of all observed time.
+    Waits,
+}
+
+fn tolerance() -> f64 {
+    TOLERANCE
+}
+
+impl Expect {
+    /// The cause that must have most of the critical path.
+    pub(crate) fn path_cause(&self) -> &str {
+        self.on_path.as_deref().unwrap_or(&self.cause)
+    }
+}
+
+/// Every scenario under `folder`, or those named, sorted by name.
+pub(crate) fn load(folder: &Path, names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    let mut scenarios = Vec::new();
+    let entries = std::fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    for entry in entries {
+        let folder = entry.context("read the folder of scenarios")?.path();
+        let file = folder.join("scenario.toml");
+        if !file.exists() {
+            continue;
+        }
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let about = toml::from_str(&text).with_context(|| format!("understand {}", file.display()))?;
+        scenarios.push(Scenario {
+            name: name.context("a scenario's folder has a name")?,
+            folder,
+            about,
+        });
+    }
+    scenarios.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| scenarios.iter().all(|scenario| scenario.name != **name))
+    {
+        let known: Vec<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+        anyhow::bail!("there is no scenario {unknown}; there are {}", known.join(", "));
+    }
+    if !names.is_empty() {
+        scenarios.retain(|scenario| names.contains(&scenario.name));
+    }
+    Ok(scenarios)
+}
+
+/// The Debian packages that these scenarios need, and those of the stage itself.
+pub(crate) fn packages(scenarios: &[Scenario]) -> BTreeSet<String> {
+    let stage = ["bash", "coreutils", "gcc", "iproute2", "libc6-dev", "util-linux"];
+    let own = scenarios
+        .iter()
+        .flat_map(|scenario| scenario.about.packages.iter().cloned());
+    stage.into_iter().map(str::to_owned).chain(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Where the scenarios are in this checkout.
+    fn folder() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios"))
+    }
+
+    #[test]
+    fn every_file_is_understood_and_every_scenario_complete() {
+        let scenarios = load(folder(), &[]).unwrap();
+        assert!(scenarios.len() >= 20, "only {} scenarios", scenarios.len());
+        for scenario in scenarios {
+            let script = std::fs::read_to_string(scenario.folder.join("scenario.sh")).unwrap();
+            for function in ["setup()", "stall()", "healthy()"] {
+                assert!(script.contains(function), "{} lacks {function}", scenario.name);
+            }
+            assert!(!scenario.about.shows.is_empty(), "{}", scenario.name);
+            let rules = &scenario.about.expect;
+            assert!(
+                rules.says.is_empty() || !rules.findings.is_empty(),
+                "{}: says is about a finding, and none is expected",
+                scenario.name
+            );
+        }
+    }
+
+    /// Rules whose trouble no scenario makes: a generator that is not seeded takes a boot (`cargo xtask
+    /// guest`); what nothing explains can't be made on purpose; which cause loading a program has depends on
+    /// where it lies.
+    const ELSEWHERE: [&str; 3] = ["crng-not-seeded", "wait-unexplained", "program-load-slow"];
+
+    #[test]
+    fn every_rule_has_a_scenario_and_every_scenario_names_rules() {
+        let scenarios = load(folder(), &[]).unwrap();
+        let rules: Vec<String> = crate::generate::rules::here()
+            .unwrap()
+            .into_iter()
+            .map(|rule| rule.id)
+            .collect();
+        let expected: BTreeSet<&String> = scenarios
+            .iter()
+            .flat_map(|one| &one.about.expect.findings)
+            .collect();
+        let missing: Vec<&String> = rules
+            .iter()
+            .filter(|rule| !expected.contains(rule) && !ELSEWHERE.contains(&rule.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "no scenario expects {missing:?}");
+        let named = scenarios
+            .iter()
+            .flat_map(|one| one.about.expect.findings.iter().chain(&one.about.expect.beside));
+        let unknown: BTreeSet<&String> = named.filter(|rule| !rules.contains(rule)).collect();
+        assert!(unknown.is_empty(), "there are no rules {unknown:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_refused_with_those_that_are() {
+        let error = load(folder(), &["no-such".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.contains("no-such") && error.contains("slow-fuse"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_name_selects() {
+        let chosen = load(folder(), &["sleep".to_owned()]).unwrap();
+        assert_eq!(
+            chosen.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
+            ["sleep"]
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The table of rows, for people.
+
+use super::verdict::{Check, Row};
+use crate::tally::Tally;
+use std::fmt::Write as _;
+
+/// Characters of a cell that is wrong; the whole of it is below the table.
+const CELL: usize = 34;
+
+/// The headings, in order.
+const HEADINGS: [&str; 8] = [
+    "scenario",
+    "cause",
+    "resource",
+    "asker",
+    "holder",
+    "share / truth",
+    "finding",
+    "false alarms",
+];
+
+/// One scenario's outcome.
+pub(crate) enum Line {
+    /// It was judged.
+    Judged(Box<Row>),
+    /// A run failed.
+    Failed(String),
+}
+
+/// Renders the table, then what is wrong in full, then the sum.
+pub(crate) fn render(lines: &[(String, Line)]) -> String {
+    let mut rows: Vec<Vec<String>> = vec![HEADINGS.iter().map(|heading| (*heading).to_owned()).collect()];
+    let mut wrong = String::new();
+    let mut tally = Tally::default();
+    for (name, line) in lines {
+        tally += Tally::one(matches!(line, Line::Judged(row) if row.right()));
+        match line {
+            Line::Judged(row) => {
+                rows.push(cells(name, row));
+                for (heading, check) in row.cells() {
+                    if !check.right {
+                        let _ = writeln!(wrong, "{name}: {heading}: {}", check.seen);
+                    }
+                }
+            }
+            Line::Failed(why) => {
+                rows.push(vec![name.clone(), "failed".to_owned()]);
+                let _ = writeln!(wrong, "{name}: {why}");
+            }
+        }
+    }
+    let mut text = columns(&rows);
+    if !wrong.is_empty() {
+        let _ = write!(text, "\nNot right:\n{wrong}");
+    }
+    let _ = writeln!(text, "\n{tally}");
+    text
+}
+
+fn cells(name: &str, row: &Row) -> Vec<String> {
+    let plain = |check: &Check| {
+        if check.right {
+            "right".to_owned()
+        } else {
+            marked(&check.seen)
+        }
+    };
+    let shown = |check: &Check| {
+        if check.right {
+            check.seen.clone()
+        } else {
+            marked(&check.seen)
+        }
+    };
+    vec![
+        name.to_owned(),
+        shown(&row.cause),
+        plain(&row.resource),
+        plain(&row.asker),
+        row.holder.as_ref().map_or_else(|| "-".to_owned(), plain),
+        shown(&row.share),
+        shown(&row.finding),
+        shown(&row.alarms),
+    ]
+}
+
+/// A cell that is wrong.
+fn marked(seen: &str) -> String {
+    let mut cell = String::from("NO: ");
+    // Names come from observed programs; nothing in them may move the cursor.
+    cell.extend(
+        seen.chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(CELL),
+    );
+    if seen.chars().count() > CELL {
+        cell.push('…');
+    }
+    cell
+}
+
+fn columns(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+    };
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let _ = write!(line, "{cell:<width$}  ", width = width(column).unwrap_or(0));
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, render};
+    use crate::scenarios::verdict::{Check, Row};
+
+    fn check(right: bool, seen: &str) -> Check {
+        Check {
+            right,
+            seen: seen.to_owned(),
+        }
+    }
+
+    fn row(finding: Check) -> Line {
+        Line::Judged(Box::new(Row {
+            cause: check(true, "lock.file"),
+            resource: check(true, "/job.lock"),
+            asker: check(true, "flock"),
+            holder: None,
+            share: check(true, "97.0 / 96.0 %"),
+            finding,
+            alarms: check(true, "none"),
+        }))
+    }
+
+    #[test]
+    fn what_is_wrong_is_marked_and_told_in_full() {
+        let long = "no \u{1b}[2Jwaits-for-lock-holder but something else altogether";
+        let lines = [
+            ("good".to_owned(), row(check(true, "waits-for-lock-holder"))),
+            ("bad".to_owned(), row(check(false, long))),
+            (
+                "broken".to_owned(),
+                Line::Failed("the run ended with exit status: 1".to_owned()),
+            ),
+        ];
+        let text = render(&lines);
+        assert!(text.contains("1 passed, 2 failed"), "{text}");
+        assert!(text.contains("NO: no  [2Jwaits"), "{text}");
+        assert!(
+            text.contains("broken: the run ended with exit status: 1"),
+            "{text}"
+        );
+        assert!(
+            !text.lines().take(3).any(|line| line.contains('\u{1b}')),
+            "{text}"
+        );
+    }
+}

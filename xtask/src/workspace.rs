@@ -1,0 +1,59 @@
+//! Where things are in this checkout, and building holdup.
+//!
+//! In: nothing. Out: paths under the workspace and under its target directory, and holdup's release binary.
+
+use crate::{process, setup};
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask's manifest is in a folder of the workspace")
+        .to_owned()
+}
+
+/// The target directory that this very program was built into, so that `CARGO_TARGET_DIR` needs no parsing.
+pub(crate) fn target() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("the path of this program")?;
+    let target = program
+        .ancestors()
+        .nth(2)
+        .context("xtask must run from a target directory")?;
+    Ok(target.to_owned())
+}
+
+/// A folder of this chore's own under the target directory, made if need be.
+pub(crate) fn scratch(name: &str) -> anyhow::Result<PathBuf> {
+    let folder = target()?.join(name);
+    std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The cargo that started us, run in the workspace.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// This program again, for a chore that runs as a step of another.
+pub(crate) fn xtask() -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("the path of this program")?);
+    command.current_dir(root());
+    Ok(command)
+}
+
+/// holdup as a user has it: the given binary, or this checkout's, built if need be.
+pub(crate) fn holdup(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match given {
+        Some(binary) => std::path::absolute(binary).with_context(|| format!("find {}", binary.display())),
+        None => {
+            setup::install(&[setup::BUILD])?;
+            process::run(cargo().args(["build", "--release", "--package", "holdup"]))?;
+            Ok(target()?.join("release/holdup"))
+        }
+    }
+}
