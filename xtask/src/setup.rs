@@ -88,6 +88,7 @@ pub(crate) fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command
         .env("DEBIAN_FRONTEND", "noninteractive")
+        .env("DEBCONF_NOWARNINGS", "yes")
         .args(["-o", "Dpkg::Use-Pty=0", "-o", "APT::Sandbox::User=root"])
         .args(["-o", &format!("DPkg::Lock::Timeout={LOCK_WAIT_SECONDS}")]);
     command

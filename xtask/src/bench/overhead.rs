@@ -6,6 +6,7 @@
 use super::observer::{Bench, Observer, Sample};
 use super::samples::{median, range};
 use crate::workspace;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// How much to measure.
@@ -49,12 +50,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     for program in programs(args)? {
         let mut columns: Vec<Column> = Observer::available().into_iter().map(Column::new).collect();
         for round in 1..=args.rounds {
-            eprint!("\r{}: round {round} of {}", program.name, args.rounds);
+            if std::io::stderr().is_terminal() {
+                eprint!("\r\x1b[K{}: round {round} of {}", program.name, args.rounds);
+            }
             for column in &mut columns {
                 column.add(bench.measure(column.observer, &program.command)?);
             }
         }
-        eprint!("\r\x1b[K");
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[K");
+        }
         println!("{}, {} rounds, medians", program.name, args.rounds);
         print(&columns);
         println!();
@@ -146,8 +151,12 @@ fn print(columns: &[Column]) {
         );
     }
     for column in columns {
-        for why in &column.refused {
-            println!("  not counted: {}: {why}", column.observer.name());
+        if let Some(why) = column.refused.last() {
+            println!(
+                "  {} of {} do not count, the last because {why}",
+                column.refused.len(),
+                column.observer.name()
+            );
         }
     }
 }

@@ -69,8 +69,7 @@ pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
 /// Now, on `CLOCK_MONOTONIC`, in nanoseconds.
 pub(super) fn now_ns() -> anyhow::Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).context("read the monotonic clock")?;
-    let now = Duration::try_from(now).context("the monotonic clock is negative")?;
-    u64::try_from(now.as_nanos()).context("the machine is up for more than 500 years")
+    u64::try_from(Duration::from(now).as_nanos()).context("the machine is up for more than 500 years")
 }
 
 fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
