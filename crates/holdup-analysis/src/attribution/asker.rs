@@ -1,0 +1,161 @@
+//! Who asked: the one function of a user stack that a reader should look at.
+//!
+//! The problem: the innermost frames are always the C library's, and the outermost its start code; neither
+//! says who wanted it. The choice: from the innermost outward the first frame that is neither; and if the
+//! code that it is in has names further out, the first of those names. A program without symbols of its own
+//! is named by module and offset.
+
+use holdup_evidence::Frame;
+
+/// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.
+const LIBRARY: &[&str] = &[
+    "libc.so",
+    "libc-2.",
+    "libc.musl",
+    "ld-linux",
+    "ld-2.",
+    "ld-musl",
+    "ld.so",
+    "libpthread.so",
+    "libpthread-2.",
+    "[vdso]",
+    "linux-vdso",
+];
+
+/// Functions that every program or thread starts in.
+const START: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__libc_start_main_impl",
+    "__libc_start_main_stage2",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__clone_internal",
+];
+
+/// The function to look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Asking {
+    /// Its name, or `module+0xoffset`.
+    pub(super) frame: Option<String>,
+    /// Its module.
+    pub(super) module: Option<String>,
+    /// Whether `frame` is a name.
+    pub(super) named: bool,
+}
+
+fn in_library(frame: &Frame) -> bool {
+    frame
+        .module
+        .as_deref()
+        .is_some_and(|module| LIBRARY.iter().any(|library| module.starts_with(library)))
+}
+
+fn starts(frame: &Frame) -> bool {
+    frame.symbol.as_deref().is_some_and(|symbol| {
+        let bare = symbol.split(['@', '.']).next().unwrap_or(symbol);
+        START.contains(&bare)
+    })
+}
+
+fn of(frame: &Frame) -> Asking {
+    let name = frame.symbol.clone().unwrap_or_else(|| {
+        let module = frame.module.as_deref().unwrap_or("[anonymous]");
+        format!("{module}+{:#x}", frame.offset)
+    });
+    Asking {
+        frame: Some(name),
+        module: frame.module.clone(),
+        named: frame.symbol.is_some(),
+    }
+}
+
+/// Chooses; nothing when there is no frame that could be it.
+pub(super) fn choose(stack: &[Frame]) -> Asking {
+    let mut left = stack
+        .iter()
+        .filter(|frame| !in_library(frame) && !starts(frame))
+        .peekable();
+    if let Some(first) = left.peek().copied() {
+        return match left.find(|frame| frame.symbol.is_some()) {
+            Some(named) if named.module == first.module => of(named),
+            _ => of(first),
+        };
+    }
+    stack
+        .iter()
+        .rev()
+        .find(|frame| !starts(frame))
+        .map(of)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choose;
+    use holdup_evidence::Frame;
+
+    fn stack(frames: &[(&str, Option<&str>, u64)]) -> Vec<Frame> {
+        frames
+            .iter()
+            .map(|(module, symbol, offset)| Frame {
+                module: Some((*module).to_owned()),
+                symbol: symbol.map(str::to_owned),
+                offset: *offset,
+                ..Frame::default()
+            })
+            .collect()
+    }
+
+    fn chosen(frames: &[(&str, Option<&str>, u64)]) -> (Option<String>, Option<String>) {
+        let asking = choose(&stack(frames));
+        (asking.frame, asking.module)
+    }
+
+    fn told(frame: &str, module: &str) -> (Option<String>, Option<String>) {
+        (Some(frame.to_owned()), Some(module.to_owned()))
+    }
+
+    #[test]
+    fn the_library_that_asks_is_named_by_its_exported_function() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("getrandom"), 0x20),
+            ("libcrypto.so.3", None, 0x1b_2f31),
+            ("libcrypto.so.3", Some("RAND_status"), 0x31),
+            ("sshd", None, 0x2_f31c),
+            ("libc.so.6", Some("__libc_start_main"), 0x85),
+        ]);
+        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+    }
+
+    #[test]
+    fn code_without_names_is_not_named_by_another_module() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("read"), 0x10),
+            ("server", None, 0x1234),
+            ("libuv.so.1", Some("uv_run"), 0x99),
+        ]);
+        assert_eq!(asked, told("server+0x1234", "server"));
+    }
+
+    #[test]
+    fn start_code_is_never_the_asker() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("clock_nanosleep@@GLIBC_2.17"), 0x10),
+            ("libc.so.6", Some("nanosleep"), 0x10),
+            ("libc.so.6", Some("__libc_start_main@@GLIBC_2.34"), 0x80),
+            ("sleep", Some("_start"), 0x2a),
+        ]);
+        assert_eq!(asked, told("nanosleep", "libc.so.6"));
+    }
+
+    #[test]
+    fn a_stack_of_start_code_has_no_asker() {
+        assert_eq!(chosen(&[("libc.so.6", Some("start_thread"), 1)]), (None, None));
+        assert_eq!(chosen(&[]), (None, None));
+    }
+}

@@ -1,0 +1,144 @@
+//! What a thread did lately, and the chain from a waiter to where the time really went.
+//!
+//! In: each thread's segments as they end. Out: what it mostly did in a window of time, and, following who
+//! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
+//! by the part that is left.
+
+use super::people::People;
+use super::thread::Thread;
+use crate::attributed::Link;
+use holdup_evidence::{Cause, Ns, ThreadId};
+use std::collections::{HashMap, VecDeque};
+
+/// Segments kept of each thread: some twenty waits with the running and queueing between them.
+const MAX_SEGMENTS: usize = 64;
+
+/// Links after the waiter's own; whoever is further away than that is not what one would change.
+const MAX_LINKS: usize = 8;
+
+/// A stretch of a thread's time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) cause: Cause,
+    pub(super) start: Ns,
+    pub(super) end: Ns,
+    /// For a wait that a thread of the run ended: which.
+    pub(super) waker: Option<ThreadId>,
+}
+
+/// A thread's recent past.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    ring: VecDeque<Segment>,
+}
+
+/// What a thread mostly did in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Doing {
+    pub(super) cause: Cause,
+    pub(super) ns: Ns,
+    /// Who ended the longest stretch of it, and that stretch's part of the window.
+    pub(super) next: Option<(ThreadId, Ns, Ns)>,
+}
+
+impl Segments {
+    /// A segment ended.
+    pub(super) fn push(&mut self, segment: Segment) {
+        if segment.end <= segment.start {
+            return;
+        }
+        if self.ring.len() == MAX_SEGMENTS {
+            self.ring.pop_front();
+        }
+        self.ring.push_back(segment);
+    }
+
+    /// What was done most between two instants.
+    pub(super) fn doing(&self, from: Ns, to: Ns) -> Option<Doing> {
+        // Few causes occur in so short a past: a list is enough.
+        let mut causes: Vec<Doing> = Vec::new();
+        let mut longest: Vec<Ns> = Vec::new();
+        for segment in self.ring.iter().rev() {
+            let (start, end) = (segment.start.max(from), segment.end.min(to));
+            if segment.end <= from {
+                break;
+            }
+            if end <= start {
+                continue;
+            }
+            let at = causes
+                .iter()
+                .position(|doing| doing.cause == segment.cause)
+                .unwrap_or_else(|| {
+                    causes.push(Doing {
+                        cause: segment.cause,
+                        ns: 0,
+                        next: None,
+                    });
+                    longest.push(0);
+                    causes.len() - 1
+                });
+            causes[at].ns += end - start;
+            if end - start > longest[at] {
+                longest[at] = end - start;
+                causes[at].next = segment.waker.map(|waker| (waker, start, end));
+            }
+        }
+        causes.into_iter().max_by_key(|doing| doing.ns)
+    }
+}
+
+/// The links after the waiter's: what its waker did while it waited, what the one did that this was for, and
+/// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself.
+pub(super) fn follow(
+    threads: &HashMap<ThreadId, Box<Thread>>,
+    people: &People,
+    waiter: ThreadId,
+    waker: ThreadId,
+    from: Ns,
+    to: Ns,
+) -> Vec<Link> {
+    let mut links = Vec::new();
+    let mut seen = vec![waiter];
+    let mut next = Some((waker, from, to));
+    while let Some((id, from, to)) = next.take() {
+        let Some(thread) = threads.get(&id).filter(|_| !seen.contains(&id) && links.len() < MAX_LINKS) else {
+            break;
+        };
+        let Some(doing) = thread.recent.doing(from, to) else {
+            break;
+        };
+        links.push(Link {
+            name: people.describe(&thread.identity),
+            cause: doing.cause,
+            ns: doing.ns,
+        });
+        seen.push(id);
+        next = doing.next;
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Doing, Segment, Segments};
+    use holdup_evidence::{Cause, ThreadId};
+
+    #[test]
+    fn the_most_of_a_window_wins_and_only_its_part_of_a_segment_counts() {
+        let mut past = Segments::default();
+        for (cause, start, end, waker) in [
+            (Cause::DiskSync, 0, 100, None),
+            (Cause::CpuUser, 100, 130, None),
+            (Cause::LockFutex, 130, 160, Some(ThreadId(7))),
+            (Cause::CpuUser, 160, 165, None),
+        ] {
+            past.push(Segment { cause, start, end, waker });
+        }
+        let doing = |cause, ns, next| Some(Doing { cause, ns, next });
+        assert_eq!(past.doing(0, 165), doing(Cause::DiskSync, 100, None));
+        assert_eq!(past.doing(90, 165), doing(Cause::CpuUser, 35, None));
+        assert_eq!(past.doing(125, 165), doing(Cause::LockFutex, 30, Some((ThreadId(7), 130, 160))));
+        assert_eq!(past.doing(165, 200), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! Births, execs, names and ends, and the clocks of threads that others meet.
+
+use super::thread::{Thread, nobody, unknown_path};
+use super::{Attribution, LastOfCmd};
+use super::path::Path;
+use holdup_evidence::{Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId};
+
+/// Ended threads that are still met as wakers: a parent or a joining thread is woken right after the end.
+const KEPT_ENDED: usize = 512;
+
+/// Waits and samples remembered for late stacks, over all threads: 24 bytes each.
+const REMEMBERED: usize = 262_144;
+
+/// The same of one thread: at most, and even when there are very many.
+const REMEMBERED_MOST: usize = 4096;
+const REMEMBERED_LEAST: usize = 32;
+
+/// `SIGSTOP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`.
+const STOP_SIGNALS: std::ops::RangeInclusive<i32> = 19..=22;
+
+impl Attribution {
+    /// How many waits and samples of each thread to remember.
+    pub(super) fn remembered(&self) -> usize {
+        (REMEMBERED / self.threads.len().max(1)).clamp(REMEMBERED_LEAST, REMEMBERED_MOST)
+    }
+
+    fn run_start(&mut self, first: Ns) -> Ns {
+        *self.run_start.get_or_insert(first)
+    }
+
+    pub(super) fn contradiction(&mut self, ns: Ns) {
+        self.faults.contradictory.0 += 1;
+        self.faults.contradictory.1 = self.faults.contradictory.1.saturating_add(ns);
+    }
+
+    fn insert(&mut self, id: ThreadId, task: &TaskName, born: Ns, path: Path) -> &mut Thread {
+        let identity = self.people.born(id, task);
+        let name = self.people.process_name(identity.process);
+        let own = self.book.keys.own(self.started);
+        self.started += 1;
+        let thread = Thread::born(identity, name, born, path, own, &mut self.book);
+        self.threads.entry(id).or_insert(Box::new(thread))
+    }
+
+    pub(super) fn start(&mut self, start: &Start) {
+        let run_start = self.run_start(start.at);
+        if let Some(thread) = self.threads.get_mut(&start.thread) {
+            // It was met before its birth was told: only its names are news.
+            if thread.nameless {
+                thread.nameless = false;
+                thread.identity = self.people.born(start.thread, &start.task);
+                thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+            }
+            return self.contradiction(0);
+        }
+        let path = match &start.parent {
+            None if start.at == run_start => Path::new(),
+            None => unknown_path(run_start, start.at),
+            Some((parent, clock)) => self
+                .path_of(*parent, clock, start.at)
+                .unwrap_or_else(|| unknown_path(run_start, start.at)),
+        };
+        let process = self.insert(start.thread, &start.task, start.at, path).identity.process;
+        if start.thread == ThreadId(0) {
+            self.cmd = Some(process);
+        }
+    }
+
+    /// The path of a thread at an instant at which it did something to another, its clock being `clock`.
+    /// `None` when the thread is long gone or contradicts itself.
+    pub(super) fn path_of(&mut self, id: ThreadId, clock: &Clock, at: Ns) -> Option<Path> {
+        self.settle(id);
+        if self.ended.contains(id) {
+            return None;
+        }
+        self.meet(id, clock, at);
+        let process = self.process_name(id);
+        let thread = self.threads.get_mut(&id)?;
+        let spent = thread.advance(clock, at, None, true, process, &mut self.book);
+        let path = (thread.at == at).then(|| thread.path.clone());
+        if spent.contradicted > 0 || path.is_none() {
+            self.contradiction(spent.contradicted);
+        }
+        path
+    }
+
+    /// Makes sure that there is a thread of this number. If its start was lost, its clock tells when that
+    /// was, and nothing tells what the path was until then.
+    pub(super) fn meet(&mut self, id: ThreadId, clock: &Clock, at: Ns) {
+        if self.threads.contains_key(&id) || self.ended.contains(id) {
+            return;
+        }
+        let born = at.saturating_sub(clock.total());
+        let run_start = self.run_start(born);
+        let path = unknown_path(run_start, born.max(run_start));
+        self.insert(id, &nobody(), born.max(run_start), path).nameless = true;
+    }
+
+    pub(super) fn process_name(&mut self, id: ThreadId) -> super::people::NameId {
+        match self.threads.get(&id) {
+            Some(thread) => self.people.process_name(thread.identity.process),
+            None => self.people.name_id("?"),
+        }
+    }
+
+    pub(super) fn exec(&mut self, id: ThreadId, task: &TaskName) {
+        self.settle(id);
+        if let Some(thread) = self.threads.get_mut(&id) {
+            self.people.is_now(id, &mut thread.identity, task);
+            thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+            thread
+                .ledger
+                .renamed(self.people.process_name(thread.identity.process), &mut self.book);
+        }
+    }
+
+    pub(super) fn renamed(&mut self, id: ThreadId, name: &str) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            self.people.renamed(&mut thread.identity, name);
+            thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+        }
+    }
+
+    pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
+        let Some(by) = &ran.by else { return };
+        let name = self.people.describe_task(by);
+        let name = if name.process.is_empty() { &by.name } else { &name.process };
+        let name = self.people.name_id(name);
+        if let Some(thread) = self.threads.get_mut(&ran.thread) {
+            thread.ledger.ran_instead(name, ran.ns);
+        }
+    }
+
+    pub(super) fn signal(&mut self, signal: &SignalSent) {
+        if STOP_SIGNALS.contains(&signal.signal)
+            && let Some(thread) = self.threads.get(&signal.thread)
+        {
+            let pid = self.people.pid(thread.identity.process);
+            self.people.stopped(pid, &signal.by);
+        }
+    }
+
+    pub(super) fn end(&mut self, end: &End) {
+        self.settle(end.thread);
+        self.meet(end.thread, &end.clock, end.at);
+        let id = end.thread;
+        let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
+            return self.contradiction(0);
+        };
+        if thread.nameless {
+            thread.nameless = false;
+            thread.identity = self.people.born(id, &end.task);
+            if id == ThreadId(0) {
+                self.cmd = Some(thread.identity.process);
+            }
+        } else {
+            self.people.is_now(id, &mut thread.identity, &end.task);
+        }
+        thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+        let open = match &end.open {
+            Some(OpenState::Blocked(wait)) => Some(wait),
+            _ => None,
+        };
+        let process = self.people.process_name(thread.identity.process);
+        let span = open.map(|wait| (wait.start, wait.end));
+        let spent = thread.advance(&end.clock, end.at, span, true, process, &mut self.book);
+        match open {
+            Some(wait) => {
+                thread.numbered(wait.seq);
+                let cause = self.apply_open(wait, spent.waited);
+                self.close(end, Some(cause));
+            }
+            None => {
+                let at = thread.at;
+                thread.close_pieces(at, true);
+                self.close(end, None);
+            }
+        }
+        if spent.contradicted > 0 {
+            self.contradiction(spent.contradicted);
+        }
+    }
+
+    fn close(&mut self, end: &End, open: Option<holdup_evidence::Cause>) {
+        let id = end.thread;
+        let keep = self.remembered();
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
+        let found = thread.ledger.tally(super::what::WhatId::LOST).ns;
+        self.faults.lost_waits.0 += thread.lost_waits.max(end.lost.1);
+        self.faults.lost_waits.1 = self.faults.lost_waits.1.saturating_add(found);
+        if found != end.lost.0 {
+            self.faults.unequal_losses.0 += 1;
+            self.faults.unequal_losses.1 =
+                self.faults.unequal_losses.1.saturating_add(found.abs_diff(end.lost.0));
+        }
+        let wall = thread.at.saturating_sub(thread.born);
+        thread.ledger.ended(wall, keep.min(256));
+        thread.ledger.open = end.open.is_some();
+        if let Some(open) = &end.open {
+            thread.mark_open(open);
+        }
+        thread.ended = true;
+        if Some(thread.identity.process) == self.cmd
+            && self.last_of_cmd.as_ref().is_none_or(|last| last.at <= thread.at)
+        {
+            self.last_of_cmd = Some(LastOfCmd {
+                at: thread.at,
+                path: thread.path.clone(),
+                open,
+            });
+        }
+        self.people.gone(id, &thread.identity);
+        self.ending.push_back(id);
+        if self.ending.len() > KEPT_ENDED
+            && let Some(oldest) = self.ending.pop_front()
+            && let Some(thread) = self.threads.remove(&oldest)
+        {
+            self.ended.add(oldest, thread.ledger, &mut self.people, &mut self.book);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Who is who: processes, names and ids as they are at the moment.
+//!
+//! A process is named by its first thread, whose name changes with every exec, so threads refer to their
+//! process and ask for its name when they need one. In: births, execs, new names, ends. Out: [`ThreadName`]s.
+
+use crate::attributed::ThreadName;
+use holdup_evidence::{TaskName, ThreadId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A name that was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct NameId(u32);
+
+/// A process of the run; unlike its pid never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ProcessId(u32);
+
+/// A thread's place among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// Its process.
+    pub(super) process: ProcessId,
+    /// Its thread id at the moment.
+    pub(super) tid: u32,
+    /// Its own name.
+    pub(super) name: NameId,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    pid: u32,
+    name: NameId,
+}
+
+/// Everybody.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    names: Vec<Arc<str>>,
+    name_ids: HashMap<Arc<str>, NameId>,
+    processes: Vec<Process>,
+    by_pid: HashMap<u32, ProcessId>,
+    by_tid: HashMap<u32, ThreadId>,
+    stoppers: HashMap<u32, TaskName>,
+}
+
+impl People {
+    /// The id of a name.
+    pub(super) fn name_id(&mut self, name: &str) -> NameId {
+        if let Some(id) = self.name_ids.get(name) {
+            return *id;
+        }
+        let id = NameId(u32::try_from(self.names.len()).expect("fewer names than threads"));
+        let name: Arc<str> = Arc::from(name);
+        self.names.push(Arc::clone(&name));
+        self.name_ids.insert(name, id);
+        id
+    }
+
+    /// The name with this id.
+    pub(super) fn text(&self, name: NameId) -> &str {
+        &self.names[name.0 as usize]
+    }
+
+    /// A thread is born, or first heard of.
+    pub(super) fn born(&mut self, thread: ThreadId, task: &TaskName) -> Identity {
+        let name = self.name_id(&task.name);
+        let known = self.by_pid.get(&task.pid).copied();
+        let process = match known {
+            // A process's first thread has its id: whoever had the id before is gone.
+            Some(process) if task.tid != task.pid => process,
+            _ => {
+                let process =
+                    ProcessId(u32::try_from(self.processes.len()).expect("fewer processes than threads"));
+                self.processes.push(Process { pid: task.pid, name });
+                self.by_pid.insert(task.pid, process);
+                process
+            }
+        };
+        self.by_tid.insert(task.tid, thread);
+        Identity {
+            process,
+            tid: task.tid,
+            name,
+        }
+    }
+
+    /// A thread has these ids and this name now.
+    pub(super) fn is_now(&mut self, thread: ThreadId, identity: &mut Identity, task: &TaskName) {
+        if self.by_tid.get(&identity.tid) == Some(&thread) {
+            self.by_tid.remove(&identity.tid);
+        }
+        self.by_tid.insert(task.tid, thread);
+        identity.tid = task.tid;
+        self.renamed(identity, &task.name);
+    }
+
+    /// A thread has another name now.
+    pub(super) fn renamed(&mut self, identity: &mut Identity, name: &str) {
+        identity.name = self.name_id(name);
+        let process = &mut self.processes[identity.process.0 as usize];
+        if process.pid == identity.tid {
+            process.name = identity.name;
+        }
+    }
+
+    /// A thread is gone, its ids are free.
+    pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity) {
+        if self.by_tid.get(&identity.tid) == Some(&thread) {
+            self.by_tid.remove(&identity.tid);
+        }
+    }
+
+    /// Who lives under a thread id.
+    pub(super) fn living(&self, tid: u32) -> Option<ThreadId> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    /// The process's id as the kernel has it.
+    pub(super) fn pid(&self, process: ProcessId) -> u32 {
+        self.processes[process.0 as usize].pid
+    }
+
+    /// The process's name.
+    pub(super) fn process_name(&self, process: ProcessId) -> NameId {
+        self.processes[process.0 as usize].name
+    }
+
+    /// A thread as the report names it.
+    pub(super) fn describe(&self, identity: &Identity) -> ThreadName {
+        let process = self.processes[identity.process.0 as usize];
+        ThreadName {
+            pid: process.pid,
+            tid: identity.tid,
+            process: self.text(process.name).to_owned(),
+            thread: self.text(identity.name).to_owned(),
+        }
+    }
+
+    /// Any task as the report names it; its process's name is empty where only facts can tell it.
+    pub(super) fn describe_task(&self, task: &TaskName) -> ThreadName {
+        let process = match self.by_pid.get(&task.pid) {
+            Some(process) => self.text(self.process_name(*process)).to_owned(),
+            None if task.pid == task.tid => task.name.clone(),
+            None => String::new(),
+        };
+        ThreadName {
+            pid: task.pid,
+            tid: task.tid,
+            process,
+            thread: task.name.clone(),
+        }
+    }
+
+    /// A process was sent a signal that stops it.
+    pub(super) fn stopped(&mut self, pid: u32, by: &TaskName) {
+        self.stoppers.insert(pid, by.clone());
+    }
+
+    /// Who stopped a process last.
+    pub(super) fn stopper(&self, pid: u32) -> Option<&TaskName> {
+        self.stoppers.get(&pid)
+    }
+}

@@ -1,0 +1,355 @@
+//! One ledger as the report has it: a row for each cause, resource and asker.
+//!
+//! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
+//! were split by.
+
+use super::asker::{Asking, choose};
+use super::cpu::{Samples, apportion, split, standard_error};
+use super::ledger::{Ledger, Owner};
+use super::people::{NameId, People};
+use super::sights::Sights;
+use super::site::{Site, StackTally};
+use super::what::{Role, Whats};
+use crate::attributed::{Asker, AttributedWait, How, Resource, ResourceKind, ThreadName};
+use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+/// Askers told apart of one site; the rest are one row without an asker.
+const MAX_ASKERS: usize = 16;
+
+/// Names listed of those who ran instead.
+const MAX_RAN_INSTEAD: usize = 8;
+
+/// CPU samples by cause.
+pub(super) type CauseSamples = BTreeMap<Cause, u64>;
+
+/// What rows are made from.
+pub(super) struct Rows<'a> {
+    pub(super) whats: &'a Whats,
+    pub(super) people: &'a People,
+    pub(super) sights: &'a Sights,
+    pub(super) user_stacks: &'a [Vec<Frame>],
+    pub(super) facts: &'a SystemFacts,
+    pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
+    /// CPU samples of all threads by process name, and of the run: for threads that have none.
+    pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
+    pub(super) by_run: &'a CauseSamples,
+}
+
+impl Rows<'_> {
+    /// All rows of a ledger, under this name.
+    pub(super) fn of(&self, ledger: &Ledger, who: &ThreadName) -> Vec<AttributedWait> {
+        let mut rows = Vec::new();
+        for site in &ledger.sites {
+            match self.whats.get(site.what).role {
+                Role::Cpu => self.cpu(ledger, site, who, &mut rows),
+                Role::CpuClass => {}
+                Role::Queue => {
+                    let mut row = self.row(site, who);
+                    row.ran_instead = self.ran_instead(ledger);
+                    rows.push(row);
+                }
+                Role::Lost => rows.push(self.row(site, who)),
+                Role::Wait => self.by_asker(self.row(site, who), &site.stacks, None, &mut rows),
+            }
+        }
+        rows.retain(|row| row.ns > 0 || row.count > 0 || row.path_ns > 0);
+        for row in &mut rows {
+            (self.name_resource)(&mut row.resource, row.cause, self.facts);
+        }
+        rows
+    }
+
+    fn row(&self, site: &Site, who: &ThreadName) -> AttributedWait {
+        let what = self.whats.get(site.what);
+        let kernel_stack = site.kernel_stack().and_then(|stack| self.sights.kernel_stack(stack));
+        AttributedWait {
+            cause: what.cause,
+            ns: site.tally.ns,
+            path_ns: site.on_path.ns,
+            handed_on_ns: site.on_path.handed_on,
+            count: site.tally.count,
+            max: site.tally.max,
+            p50: site.lengths.percentile(50, site.tally.max),
+            p99: site.lengths.percentile(99, site.tally.max),
+            max_started: site.longest.0,
+            max_ended: site.longest.1,
+            how: if site.borrowed > 0 { How::Sampled } else { How::Exact },
+            // Told by one longer wait of a kind that varies: a sample of one is at most this far off.
+            error: site.doubtful / 2,
+            open: site.tally.open,
+            timed_out: site.timed_out,
+            call: what.call.map(str::to_owned),
+            bytes: site.bytes,
+            resource: what.resource.clone(),
+            asker: Asker {
+                name: who.clone(),
+                ..Asker::default()
+            },
+            holders: site.holders.holders(&|name| self.complete(name)),
+            chain: site.chain.clone(),
+            ran_instead: Vec::new(),
+            kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
+            why_unknown: what.why_unknown.clone(),
+        }
+    }
+
+    /// Names of tasks outside the run, as far as the facts know them.
+    fn complete(&self, name: &mut ThreadName) {
+        if let Some(process) = self.facts.processes.get(&name.pid) {
+            name.process.clone_from(process);
+        }
+        if name.process.is_empty() {
+            name.process.clone_from(&name.thread);
+        }
+        if name.thread.is_empty() {
+            name.thread.clone_from(&name.process);
+        }
+    }
+
+    fn ran_instead(&self, ledger: &Ledger) -> Vec<(String, Ns)> {
+        let mut names: Vec<(String, Ns)> = ledger
+            .ran_instead
+            .iter()
+            .map(|(name, ns)| (self.people.text(*name).to_owned(), *ns))
+            .collect();
+        names.sort_by_key(|(_, ns)| Reverse(*ns));
+        names.truncate(MAX_RAN_INSTEAD);
+        names
+    }
+
+    /// All CPU time of a ledger: by class and by who asked.
+    fn cpu(&self, ledger: &Ledger, pool: &Site, who: &ThreadName, rows: &mut Vec<AttributedWait>) {
+        let classes: Vec<&Site> = ledger
+            .sites
+            .iter()
+            .filter(|site| self.whats.get(site.what).role == Role::CpuClass)
+            .collect();
+        let samples: Vec<Samples> = classes
+            .iter()
+            .map(|class| Samples {
+                all: class.samples,
+                on_path: class.on_path.count,
+            })
+            .collect();
+        let all: u64 = samples.iter().map(|class| class.all).sum();
+        if all == 0 {
+            return self.cpu_without_samples(ledger, pool, who, rows);
+        }
+        let parts = split(pool.tally.ns, pool.tally.count, pool.on_path, &samples);
+        for (class, part) in classes.into_iter().zip(parts) {
+            let mut row = self.row(class, who);
+            row.ns = part.ns;
+            row.count = part.count;
+            row.path_ns = part.path.ns;
+            row.open = pool.tally.open;
+            // A class that was seen in several samples on end lasted as long; else it is one of the pieces.
+            if row.max == 0 {
+                (row.max, row.max_started, row.max_ended) = (pool.tally.max, pool.longest.0, pool.longest.1);
+            }
+            row.how = How::Sampled;
+            row.error = standard_error(part.ns, pool.tally.ns, all);
+            self.cpu_lengths(&mut row, pool);
+            let first = rows.len();
+            self.by_asker(row, &class.stacks, Some((pool.tally.ns, all)), rows);
+            for row in &mut rows[first..] {
+                self.cpu_lengths(row, pool);
+                name_function(row);
+            }
+        }
+    }
+
+    /// Pieces of CPU time have lengths; what they were for has not.
+    fn cpu_lengths(&self, row: &mut AttributedWait, pool: &Site) {
+        row.max = row.max.min(row.ns);
+        row.p50 = pool.lengths.percentile(50, pool.tally.max).min(row.max);
+        row.p99 = pool.lengths.percentile(99, pool.tally.max).min(row.max);
+    }
+
+    fn cpu_without_samples(
+        &self,
+        ledger: &Ledger,
+        pool: &Site,
+        who: &ThreadName,
+        rows: &mut Vec<AttributedWait>,
+    ) {
+        let process = match ledger.owner {
+            Owner::Thread(identity) => self.people.process_name(identity.process),
+            Owner::Folded { process, .. } => process,
+        };
+        let own_code = CauseSamples::from([(Cause::CpuUser, 1)]);
+        let like = match self.by_process.get(&process) {
+            Some(samples) => samples,
+            None if !self.by_run.is_empty() => self.by_run,
+            None => &own_code,
+        };
+        let samples: Vec<Samples> = like
+            .values()
+            .map(|samples| Samples {
+                all: *samples,
+                on_path: 0,
+            })
+            .collect();
+        let parts = split(pool.tally.ns, pool.tally.count, pool.on_path, &samples);
+        for (cause, part) in like.keys().zip(parts) {
+            let mut row = self.row(pool, who);
+            row.cause = *cause;
+            row.ns = part.ns;
+            row.count = part.count;
+            row.path_ns = part.path.ns;
+            row.how = How::Sampled;
+            row.error = part.ns;
+            self.cpu_lengths(&mut row, pool);
+            name_function(&mut row);
+            rows.push(row);
+        }
+    }
+
+    /// Splits a row by who asked. `of_cpu`: all CPU time of the ledger and its samples.
+    fn by_asker(
+        &self,
+        row: AttributedWait,
+        stacks: &[StackTally],
+        of_cpu: Option<(Ns, u64)>,
+        rows: &mut Vec<AttributedWait>,
+    ) {
+        let groups = self.groups(stacks, of_cpu.is_some());
+        let weights: Vec<u64> = groups.iter().map(|group| group.weight).collect();
+        if groups.len() <= 1 {
+            let mut row = row;
+            if let Some(group) = groups.into_iter().next() {
+                self.ask(&mut row, &group);
+            }
+            rows.push(row);
+            return;
+        }
+        let deal = |total| apportion(total, &weights);
+        let (ns, path_ns, handed_on) = (deal(row.ns), deal(row.path_ns), deal(row.handed_on_ns));
+        let (count, timed_out, error) = (deal(row.count), deal(row.timed_out), deal(row.error));
+        let samples: u64 = groups.iter().map(|group| group.samples).sum();
+        for (part, group) in groups.iter().enumerate() {
+            let mut row = row.clone();
+            let of = row.ns;
+            row.ns = ns[part];
+            row.path_ns = path_ns[part];
+            row.handed_on_ns = handed_on[part];
+            row.count = count[part];
+            row.timed_out = timed_out[part];
+            row.how = How::Sampled;
+            row.error = match of_cpu {
+                Some((total, samples)) => standard_error(row.ns, total, samples),
+                None => error[part].saturating_add(standard_error(row.ns, of, samples)),
+            };
+            if of_cpu.is_none() && group.longest.0 > 0 {
+                (row.max, row.max_started, row.max_ended) = group.longest;
+            }
+            row.max = row.max.min(row.ns);
+            row.p50 = row.p50.min(row.max);
+            row.p99 = row.p99.min(row.max);
+            for holder in &mut row.holders {
+                holder.ns = part_of(holder.ns, row.ns, of);
+            }
+            self.ask(&mut row, group);
+            rows.push(row);
+        }
+    }
+
+    fn ask(&self, row: &mut AttributedWait, group: &Group) {
+        row.asker.frame.clone_from(&group.asking.frame);
+        row.asker.module.clone_from(&group.asking.module);
+        row.asker.stack = group
+            .heaviest
+            .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
+            .cloned()
+            .unwrap_or_default();
+    }
+
+    /// Stacks by who asks in them, heaviest first.
+    fn groups(&self, stacks: &[StackTally], on_cpu: bool) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for stack in stacks {
+            let frames = self.user_stacks.get(stack.stack.0 as usize);
+            let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
+            if on_cpu && !asking.named {
+                // Where in a function without a name a clock tick fell tells nothing.
+                asking.frame = None;
+            }
+            match groups.iter_mut().find(|group| group.asking == asking) {
+                Some(group) => group.add(stack),
+                None => groups.push(Group::of(asking, stack)),
+            }
+        }
+        groups.sort_by_key(|group| Reverse(group.weight));
+        if groups.len() > MAX_ASKERS {
+            let rest = groups.split_off(MAX_ASKERS - 1);
+            let mut many = Group {
+                asking: Asking::default(),
+                weight: 0,
+                samples: 0,
+                longest: (0, 0, 0),
+                heaviest: None,
+            };
+            for group in rest {
+                many.weight = many.weight.saturating_add(group.weight);
+                many.samples += group.samples;
+                many.longest = many.longest.max(group.longest);
+            }
+            groups.push(many);
+        }
+        groups
+    }
+}
+
+/// Stacks with one asker.
+struct Group {
+    asking: Asking,
+    weight: u64,
+    samples: u64,
+    longest: (Ns, Ns, Ns),
+    heaviest: Option<StackTally>,
+}
+
+impl Group {
+    fn of(asking: Asking, stack: &StackTally) -> Group {
+        Group {
+            asking,
+            weight: stack.weight,
+            samples: stack.samples,
+            longest: stack.longest,
+            heaviest: Some(*stack),
+        }
+    }
+
+    fn add(&mut self, stack: &StackTally) {
+        self.weight = self.weight.saturating_add(stack.weight);
+        self.samples += stack.samples;
+        self.longest = self.longest.max(stack.longest);
+        if self.heaviest.is_none_or(|heaviest| heaviest.weight < stack.weight) {
+            self.heaviest = Some(*stack);
+        }
+    }
+}
+
+/// What a program's own code is about is the function; without one, the program.
+fn name_function(row: &mut AttributedWait) {
+    if row.cause != Cause::CpuUser {
+        return;
+    }
+    let name = row.asker.frame.as_ref().or(row.asker.module.as_ref());
+    let mut resource = Resource {
+        kind: ResourceKind::Name,
+        name: name.unwrap_or(&row.asker.name.process).clone(),
+        ..Resource::default()
+    };
+    if let Some(module) = &row.asker.module {
+        resource.detail.insert("module".to_owned(), module.clone());
+    }
+    row.resource = resource;
+}
+
+/// `whole * part / of`, rounded down.
+fn part_of(whole: Ns, part: Ns, of: Ns) -> Ns {
+    let scaled = u128::from(whole) * u128::from(part) / u128::from(of.max(1));
+    Ns::try_from(scaled).unwrap_or(Ns::MAX)
+}

@@ -1,0 +1,178 @@
+//! The objects and kernel stacks that events refer to, and what such evidence was told to mean.
+//!
+//! Most waits are like one just before: the same thread in the same call on the same object, ended by the
+//! same thread. What those were for is remembered. A wait that an interrupt ended is judged anew each time,
+//! because its length says whether its time ran out, and so is one whose memory was read.
+
+use super::what::WhatId;
+use crate::classify::{Classified, Site};
+use holdup_evidence::{Call, Cause, KernelStackId, Object, ObjectId, TaskState, ThreadId, Wait, WaitMemory, Waker};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// Objects kept. The half that nobody has used for longest is forgotten when there are more: some 300 bytes
+/// each.
+const MAX_OBJECTS: usize = 65_536;
+
+/// Remembered classifications: one each for the busy sites of a few hundred threads.
+const CACHE: usize = 2048;
+
+/// What classification made of a wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) what: WhatId,
+    pub(super) cause: Cause,
+    pub(super) timed_out: bool,
+    pub(super) bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Evidence {
+    thread: ThreadId,
+    call: Call,
+    state: TaskState,
+    iowait: bool,
+    object: Option<ObjectId>,
+    ready: Option<ObjectId>,
+    stack: Option<KernelStackId>,
+    waker: ThreadId,
+    waker_call: Call,
+}
+
+/// What was described so far.
+#[derive(Debug)]
+pub(super) struct Sights {
+    objects: HashMap<ObjectId, (Object, u64)>,
+    /// Counts uses of objects, to know which are old.
+    uses: u64,
+    kernel_stacks: HashMap<KernelStackId, Vec<String>>,
+    cache: Vec<Option<(Evidence, Told)>>,
+    hasher: RandomState,
+}
+
+impl Sights {
+    /// With nothing seen.
+    pub(super) fn new() -> Sights {
+        Sights {
+            objects: HashMap::new(),
+            uses: 0,
+            kernel_stacks: HashMap::new(),
+            cache: vec![None; CACHE],
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// An object is described.
+    pub(super) fn object_seen(&mut self, id: ObjectId, object: Object) {
+        if self.objects.len() >= MAX_OBJECTS {
+            let mut uses: Vec<u64> = self.objects.values().map(|entry| entry.1).collect();
+            let (_, middle, _) = uses.select_nth_unstable(MAX_OBJECTS / 2);
+            let middle = *middle;
+            self.objects.retain(|_, entry| entry.1 > middle);
+        }
+        self.uses += 1;
+        self.objects.insert(id, (object, self.uses));
+    }
+
+    /// A kernel stack is described.
+    pub(super) fn kernel_stack_seen(&mut self, id: KernelStackId, frames: Vec<String>) {
+        self.kernel_stacks.insert(id, frames);
+    }
+
+    /// The frames of a kernel stack.
+    pub(super) fn kernel_stack(&self, id: KernelStackId) -> Option<&[String]> {
+        self.kernel_stacks.get(&id).map(Vec::as_slice)
+    }
+
+    /// An object by id.
+    pub(super) fn object(&self, id: Option<ObjectId>) -> Option<&Object> {
+        self.objects.get(&id?).map(|entry| &entry.0)
+    }
+
+    /// Notes that objects are in use.
+    pub(super) fn used(&mut self, ids: impl IntoIterator<Item = ObjectId>) {
+        for id in ids {
+            if let Some(entry) = self.objects.get_mut(&id) {
+                self.uses += 1;
+                entry.1 = self.uses;
+            }
+        }
+    }
+
+    /// What a wait was for: remembered, or asked of `classify` and given a number by `enter`.
+    pub(super) fn tell(
+        &mut self,
+        wait: &Wait,
+        memory: Option<&WaitMemory>,
+        stack: Option<KernelStackId>,
+        classify: fn(&Site) -> Classified,
+        enter: impl FnOnce(Classified) -> WhatId,
+    ) -> Told {
+        let evidence = match &wait.waker {
+            Waker::Thread { thread, call, .. } if memory.is_none() => Some(Evidence {
+                thread: wait.thread,
+                call: wait.call,
+                state: wait.state,
+                iowait: wait.iowait,
+                object: wait.object,
+                ready: wait.ready,
+                stack,
+                waker: *thread,
+                waker_call: *call,
+            }),
+            _ => None,
+        };
+        let slot = evidence.map(|evidence| self.slot(&evidence));
+        if let (Some(slot), Some(evidence)) = (slot, &evidence)
+            && let Some((known, told)) = &self.cache[slot]
+            && known == evidence
+        {
+            return *told;
+        }
+        let polled = memory.into_iter().flat_map(|memory| &memory.polled);
+        self.used(wait.object.into_iter().chain(wait.ready).chain(polled.filter_map(|fd| fd.object)));
+        let classified = self.classify(wait, memory, stack, classify);
+        let told = Told {
+            cause: classified.cause,
+            timed_out: classified.timed_out,
+            bytes: classified.bytes,
+            what: enter(classified),
+        };
+        if let (Some(slot), Some(evidence)) = (slot, evidence) {
+            self.cache[slot] = Some((evidence, told));
+        }
+        told
+    }
+
+    fn classify(
+        &self,
+        wait: &Wait,
+        memory: Option<&WaitMemory>,
+        stack: Option<KernelStackId>,
+        classify: fn(&Site) -> Classified,
+    ) -> Classified {
+        let socket = match &wait.waker {
+            Waker::Interrupt { socket, .. } => *socket,
+            _ => None,
+        };
+        let objects = |id: ObjectId| self.object(Some(id));
+        classify(&Site {
+            call: wait.call,
+            state: wait.state,
+            iowait: wait.iowait,
+            object: self.object(wait.object),
+            ready: self.object(wait.ready),
+            woken_by_socket: self.object(socket),
+            kernel_stack: stack.and_then(|stack| self.kernel_stack(stack)),
+            memory,
+            objects: &objects,
+            waker: &wait.waker,
+            duration: wait.end.saturating_sub(wait.start),
+        })
+    }
+
+    fn slot(&self, evidence: &Evidence) -> usize {
+        // The remainder of a number below the cache's size fits a usize.
+        (self.hasher.hash_one(evidence) % CACHE as u64) as usize
+    }
+}

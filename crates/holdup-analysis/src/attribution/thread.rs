@@ -1,0 +1,320 @@
+//! A living thread: its clock, its ledger and its path.
+//!
+//! Time only ever moves on by [`Thread::advance`], which deals out exactly the time from the thread's last
+//! known instant to the new one. What the counters do not explain is lost time; what they claim beyond it is
+//! a contradiction. So the books balance whatever a source says.
+
+use super::chain::{Segment, Segments};
+use super::keys::BEFORE;
+use super::ledger::{Book, Ledger, Owner};
+use super::path::{Path, Share};
+use super::people::{Identity, NameId};
+use super::what::WhatId;
+use holdup_evidence::{Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait};
+use std::collections::HashMap;
+
+/// Calls and objects of a thread whose last kernel stack is remembered.
+const MAX_KERNEL_STACKS: usize = 64;
+
+/// How time from one instant to the next was spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    pub(super) cpu: Ns,
+    pub(super) queued: Ns,
+    pub(super) lost: Ns,
+    /// In the wait that ended at the new instant.
+    pub(super) waited: Ns,
+    /// Time about which the source contradicts itself.
+    pub(super) contradicted: Ns,
+}
+
+/// A wait whose memory has not arrived yet: its time is in no site so far.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) wait: Wait,
+    pub(super) waited: Ns,
+    /// Whether the path went to the waker.
+    pub(super) handed_on: bool,
+    /// User stacks that came before it was told what the wait was: stack, weight.
+    pub(super) askers: Vec<(UserStackId, Ns)>,
+}
+
+/// A kernel stack seen in a call on an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KernelStackSeen {
+    pub(super) stack: KernelStackId,
+    /// What that wait was.
+    pub(super) what: Option<WhatId>,
+    /// Whether waits in this call on this object were for different things.
+    pub(super) varied: bool,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) identity: Identity,
+    /// Whether its names are still to be learned, because its start was lost.
+    pub(super) nameless: bool,
+    /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
+    pub(super) ended: bool,
+    pub(super) born: Ns,
+    /// Last known instant.
+    pub(super) at: Ns,
+    /// Counters at that instant.
+    pub(super) clock: Clock,
+    pub(super) last_seq: Seq,
+    /// Waits whose record was lost.
+    pub(super) lost_waits: u64,
+    pub(super) ledger: Ledger,
+    pub(super) path: Path,
+    pub(super) pending: Option<Box<Pending>>,
+    pub(super) recent: Segments,
+    /// CPU and queue time of the piece that has begun.
+    piece: (Ns, Ns),
+    /// When that piece began.
+    piece_began: Ns,
+    /// CPU samples of one class in a row: site, first, last.
+    run: Option<(usize, Ns, Ns)>,
+    kernel_stacks: HashMap<(i32, Option<ObjectId>), KernelStackSeen>,
+}
+
+impl Thread {
+    /// A thread born at `born` with its creator's path of that instant.
+    pub(super) fn born(identity: Identity, process: NameId, born: Ns, path: Path, own: bool, book: &mut Book) -> Thread {
+        Thread {
+            identity,
+            nameless: false,
+            ended: false,
+            born,
+            at: born,
+            clock: Clock::default(),
+            last_seq: 0,
+            lost_waits: 0,
+            ledger: Ledger::new(Owner::Thread(identity), own, process, book),
+            path,
+            pending: None,
+            recent: Segments::default(),
+            piece: (0, 0),
+            piece_began: born,
+            run: None,
+            kernel_stacks: HashMap::new(),
+        }
+    }
+
+    /// Moves on to `at`, where the counters are `clock`; `wait` is the wait that ends there. Its own time
+    /// goes to the ledger, and to the path too if `keep_path`: else the caller replaces the path. The wait's
+    /// own time is left to the caller.
+    pub(super) fn advance(
+        &mut self,
+        clock: &Clock,
+        at: Ns,
+        wait: Option<(Ns, Ns)>,
+        keep_path: bool,
+        process: NameId,
+        book: &mut Book,
+    ) -> Spent {
+        let spent = self.account(clock, at, wait);
+        let from = self.at;
+        self.at = self.at.max(at);
+        self.clock = Clock {
+            cpu: self.clock.cpu.max(clock.cpu),
+            queued: self.clock.queued.max(clock.queued),
+            blocked: self.clock.blocked.max(clock.blocked),
+        };
+        let lost_site = (spent.lost > 0).then(|| self.ledger.site(WhatId::LOST, process, book));
+        let sites = [
+            (Some(Ledger::QUEUE), Cause::SchedRunqueue, spent.queued),
+            (Some(Ledger::CPU), Cause::CpuUser, spent.cpu),
+            (lost_site, Cause::Unknown, spent.lost),
+        ];
+        let mut start = from;
+        for (site, cause, ns) in sites {
+            let Some(site) = site.filter(|_| ns > 0) else {
+                continue;
+            };
+            if !self.ended {
+                self.ledger.sites[site].spend(ns);
+            }
+            if keep_path {
+                self.path.spend(self.ledger.sites[site].key, ns, 0);
+            }
+            if Some(site) == lost_site && !self.ended {
+                self.ledger.sites[site].piece(start, start + ns);
+            }
+            self.recent.push(Segment {
+                cause,
+                start,
+                end: start + ns,
+                waker: None,
+            });
+            start += ns;
+        }
+        if !self.ended {
+            self.piece.0 += spent.cpu;
+            self.piece.1 += spent.queued;
+        }
+        if wait.is_some() {
+            self.close_pieces(start, keep_path);
+        }
+        spent
+    }
+
+    /// What runs and queues until here is one piece each.
+    pub(super) fn close_pieces(&mut self, until: Ns, keep_path: bool) {
+        let (cpu, queued) = std::mem::take(&mut self.piece);
+        for (site, ns, start) in [
+            (Ledger::QUEUE, queued, self.piece_began),
+            (Ledger::CPU, cpu, until.saturating_sub(cpu)),
+        ] {
+            if ns > 0 {
+                let site = &mut self.ledger.sites[site];
+                site.piece(start, start + ns);
+                if keep_path {
+                    self.path.spend(site.key, 0, 1);
+                }
+            }
+        }
+        self.run = None;
+    }
+
+    /// Marks what it was doing when observation ended; an open wait is marked when it is booked.
+    pub(super) fn mark_open(&mut self, state: &OpenState) {
+        match state {
+            OpenState::Running => self.ledger.sites[Ledger::CPU].tally.open = true,
+            OpenState::Runnable => self.ledger.sites[Ledger::QUEUE].tally.open = true,
+            OpenState::Blocked(_) => {}
+        }
+    }
+
+    /// A new stretch of running and queueing begins here.
+    pub(super) fn open_pieces(&mut self) {
+        self.piece_began = self.at;
+    }
+
+    fn account(&self, clock: &Clock, at: Ns, wait: Option<(Ns, Ns)>) -> Spent {
+        let length = wait.map_or(0, |(start, end)| end.saturating_sub(start));
+        let mut left = at.saturating_sub(self.at);
+        let mut take = |wanted: Ns| {
+            let taken = wanted.min(left);
+            left -= taken;
+            taken
+        };
+        // A wait that was open when observation began may be longer than the thread's life so far.
+        let began_before = wait.is_some_and(|(start, _)| start < self.born);
+        let waited = take(length);
+        let wanted_cpu = clock.cpu.saturating_sub(self.clock.cpu);
+        let wanted_queued = clock.queued.saturating_sub(self.clock.queued);
+        let wanted_blocked = clock.blocked.saturating_sub(self.clock.blocked);
+        let cpu = take(wanted_cpu);
+        let queued = take(wanted_queued);
+        let lost = left;
+        let blocked = if began_before {
+            wanted_blocked.abs_diff(waited + lost).min(lost)
+        } else {
+            wanted_blocked.abs_diff(length.saturating_add(lost)).max(length - waited)
+        };
+        let backwards = self.at.saturating_sub(at)
+            + self.clock.cpu.saturating_sub(clock.cpu)
+            + self.clock.queued.saturating_sub(clock.queued)
+            + self.clock.blocked.saturating_sub(clock.blocked);
+        Spent {
+            cpu,
+            queued,
+            lost,
+            waited,
+            contradicted: (wanted_cpu - cpu)
+                .saturating_add(wanted_queued - queued)
+                .saturating_add(blocked)
+                .saturating_add(backwards),
+        }
+    }
+
+    /// Adds a wait's time to its site, its path and its recent past; says whether it is the site's longest.
+    pub(super) fn waited(&mut self, site: usize, cause: Cause, pending: &Pending, waker: Option<ThreadId>) -> bool {
+        let wait = &pending.wait;
+        let tally = &mut self.ledger.sites[site];
+        tally.spend(pending.waited);
+        let longest = tally.piece(wait.start, wait.end);
+        let share = if pending.handed_on {
+            Share {
+                handed_on: pending.waited,
+                ..Share::default()
+            }
+        } else {
+            Share {
+                ns: pending.waited,
+                count: 1,
+                handed_on: 0,
+            }
+        };
+        self.path.add(tally.key, share);
+        self.recent.push(Segment {
+            cause,
+            start: wait.start,
+            end: wait.end,
+            waker,
+        });
+        longest
+    }
+
+    /// The number of a wait: counts those missing before it.
+    pub(super) fn numbered(&mut self, seq: Seq) {
+        self.lost_waits += u64::from(seq.saturating_sub(self.last_seq).saturating_sub(1));
+        self.last_seq = self.last_seq.max(seq);
+    }
+
+    /// A CPU sample of a class: counts it in the ledger and on the path.
+    pub(super) fn sampled(&mut self, site: usize, at: Ns) {
+        let class = &mut self.ledger.sites[site];
+        class.samples += 1;
+        self.path.spend(class.key, 0, 1);
+        let first = match self.run {
+            Some((same, first, _)) if same == site => first,
+            _ => at,
+        };
+        self.run = Some((site, first, at));
+        let length = at.saturating_sub(first);
+        if length >= class.tally.max {
+            class.tally.max = length;
+            class.longest = (first, at);
+        }
+    }
+
+    /// The kernel stack that a longer wait in the same call on the same object had.
+    pub(super) fn borrowed_stack(&self, call: &Call, object: Option<ObjectId>) -> Option<KernelStackSeen> {
+        self.kernel_stacks.get(&(call.number, object)).copied()
+    }
+
+    /// Remembers the kernel stack of a wait and what that wait was.
+    pub(super) fn lend_stack(&mut self, call: &Call, object: Option<ObjectId>, stack: KernelStackId, what: WhatId) {
+        let key = (call.number, object);
+        if self.kernel_stacks.len() >= MAX_KERNEL_STACKS && !self.kernel_stacks.contains_key(&key) {
+            self.kernel_stacks.clear();
+        }
+        let seen = self.kernel_stacks.entry(key).or_insert(KernelStackSeen {
+            stack,
+            what: None,
+            varied: false,
+        });
+        seen.stack = stack;
+        seen.varied |= seen.what.is_some_and(|before| before != what);
+        seen.what = Some(what);
+    }
+}
+
+/// The path of a thread that nothing is known of before `born`.
+pub(super) fn unknown_path(run_start: Ns, born: Ns) -> Path {
+    let mut path = Path::new();
+    path.spend(BEFORE, born.saturating_sub(run_start), 1);
+    path
+}
+
+/// The name of a thread whose start was lost, until its end tells.
+pub(super) fn nobody() -> TaskName {
+    TaskName {
+        pid: 0,
+        tid: 0,
+        name: "?".to_owned(),
+        kernel: false,
+    }
+}

@@ -1,0 +1,262 @@
+//! Waits, what their memory said, who asked, and CPU samples.
+
+use super::Attribution;
+use super::holders::{self, Who};
+use super::thread::{Pending, Thread};
+use super::what::Role;
+use super::{Faults, chain};
+use crate::attributed::{Link, ThreadName};
+use holdup_evidence::{AskerSample, Cause, CpuSample, Ns, ThreadId, Wait, WaitMemory, Waker};
+
+/// User stacks kept for a wait whose memory has not arrived.
+const MAX_EARLY_ASKERS: usize = 4;
+
+/// A wait that was told, on its way into the books.
+struct Entry {
+    cause: Cause,
+    site: usize,
+    longest: bool,
+}
+
+impl Attribution {
+    pub(super) fn wait(&mut self, wait: &Wait) {
+        let id = wait.thread;
+        self.settle(id);
+        self.meet(id, &wait.clock, wait.end);
+        let theirs = match &wait.waker {
+            Waker::Thread { thread, clock, .. } if *thread != id => self.path_of(*thread, clock, wait.end),
+            _ => None,
+        };
+        let process = self.process_name(id);
+        let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
+            return self.contradiction(wait.end.saturating_sub(wait.start));
+        };
+        thread.numbered(wait.seq);
+        let handed_on = theirs.is_some();
+        let span = Some((wait.start, wait.end));
+        let spent = thread.advance(&wait.clock, wait.end, span, !handed_on, process, &mut self.book);
+        // A record that comes too late says nothing of a path that has moved on.
+        if let Some(path) = theirs.filter(|_| thread.at == wait.end) {
+            thread.path = path;
+        }
+        thread.open_pieces();
+        thread.pending = Some(Box::new(Pending {
+            wait: wait.clone(),
+            waited: spent.waited,
+            handed_on,
+            askers: Vec::new(),
+        }));
+        if spent.contradicted > 0 {
+            self.contradiction(spent.contradicted);
+        }
+        if !wait.memory_follows {
+            self.settle(id);
+        }
+    }
+
+    pub(super) fn memory(&mut self, memory: &WaitMemory) {
+        let Some(thread) = self.threads.get_mut(&memory.thread) else {
+            return;
+        };
+        if let Some(pending) = thread.pending.take_if(|pending| pending.wait.seq == memory.seq) {
+            self.apply(&pending, Some(memory), false);
+        }
+    }
+
+    /// Whatever a thread was waiting to be told about its last wait will not come any more.
+    pub(super) fn settle(&mut self, id: ThreadId) {
+        if let Some(thread) = self.threads.get_mut(&id)
+            && let Some(pending) = thread.pending.take()
+        {
+            self.apply(&pending, None, false);
+        }
+    }
+
+    /// Books a wait that was still open when observation ended.
+    pub(super) fn apply_open(&mut self, wait: &Wait, waited: Ns) -> Cause {
+        let pending = Pending {
+            wait: wait.clone(),
+            waited,
+            handed_on: false,
+            askers: Vec::new(),
+        };
+        self.apply(&pending, None, true)
+    }
+
+    fn apply(&mut self, pending: &Pending, memory: Option<&WaitMemory>, open: bool) -> Cause {
+        let wait = &pending.wait;
+        let Some(entry) = self.enter(pending, memory, open) else {
+            return Cause::Unknown;
+        };
+        self.in_the_way(pending, &entry);
+        if entry.longest {
+            let links = self.links(wait, entry.cause);
+            if let Some(thread) = self.threads.get_mut(&wait.thread) {
+                thread.ledger.sites[entry.site].chain = links;
+            }
+        }
+        entry.cause
+    }
+
+    /// Tells what a wait was for and books it.
+    fn enter(&mut self, pending: &Pending, memory: Option<&WaitMemory>, open: bool) -> Option<Entry> {
+        let wait = &pending.wait;
+        let keep = self.remembered();
+        let process = self.process_name(wait.thread);
+        let thread = self.threads.get_mut(&wait.thread)?;
+        let borrowed = match wait.kernel_stack {
+            Some(_) => None,
+            None => thread.borrowed_stack(&wait.call, wait.object),
+        };
+        let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
+        let whats = &mut self.book.whats;
+        let told = self.sights.tell(wait, memory, stack, self.classifier.wait, |classified| {
+            whats.classified(Role::Wait, classified)
+        });
+        if let Some(stack) = wait.kernel_stack {
+            thread.lend_stack(&wait.call, wait.object, stack, told.what);
+        }
+        let site = thread.ledger.site(told.what, process, &mut self.book);
+        let waker = match &wait.waker {
+            Waker::Thread { thread, .. } if pending.handed_on => Some(*thread),
+            _ => None,
+        };
+        let longest = thread.waited(site, told.cause, pending, waker);
+        thread
+            .ledger
+            .remember_wait(wait.seq, site, wait.start, wait.end, keep);
+        let tally = &mut thread.ledger.sites[site];
+        tally.tally.open |= open;
+        tally.timed_out += u64::from(told.timed_out);
+        if longest {
+            tally.bytes = told.bytes;
+        }
+        if let Some(stack) = wait.kernel_stack {
+            tally.seen_in(stack, pending.waited);
+        }
+        if let Some(seen) = borrowed {
+            tally.borrowed = tally.borrowed.saturating_add(pending.waited);
+            if seen.varied {
+                tally.doubtful = tally.doubtful.saturating_add(pending.waited);
+            }
+        }
+        for (stack, weight) in &pending.askers {
+            tally.asked_by(*stack, *weight, wait.start, wait.end);
+        }
+        Some(Entry {
+            cause: told.cause,
+            site,
+            longest,
+        })
+    }
+
+    fn in_the_way(&mut self, pending: &Pending, entry: &Entry) {
+        let wait = &pending.wait;
+        let (threads, people) = (&self.threads, &self.people);
+        let Some(waiter) = threads.get(&wait.thread) else {
+            return;
+        };
+        let pid_of = |id: ThreadId| threads.get(&id).map(|thread| people.pid(thread.identity.process));
+        let pid = people.pid(waiter.identity.process);
+        let Some(found) = holders::judge(wait, entry.cause, pid, people, &pid_of) else {
+            return;
+        };
+        let other = match found.who {
+            Who::Thread(id) => threads.get(&id),
+            Who::Task(..) => None,
+        };
+        if other.is_none() && matches!(found.who, Who::Thread(_)) {
+            return;
+        }
+        let identity = other.map(|thread| thread.identity);
+        let doing = other
+            .and_then(|thread| thread.recent.doing(wait.start, wait.end))
+            .map(|doing| (doing.cause, doing.ns));
+        let Some(thread) = self.threads.get_mut(&wait.thread) else {
+            return;
+        };
+        thread.ledger.sites[entry.site]
+            .holders
+            .add(found, pending.waited, doing, || match (found.who, identity) {
+                (Who::Task(pid, tid), _) => holders::describe_task(wait, pid, tid, people),
+                (Who::Thread(_), Some(identity)) => people.describe(&identity),
+                (Who::Thread(_), None) => ThreadName::default(),
+            });
+    }
+
+    fn links(&self, wait: &Wait, cause: Cause) -> Vec<Link> {
+        let Some(waiter) = self.threads.get(&wait.thread) else {
+            return Vec::new();
+        };
+        let mut links = vec![Link {
+            name: self.people.describe(&waiter.identity),
+            cause,
+            ns: wait.end.saturating_sub(wait.start),
+        }];
+        if let Waker::Thread { thread, .. } = &wait.waker {
+            links.extend(chain::follow(
+                &self.threads,
+                &self.people,
+                wait.thread,
+                *thread,
+                wait.start,
+                wait.end,
+            ));
+        }
+        links
+    }
+
+    pub(super) fn asker(&mut self, sample: &AskerSample) {
+        let AskerSample {
+            thread: id,
+            seq,
+            on_cpu,
+            stack,
+            weight,
+        } = *sample;
+        let found = match self.threads.get_mut(&id) {
+            Some(thread) => early(thread, sample) || thread.ledger.asked_by(on_cpu, seq, stack, weight),
+            None => self.ended.asked_by(id, on_cpu, seq, stack, weight),
+        };
+        let Faults { late_askers, .. } = &mut self.faults;
+        *late_askers += u64::from(!found);
+    }
+
+    pub(super) fn cpu(&mut self, sample: &CpuSample) {
+        self.settle(sample.thread);
+        let keep = self.remembered();
+        let process = self.process_name(sample.thread);
+        self.sights.used(sample.object);
+        let Some(thread) = self.threads.get_mut(&sample.thread).filter(|thread| !thread.ended) else {
+            return;
+        };
+        let stack = sample.kernel_stack.and_then(|stack| self.sights.kernel_stack(stack));
+        let object = self.sights.object(sample.object);
+        let classified = (self.classifier.on_cpu)(sample.call, sample.user, object, stack);
+        let bytes = classified.bytes;
+        let what = self.book.whats.classified(Role::CpuClass, classified);
+        let site = thread.ledger.site(what, process, &mut self.book);
+        thread.sampled(site, sample.at);
+        thread
+            .ledger
+            .remember_sample(sample.seq, site, sample.at, keep);
+        let class = &mut thread.ledger.sites[site];
+        class.bytes = class.bytes.or(bytes);
+        if let Some(stack) = sample.kernel_stack {
+            class.seen_in(stack, 1);
+        }
+    }
+}
+
+/// A stack of the wait that is still pending is kept with it.
+fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
+    match &mut thread.pending {
+        Some(pending)
+            if !sample.on_cpu && pending.wait.seq == sample.seq && pending.askers.len() < MAX_EARLY_ASKERS =>
+        {
+            pending.askers.push((sample.stack, sample.weight));
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,161 @@
+//! The dictionary of what time was spent on.
+//!
+//! Threads wait for the same few things over and over: each is described once and counted by number. The
+//! dictionary is bounded, whatever names the observed programs invent: beyond its size, and beyond a
+//! thread's share of it, things are told apart by cause, call and kind alone.
+
+use crate::attributed::{Resource, ResourceKind};
+use crate::classify::Classified;
+use holdup_evidence::Cause;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Entries told apart by name. At some 400 bytes each this is 7 MB.
+const MAX_NAMED: usize = 16_384;
+
+/// The name of a resource that stands for more than can be told apart.
+pub(super) const MANY: &str = "(many)";
+
+/// Which of a thread's counters it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    /// All time on a CPU: exact, to be split by the classes.
+    Cpu,
+    /// One class of CPU time: holds samples and no time of its own until the end.
+    CpuClass,
+    /// Time runnable.
+    Queue,
+    /// Time whose records were lost.
+    Lost,
+    /// Waits.
+    Wait,
+}
+
+/// What time was spent on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct What {
+    /// Which counter.
+    pub(super) role: Role,
+    /// The cause; for all CPU time that which it has when nothing more is known.
+    pub(super) cause: Cause,
+    /// The system call by name.
+    pub(super) call: Option<&'static str>,
+    /// What was waited for.
+    pub(super) resource: Resource,
+    /// For `unknown`: why.
+    pub(super) why_unknown: Option<String>,
+}
+
+/// Number of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct WhatId(u32);
+
+impl WhatId {
+    /// All CPU time of a thread.
+    pub(super) const CPU: WhatId = WhatId(0);
+    /// All its time runnable.
+    pub(super) const QUEUE: WhatId = WhatId(1);
+    /// Its lost time.
+    pub(super) const LOST: WhatId = WhatId(2);
+}
+
+/// The dictionary.
+#[derive(Debug)]
+pub(super) struct Whats {
+    list: Vec<Arc<What>>,
+    ids: HashMap<Arc<What>, WhatId>,
+}
+
+impl Whats {
+    /// With the entries that every thread has.
+    pub(super) fn new() -> Whats {
+        let mut whats = Whats {
+            list: Vec::new(),
+            ids: HashMap::new(),
+        };
+        let plain = |role, cause, why: Option<&str>| What {
+            role,
+            cause,
+            call: None,
+            resource: Resource::default(),
+            why_unknown: why.map(str::to_owned),
+        };
+        whats.insert(plain(Role::Cpu, Cause::CpuUser, None));
+        whats.insert(plain(Role::Queue, Cause::SchedRunqueue, None));
+        whats.insert(plain(
+            Role::Lost,
+            Cause::Unknown,
+            Some("the records of these waits were lost"),
+        ));
+        whats
+    }
+
+    fn insert(&mut self, what: What) -> WhatId {
+        if let Some(id) = self.ids.get(&what) {
+            return *id;
+        }
+        let id = WhatId(u32::try_from(self.list.len()).expect("the dictionary is bounded"));
+        let what = Arc::new(what);
+        self.list.push(Arc::clone(&what));
+        self.ids.insert(what, id);
+        id
+    }
+
+    /// The entry for what a classification says.
+    pub(super) fn classified(&mut self, role: Role, classified: Classified) -> WhatId {
+        let what = What {
+            role,
+            cause: classified.cause,
+            call: classified.call,
+            resource: classified.resource,
+            why_unknown: classified.why_unknown,
+        };
+        if let Some(id) = self.ids.get(&what) {
+            return *id;
+        }
+        if self.list.len() >= MAX_NAMED {
+            return self.insert(coarse(&what));
+        }
+        self.insert(what)
+    }
+
+    /// The entry that this one is counted under where there are too many.
+    pub(super) fn coarse(&mut self, id: WhatId) -> WhatId {
+        match self.get(id).role {
+            Role::Cpu | Role::Queue | Role::Lost => id,
+            Role::CpuClass | Role::Wait => {
+                let what = coarse(self.get(id));
+                self.insert(what)
+            }
+        }
+    }
+
+    /// An entry.
+    pub(super) fn get(&self, id: WhatId) -> &What {
+        &self.list[id.0 as usize]
+    }
+}
+
+fn coarse(what: &What) -> What {
+    What {
+        role: what.role,
+        cause: what.cause,
+        call: what.call,
+        resource: Resource {
+            kind: what.resource.kind,
+            name: MANY.to_owned(),
+            detail: Default::default(),
+        },
+        why_unknown: (what.cause == Cause::Unknown).then(|| "several reasons".to_owned()),
+    }
+}
+
+/// What of an entry a shared path key is told apart by.
+pub(super) type Class = (Role, Cause, Option<&'static str>, ResourceKind);
+
+impl What {
+    /// Its class.
+    pub(super) fn class(&self) -> Class {
+        (self.role, self.cause, self.call, self.resource.kind)
+    }
+}
