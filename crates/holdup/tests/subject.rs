@@ -60,6 +60,7 @@ fn what_goes_in_comes_out() {
         .arg("cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
