@@ -1,0 +1,594 @@
+//! Stacks of real processes, through stock libraries and programs made here without frame pointers.
+//!
+//! Each test starts a process of its own, waits until the kernel says that it is in the call in which it
+//! stays, and reads its registers and stack from outside, as the collector does by BPF.
+
+use holdup_evidence::Frame;
+use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+const KEY: ProcessKey = ProcessKey(7);
+
+/// As much as the collector copies of a stack, in bytes.
+const STACK_BYTES: usize = 16 * 1024;
+
+/// A process that is killed when the test is over, however it ends.
+struct Subject(Child);
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a thread in a system call looks like from outside.
+struct Seen {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    callee_saved: [u64; 5],
+    bytes: Vec<u8>,
+}
+
+impl Subject {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        Self(
+            command
+                .spawn()
+                .unwrap_or_else(|error| panic!("{}: {error}", program.display())),
+        )
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn proc(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{file}", self.pid()))
+    }
+
+    /// Waits until the process sleeps in system call `number`, and reads what `/proc` tells of it: the
+    /// instruction and stack pointers, but not rbp and the other registers.
+    fn in_call(&self, number: i64) -> Seen {
+        loop {
+            let text = fs::read_to_string(self.proc("syscall")).unwrap();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert!(
+                !words.is_empty(),
+                "the process ended before it was in call {number}"
+            );
+            if words[0] == number.to_string() {
+                let word = |index: usize| u64::from_str_radix(&words[index][2..], 16).unwrap();
+                let (sp, ip) = (word(7), word(8));
+                return Seen {
+                    ip,
+                    sp,
+                    bp: 0,
+                    callee_saved: [0; 5],
+                    bytes: self.memory(sp),
+                };
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The same with all registers, for which the process has to be stopped.
+    fn in_call_with_registers(&self, number: i64) -> Seen {
+        let Seen { sp, bytes, .. } = self.in_call(number);
+        let pid = self.pid() as libc::pid_t;
+        let mut status = 0;
+        // SAFETY: an all-zero user_regs_struct is valid.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        // SAFETY: pid is our own child, and the pointers are to live values of the types asked for.
+        unsafe {
+            assert_eq!(libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0), 0);
+            assert_eq!(libc::ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0), 0);
+            assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+            assert_eq!(libc::ptrace(libc::PTRACE_GETREGS, pid, 0, &raw mut registers), 0);
+            assert_eq!(libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0), 0);
+        }
+        let r = registers;
+        assert_eq!(r.rsp, sp, "the process slept on");
+        Seen {
+            ip: r.rip,
+            sp,
+            bp: r.rbp,
+            callee_saved: [r.rbx, r.r12, r.r13, r.r14, r.r15],
+            bytes,
+        }
+    }
+
+    fn memory(&self, from: u64) -> Vec<u8> {
+        let memory = fs::File::open(self.proc("mem")).unwrap();
+        let mut bytes = vec![0; STACK_BYTES];
+        let read = memory.read_at(&mut bytes, from).unwrap();
+        bytes.truncate(read);
+        bytes
+    }
+
+    fn mappings(&self) -> Vec<Mapping> {
+        let maps = fs::read_to_string(self.proc("maps")).unwrap();
+        maps.lines().filter_map(mapping).collect()
+    }
+
+    fn stack<'a>(&self, seen: &'a Seen) -> RawStack<'a> {
+        RawStack {
+            process: KEY,
+            pid: self.pid(),
+            at: 0,
+            ip: seen.ip,
+            sp: seen.sp,
+            bp: seen.bp,
+            callee_saved: seen.callee_saved,
+            bytes: &seen.bytes,
+        }
+    }
+
+    fn frames(&self, seen: &Seen) -> Vec<Frame> {
+        let mut stacks = UserStacks::new();
+        stacks.exec(KEY);
+        for mapping in self.mappings() {
+            stacks.map(KEY, self.pid(), mapping);
+        }
+        let id = stacks.intern(&self.stack(seen));
+        stacks.finish().swap_remove(id.0 as usize)
+    }
+}
+
+/// An executable mapping from a line of `/proc/PID/maps`.
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut words = line.split_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let executable = words.next()?.contains('x');
+    let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+    let (major, minor) = words.next()?.split_once(':')?;
+    let device = (
+        u32::from_str_radix(major, 16).ok()?,
+        u32::from_str_radix(minor, 16).ok()?,
+    );
+    let inode = words.next()?.parse().ok()?;
+    let path = words.collect::<Vec<_>>().join(" ");
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    executable.then_some(Mapping {
+        start,
+        end,
+        offset,
+        path,
+        device,
+        inode,
+    })
+}
+
+/// Compiles `source` with the machine's C compiler.
+fn compile(directory: &TempDir, source: &str, options: &[&str]) -> PathBuf {
+    let (code, program) = (
+        directory.path().join("subject.c"),
+        directory.path().join("subject"),
+    );
+    fs::write(&code, source).unwrap();
+    let output = Command::new("cc")
+        .args(["-O2", "-fomit-frame-pointer"])
+        .args(options)
+        .arg(&code)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("a C compiler named cc is installed");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    program
+}
+
+fn names(frames: &[Frame]) -> Vec<&str> {
+    frames
+        .iter()
+        .map(|frame| frame.symbol.as_deref().unwrap_or("-"))
+        .collect()
+}
+
+/// Asserts that `wanted` occur in this order, whatever is in between.
+fn assert_in_order(frames: &[Frame], wanted: &[&str]) {
+    let mut rest = frames.iter();
+    for name in wanted {
+        assert!(
+            rest.any(|frame| frame.symbol.as_deref() == Some(name)),
+            "{name} is missing or out of order in {frames:#?}"
+        );
+    }
+}
+
+fn is_libc(frame: &Frame) -> bool {
+    frame.module.as_deref() == Some("libc.so.6")
+}
+
+/// Asserts that the stack goes down to where the C library starts a program.
+fn assert_complete(frames: &[Frame]) {
+    assert_in_order(frames, &["__libc_start_main"]);
+}
+
+const NESTED: &str = r#"
+#include <time.h>
+#include <unistd.h>
+static struct timespec long_time = { 1000, 0 };
+__attribute__((noinline)) int innermost(int n) { return nanosleep(&long_time, 0) + n; }
+__attribute__((noinline)) int middle(int n) { volatile char room[300]; room[n] = 1; return innermost(n) + room[n]; }
+__attribute__((noinline)) int outermost(int n) { return middle(n + 1) * 3; }
+int main(int count, char **words) { return outermost(count) + 1; }
+"#;
+
+#[test]
+fn functions_without_frame_pointers_are_found_in_order() {
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, NESTED, &[]), &[]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_clock_nanosleep));
+    assert_in_order(
+        &frames,
+        &[
+            "clock_nanosleep",
+            "nanosleep",
+            "innermost",
+            "middle",
+            "outermost",
+            "main",
+            "__libc_start_main",
+        ],
+    );
+    let innermost = frames
+        .iter()
+        .find(|frame| frame.symbol.as_deref() == Some("innermost"))
+        .unwrap();
+    assert_eq!(innermost.module.as_deref(), Some("subject"));
+    // Without debug information there are no lines, and an offset is from the function's start.
+    assert_eq!(
+        (&innermost.file, innermost.line, innermost.inlined),
+        (&None, None, false)
+    );
+    assert!((1..64).contains(&innermost.offset), "{innermost:?}");
+}
+
+#[test]
+fn stock_programs_are_unwound_and_named_as_far_as_their_symbols_reach() {
+    let subject = Subject::start(Path::new("/bin/sleep"), &["1000"]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_clock_nanosleep));
+    // The library is stripped: its exported functions have names, and so has the innermost frame.
+    assert!(
+        is_libc(&frames[0]) && frames[0].symbol.as_deref() == Some("clock_nanosleep"),
+        "{frames:#?}"
+    );
+    // The program is stripped: its frames are addresses in it, as objdump prints them.
+    let own: Vec<&Frame> = frames
+        .iter()
+        .filter(|frame| frame.module.as_deref() == Some("sleep"))
+        .collect();
+    assert!(!own.is_empty(), "{frames:#?}");
+    let text = fs::metadata("/bin/sleep").unwrap().len();
+    assert!(
+        own.iter()
+            .all(|frame| frame.symbol.is_none() && (1..text).contains(&frame.offset)),
+        "{own:#?}"
+    );
+    assert_complete(&frames);
+    // What follows the C library's start is the program's entry, and nothing follows that.
+    assert_eq!(frames.last().unwrap().module.as_deref(), Some("sleep"));
+}
+
+#[test]
+fn an_address_that_no_symbol_covers_keeps_its_place_in_the_file() {
+    let subject = Subject::start(Path::new("/bin/sleep"), &["1000"]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_clock_nanosleep));
+    // main is called from a function of the C library that is not exported: the exported one before it in
+    // memory does not reach that far, and must not lend its name.
+    let main = frames
+        .iter()
+        .rposition(|frame| frame.symbol.as_deref() == Some("__libc_start_main"))
+        .unwrap();
+    let caller_of_main = &frames[main - 1];
+    assert!(is_libc(caller_of_main), "{frames:#?}");
+    assert_eq!(caller_of_main.symbol, None);
+    assert!(caller_of_main.offset > 0x1000);
+}
+
+#[test]
+fn debug_information_gives_inlined_functions_files_and_lines() {
+    let source = r#"
+#include <unistd.h>
+static inline __attribute__((always_inline)) int deepest(int n) {
+    int result = pause();
+    __asm__ volatile("" ::: "memory");
+    return result + n;
+}
+static inline __attribute__((always_inline)) int deeper(int n) {
+    return deepest(n) * 2;
+}
+__attribute__((noinline)) int outer(int n) {
+    return deeper(n) + 1;
+}
+int main(int count, char **words) { return outer(count) + 1; }
+"#;
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, source, &["-g"]), &[]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_pause));
+    let own: Vec<(&str, u32, bool)> = frames
+        .iter()
+        .filter(|frame| {
+            frame
+                .file
+                .as_deref()
+                .is_some_and(|file| file.ends_with("subject.c"))
+        })
+        .map(|frame| {
+            (
+                frame.symbol.as_deref().unwrap(),
+                frame.line.unwrap(),
+                frame.inlined,
+            )
+        })
+        .collect();
+    assert_eq!(
+        own,
+        [
+            ("deepest", 4, true),
+            ("deeper", 9, true),
+            ("outer", 12, false),
+            ("main", 14, false)
+        ],
+        "{frames:#?}"
+    );
+    assert!(frames.iter().all(|frame| frame.module.is_some()));
+}
+
+#[test]
+fn a_signal_handler_is_unwound_to_what_it_interrupted() {
+    let source = r#"
+#include <signal.h>
+#include <unistd.h>
+__attribute__((noinline)) void handler(int number) { pause(); __asm__ volatile("" ::: "memory"); }
+__attribute__((noinline)) int interrupted(int n) { raise(SIGUSR1); return n + 1; }
+int main(int count, char **words) { signal(SIGUSR1, handler); return interrupted(count) + 1; }
+"#;
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, source, &[]), &[]);
+    let frames = subject.frames(&subject.in_call_with_registers(libc::SYS_pause));
+    assert_in_order(
+        &frames,
+        &[
+            "pause",
+            "handler",
+            "raise",
+            "interrupted",
+            "main",
+            "__libc_start_main",
+        ],
+    );
+}
+
+#[test]
+fn a_frame_that_is_found_through_saved_registers_and_memory_is_unwound() {
+    // Stricter alignment than the caller's makes the compiler keep the frame's address in memory that rbp
+    // points to; the allocation of unknown size takes rsp away as a way to it.
+    let source = r#"
+#include <alloca.h>
+#include <unistd.h>
+__attribute__((noinline)) int aligned(int n) {
+    volatile char room[128] __attribute__((aligned(64)));
+    volatile char *more = alloca(n);
+    room[n] = 1;
+    more[0] = 1;
+    pause();
+    return room[n] + more[0];
+}
+__attribute__((noinline)) int outer(int n) { return aligned(n * 100) + 1; }
+int main(int count, char **words) { return outer(count) + 1; }
+"#;
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, source, &[]), &[]);
+    let frames = subject.frames(&subject.in_call_with_registers(libc::SYS_pause));
+    assert_in_order(
+        &frames,
+        &["pause", "aligned", "outer", "main", "__libc_start_main"],
+    );
+}
+
+#[test]
+fn code_without_frame_information_is_unwound_by_its_frame_pointers() {
+    let options = [
+        "-fno-omit-frame-pointer",
+        "-fno-asynchronous-unwind-tables",
+        "-fcf-protection=none",
+    ];
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, NESTED, &options), &[]);
+    let frames = subject.frames(&subject.in_call_with_registers(libc::SYS_clock_nanosleep));
+    assert_in_order(&frames, &["innermost", "middle", "main"]);
+}
+
+#[test]
+fn a_stack_that_was_copied_in_part_is_unwound_in_part() {
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, NESTED, &[]), &[]);
+    let mut seen = subject.in_call(libc::SYS_clock_nanosleep);
+    let whole = subject.frames(&seen);
+    let mut lengths = Vec::new();
+    for bytes in (0..=1024).rev().step_by(8) {
+        seen.bytes.truncate(bytes);
+        let part = subject.frames(&seen);
+        assert_eq!(part[..], whole[..part.len()], "{bytes} bytes");
+        lengths.push(part.len());
+    }
+    assert!(lengths.is_sorted_by(|longer, shorter| longer >= shorter));
+    assert_eq!(lengths.last(), Some(&1));
+}
+
+#[test]
+fn equal_stacks_share_a_number_also_across_processes() {
+    let directory = TempDir::new().unwrap();
+    let program = compile(&directory, NESTED, &[]);
+    let subjects = [Subject::start(&program, &[]), Subject::start(&program, &[])];
+    let other = Subject::start(Path::new("/bin/sleep"), &["1000"]);
+    let mut stacks = UserStacks::new();
+    let mut ids = Vec::new();
+    for (key, subject) in subjects.iter().chain([&other]).enumerate() {
+        let process = ProcessKey(key as u32);
+        for mapping in subject.mappings() {
+            stacks.map(process, subject.pid(), mapping);
+        }
+        let seen = subject.in_call(libc::SYS_clock_nanosleep);
+        for _ in 0..2 {
+            ids.push(stacks.intern(&RawStack {
+                process,
+                ..subject.stack(&seen)
+            }));
+        }
+    }
+    assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1]);
+    assert_eq!(stacks.refused(), holdup_symbols::Refused::default());
+    assert_eq!(stacks.finish().len(), 2);
+}
+
+#[test]
+fn a_program_that_is_gone_by_the_end_keeps_its_names() {
+    let directory = TempDir::new().unwrap();
+    let program = compile(&directory, NESTED, &["-g"]);
+    let mut stacks = UserStacks::new();
+    let id = {
+        let subject = Subject::start(&program, &[]);
+        let seen = subject.in_call(libc::SYS_clock_nanosleep);
+        for mapping in subject.mappings() {
+            stacks.map(KEY, subject.pid(), mapping);
+        }
+        stacks.intern(&subject.stack(&seen))
+    };
+    // Cut short in place, then removed: neither may take the names or the reader with it.
+    fs::remove_file(&program).unwrap();
+    drop(directory);
+    let frames = &stacks.finish()[id.0 as usize];
+    assert_in_order(frames, &["innermost", "middle", "outermost", "main"]);
+    assert!(frames.iter().any(|frame| frame.line.is_some()));
+}
+
+#[test]
+fn a_program_that_is_cut_short_costs_names_and_nothing_else() {
+    let directory = TempDir::new().unwrap();
+    let program = compile(&directory, NESTED, &["-g"]);
+    let mut stacks = UserStacks::new();
+    let id = {
+        let subject = Subject::start(&program, &[]);
+        let seen = subject.in_call(libc::SYS_clock_nanosleep);
+        for mapping in subject.mappings() {
+            stacks.map(KEY, subject.pid(), mapping);
+        }
+        stacks.intern(&subject.stack(&seen))
+    };
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&program)
+        .unwrap()
+        .set_len(100)
+        .unwrap();
+    let frames = &stacks.finish()[id.0 as usize];
+    assert_complete(frames);
+    let own: Vec<&Frame> = frames
+        .iter()
+        .filter(|frame| frame.module.as_deref() == Some("subject"))
+        .collect();
+    assert!(
+        own.len() >= 4 && own.iter().all(|frame| frame.symbol.is_none()),
+        "{own:#?}"
+    );
+}
+
+#[test]
+fn a_replaced_program_is_not_mistaken_for_the_mapped_one() {
+    let directory = TempDir::new().unwrap();
+    let program = compile(&directory, NESTED, &[]);
+    let subject = Subject::start(&program, &[]);
+    let seen = subject.in_call(libc::SYS_clock_nanosleep);
+    let mut stacks = UserStacks::new();
+    for mapping in subject.mappings() {
+        // A process that does not exist has no link to the file, so that only the path is left; another
+        // inode number than what is there now stands for the file that was.
+        let inode = if mapping.path.ends_with("/subject") {
+            mapping.inode + 1
+        } else {
+            mapping.inode
+        };
+        stacks.map(KEY, u32::MAX, Mapping { inode, ..mapping });
+    }
+    let id = stacks.intern(&subject.stack(&seen));
+    let frames = &stacks.finish()[id.0 as usize];
+    assert!(is_libc(&frames[0]) && frames[0].symbol.is_some(), "{frames:#?}");
+    assert!(!names(frames).contains(&"innermost"), "{frames:#?}");
+}
+
+#[test]
+fn a_stock_interpreter_is_unwound_by_its_exported_functions() {
+    let subject = Subject::start(
+        Path::new("/usr/bin/perl"),
+        &["-e", "sub wait_for { sleep $_[0] } wait_for(1000)"],
+    );
+    let frames = subject.frames(&subject.in_call(libc::SYS_clock_nanosleep));
+    assert_in_order(
+        &frames,
+        &[
+            "sleep",
+            "Perl_pp_sleep",
+            "Perl_runops_standard",
+            "perl_run",
+            "main",
+        ],
+    );
+    assert_complete(&frames);
+}
+
+#[test]
+fn the_vdso_is_named_from_our_own() {
+    let subject = Subject::start(Path::new("/bin/sleep"), &["1000"]);
+    let seen = subject.in_call(libc::SYS_clock_nanosleep);
+    let vdso = subject
+        .mappings()
+        .into_iter()
+        .find(|mapping| mapping.path == "[vdso]")
+        .unwrap();
+    let mut stacks = UserStacks::new();
+    stacks.map(KEY, subject.pid(), vdso.clone());
+    for ip in vdso.start..vdso.end {
+        stacks.intern(&RawStack {
+            ip,
+            bytes: &[],
+            ..subject.stack(&seen)
+        });
+    }
+    let stacks = stacks.finish();
+    let found: Vec<&Frame> = stacks
+        .iter()
+        .flatten()
+        .filter(|frame| frame.symbol.is_some())
+        .collect();
+    assert!(
+        found
+            .iter()
+            .any(|frame| frame.symbol.as_deref() == Some("clock_gettime")
+                || frame.symbol.as_deref() == Some("__vdso_clock_gettime")),
+        "{found:?}"
+    );
+    assert!(
+        stacks
+            .iter()
+            .flatten()
+            .all(|frame| frame.module.as_deref() == Some("[vdso]"))
+    );
+}
