@@ -11,6 +11,7 @@ use crate::stacks::Address;
 use crate::symbolise::module_frames;
 use crate::symbols::Symbols;
 use crate::unwind::{FrameTable, Registers, StackBytes};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::Command;
@@ -35,12 +36,18 @@ fn program() -> Vec<u8> {
     fs::read(program).unwrap()
 }
 
+fn in_memory(bytes: &[u8]) -> File {
+    let mut file = File::from(memfd_create("hostile", MFdFlags::MFD_CLOEXEC).unwrap());
+    file.write_all(bytes).unwrap();
+    file
+}
+
 /// Runs everything that reads ELF files over `bytes`; whether they were understood.
 fn read_all(bytes: &[u8]) -> bool {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(bytes).unwrap();
-    let Ok(elf) = Elf::read(file) else { return false };
-    let addresses: Vec<u64> = (0..0x5000).step_by(0x61).chain([u64::MAX, 1 << 63]).collect();
+    let Ok(elf) = Elf::read(in_memory(bytes)) else {
+        return false;
+    };
+    let addresses: Vec<u64> = (0..0x5000).step_by(0x161).chain([u64::MAX, 1 << 63]).collect();
     let mut frames = FrameTable::read(&elf);
     let stack = vec![0x41; 512];
     let stack = StackBytes {
@@ -68,15 +75,13 @@ fn read_all(bytes: &[u8]) -> bool {
 }
 
 fn name_all(bytes: &[u8]) -> Vec<String> {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(bytes).unwrap();
-    let Ok(elf) = Elf::read(file) else {
+    let Ok(elf) = Elf::read(in_memory(bytes)) else {
         return Vec::new();
     };
     let mut module = Module::default();
     module.elf = Some(elf);
     let addresses: Vec<Address> = (0..0x5000)
-        .step_by(4)
+        .step_by(8)
         .map(|address| Address::new(ModuleId(1), address))
         .collect();
     let frames = module_frames(&module, &addresses);
@@ -125,14 +130,14 @@ fn files_that_are_cut_short() {
 fn files_with_wrong_bytes() {
     let bytes = program();
     let mut random = Random(1);
-    for round in 0..400 {
+    for round in 0..300 {
         let mut broken = bytes.clone();
         for _ in 0..1 + random.below(64) {
             let place = random.below(broken.len());
             broken[place] = random.below(256) as u8;
         }
         read_all(&broken);
-        if round % 4 == 0 {
+        if round % 8 == 0 {
             name_all(&broken);
         }
     }
@@ -143,9 +148,7 @@ fn files_with_wrong_bytes() {
 #[test]
 fn files_with_extreme_numbers() {
     let bytes = program();
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&bytes).unwrap();
-    let elf = Elf::read(file).unwrap();
+    let elf = Elf::read(in_memory(&bytes)).unwrap();
     let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
     let read = [
         ".eh_frame",
@@ -160,12 +163,12 @@ fn files_with_extreme_numbers() {
         places.extend((start..start + size.min(400)).step_by(4));
     }
     for (round, place) in places.into_iter().enumerate() {
-        for value in [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX - 7, u32::MAX] {
+        for value in [0x8000_0000, u32::MAX] {
             let mut broken = bytes.clone();
             let end = (place + 4).min(broken.len());
             broken[place..end].copy_from_slice(&value.to_le_bytes()[..end - place]);
             read_all(&broken);
-            if round % 8 == 0 {
+            if round % 32 == 0 {
                 name_all(&broken);
             }
         }
@@ -199,9 +202,8 @@ fn things_that_are_no_elf_files() {
 
 #[test]
 fn only_debug_sections_are_set_apart() {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&program()).unwrap();
-    let copy = Elf::read(debug_copy(&Elf::read(file).unwrap()).unwrap()).unwrap();
+    let elf = Elf::read(in_memory(&program())).unwrap();
+    let copy = Elf::read(debug_copy(&elf).unwrap()).unwrap();
     let names: Vec<&str> = copy
         .sections
         .iter()

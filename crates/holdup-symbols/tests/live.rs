@@ -3,8 +3,10 @@
 //! Each test starts a process of its own, waits until the kernel says that it is in the call in which it
 //! stays, and reads its registers and stack from outside, as the collector does by BPF.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
+
 use holdup_evidence::Frame;
-use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
+use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -352,6 +354,24 @@ int main(int count, char **words) { return outer(count) + 1; }
 }
 
 #[test]
+fn names_of_cpp_and_rust_are_those_of_the_source() {
+    let source = r#"
+#include <unistd.h>
+__attribute__((noinline)) int run(int n) __asm__("_ZN4pool6worker3runEi");
+__attribute__((noinline)) int wait(int n) __asm__("_ZN4pool4wait17h0123456789abcdefE");
+int wait(int n) { return pause() + n; }
+int run(int n) { return wait(n) * 2; }
+int main(int count, char **words) { return run(count) + 1; }
+"#;
+    for options in [&[][..], &["-g"]] {
+        let directory = TempDir::new().unwrap();
+        let subject = Subject::start(&compile(&directory, source, options), &[]);
+        let frames = subject.frames(&subject.in_call(libc::SYS_pause));
+        assert_in_order(&frames, &["pool::wait", "pool::worker::run(int)", "main"]);
+    }
+}
+
+#[test]
 fn a_signal_handler_is_unwound_to_what_it_interrupted() {
     let source = r#"
 #include <signal.h>
@@ -472,7 +492,6 @@ fn a_program_that_is_gone_by_the_end_keeps_its_names() {
         }
         stacks.intern(&subject.stack(&seen))
     };
-    // Cut short in place, then removed: neither may take the names or the reader with it.
     fs::remove_file(&program).unwrap();
     drop(directory);
     let frames = &stacks.finish()[id.0 as usize];
@@ -591,4 +610,15 @@ fn the_vdso_is_named_from_our_own() {
             .flatten()
             .all(|frame| frame.module.as_deref() == Some("[vdso]"))
     );
+}
+
+#[test]
+fn the_kernels_own_symbols_are_read() {
+    let text = fs::read_to_string("/proc/kallsyms").unwrap();
+    let line = text.lines().find(|line| line.ends_with(" T schedule")).unwrap();
+    let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    let symbols = KernelSymbols::load("/proc/kallsyms").unwrap();
+    // Without privilege the kernel shows zeros.
+    assert_eq!(symbols.hidden(), address == 0);
+    assert_eq!(symbols.name(address + 1), (address != 0).then_some("schedule"));
 }
