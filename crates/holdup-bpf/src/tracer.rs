@@ -151,13 +151,15 @@ impl Tracer {
         let skeleton = open(&types)?.load().map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
+        // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
+        // would leave its CPU "in an interrupt" for good.
         for program in [
-            &programs.on_irq_entry,
             &programs.on_irq_exit,
-            &programs.on_hrtimer_entry,
+            &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
-            &programs.on_softirq_entry,
+            &programs.on_hrtimer_entry,
             &programs.on_softirq_exit,
+            &programs.on_softirq_entry,
             &programs.on_rename,
             &programs.on_signal,
             &programs.on_data_ready,
