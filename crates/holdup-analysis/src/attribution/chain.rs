@@ -78,7 +78,7 @@ impl Segments {
                     longest.push(0);
                     causes.len() - 1
                 });
-            causes[at].ns += end - start;
+            causes[at].ns = causes[at].ns.saturating_add(end - start);
             if end - start > longest[at] {
                 longest[at] = end - start;
                 causes[at].next = segment.waker.map(|waker| (waker, start, end));

@@ -90,7 +90,8 @@ impl Attribution {
         if self.threads.contains_key(&id) || self.ended.contains(id) {
             return;
         }
-        let born = at.saturating_sub(clock.total());
+        let lived = clock.cpu.saturating_add(clock.queued).saturating_add(clock.blocked);
+        let born = at.saturating_sub(lived);
         let run_start = self.run_start(born);
         let path = unknown_path(run_start, born.max(run_start));
         self.insert(id, &nobody(), born.max(run_start), path).nameless = true;
@@ -167,7 +168,7 @@ impl Attribution {
         match open {
             Some(wait) => {
                 thread.numbered(wait.seq);
-                let cause = self.apply_open(wait, spent.waited);
+                let cause = self.apply_open(id, wait, spent.waited);
                 self.close(end, Some(cause));
             }
             None => {

@@ -67,15 +67,16 @@ impl Node {
     fn each(&self, height: u32, base: u32, visit: &mut dyn FnMut(Key, Share)) {
         match self {
             Node::Leaf(entries) => {
-                for (offset, share) in (base..).zip(entries) {
+                // The entries lead: a range that goes on after the largest key would overflow.
+                for (share, key) in entries.iter().zip(base..=u32::MAX) {
                     if *share != Share::default() {
-                        visit(Key(offset), *share);
+                        visit(Key(key), *share);
                     }
                 }
             }
             Node::Branch(children) => {
                 let shift = LEAF_BITS + (height - 1) * BRANCH_BITS;
-                for (index, child) in (0u32..).zip(children) {
+                for (child, index) in children.iter().zip(0u32..) {
                     if let Some(child) = child {
                         child.each(height - 1, base | (index << shift), visit);
                     }

@@ -213,10 +213,14 @@ impl Thread {
         } else {
             wanted_blocked.abs_diff(length.saturating_add(lost)).max(length - waited)
         };
-        let backwards = self.at.saturating_sub(at)
-            + self.clock.cpu.saturating_sub(clock.cpu)
-            + self.clock.queued.saturating_sub(clock.queued)
-            + self.clock.blocked.saturating_sub(clock.blocked);
+        let backwards = [
+            (self.at, at),
+            (self.clock.cpu, clock.cpu),
+            (self.clock.queued, clock.queued),
+            (self.clock.blocked, clock.blocked),
+        ]
+        .into_iter()
+        .fold(0u64, |sum, (before, now)| sum.saturating_add(before.saturating_sub(now)));
         Spent {
             cpu,
             queued,

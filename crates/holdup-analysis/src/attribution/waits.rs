@@ -73,9 +73,12 @@ impl Attribution {
     }
 
     /// Books a wait that was still open when observation ended.
-    pub(super) fn apply_open(&mut self, wait: &Wait, waited: Ns) -> Cause {
+    pub(super) fn apply_open(&mut self, thread: ThreadId, wait: &Wait, waited: Ns) -> Cause {
         let pending = Pending {
-            wait: wait.clone(),
+            wait: Wait {
+                thread,
+                ..wait.clone()
+            },
             waited,
             handed_on: false,
             askers: Vec::new(),
