@@ -138,7 +138,8 @@ impl Path {
     /// Every entry that is not empty, by key.
     pub(super) fn entries(&self) -> Vec<(Key, Share)> {
         let mut all = Vec::new();
-        self.root.each(self.height, 0, &mut |key, share| all.push((key, share)));
+        self.root
+            .each(self.height, 0, &mut |key, share| all.push((key, share)));
         all
     }
 }
@@ -177,7 +178,11 @@ mod tests {
         let mut path = Path::new();
         path.spend(Key(u32::MAX), 5, 1);
         path.spend(Key(0), 7, 1);
-        let keys: Vec<_> = path.entries().into_iter().map(|(key, share)| (key.0, share.ns)).collect();
+        let keys: Vec<_> = path
+            .entries()
+            .into_iter()
+            .map(|(key, share)| (key.0, share.ns))
+            .collect();
         assert_eq!(keys, [(0, 7), (u32::MAX, 5)]);
     }
 }

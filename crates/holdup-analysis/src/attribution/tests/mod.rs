@@ -4,6 +4,7 @@ mod cases;
 mod properties;
 mod scene;
 mod simulator;
+mod who;
 
 use crate::attributed::{Attributed, Resource, ResourceKind};
 use crate::attribution::{Attribution, Classifier};

@@ -15,7 +15,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn by_cause(run: &Attributed, time: fn(&AttributedWait) -> Ns) -> Times {
     let mut times = Times::new();
     for row in &run.waits {
-        let cause = if row.cause.on_cpu() { Cause::CpuUser } else { row.cause };
+        let cause = if row.cause.on_cpu() {
+            Cause::CpuUser
+        } else {
+            row.cause
+        };
         *times.entry((row.asker.name.tid, cause)).or_default() += time(row);
     }
     without_nothing(times)

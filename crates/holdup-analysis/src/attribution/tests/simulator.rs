@@ -5,8 +5,8 @@
 
 use super::call_for;
 use holdup_evidence::{
-    Account, AskerSample, Cause, Clock, CpuSample, End, Event, Finish, Frame, Ns, OpenState, Start, TaskName, TaskState,
-    ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    Account, AskerSample, Cause, Clock, CpuSample, End, Event, Finish, Frame, Ns, OpenState, Start, TaskName,
+    TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use std::collections::BTreeMap;
 
@@ -254,12 +254,12 @@ impl Machine {
             at,
             thread: Machine::id(index),
             seq: thread.samples,
-            user: number % 3 > 0,
+            user: !number.is_multiple_of(3),
             call: call_for(Cause::CpuKernel, 0),
             object: None,
             kernel_stack: None,
         }));
-        if number % 5 > 0 {
+        if !number.is_multiple_of(5) {
             self.events.push(Event::Asker(AskerSample {
                 thread: Machine::id(index),
                 seq: self.threads[index].samples,
@@ -300,8 +300,8 @@ impl Machine {
                 clock: self.threads[waker].clock,
                 call: call_for(Cause::IpcPipe, 0),
             },
-            None if number % 2 == 0 => Waker::Interrupt {
-                soft: number % 4 == 0,
+            None if number.is_multiple_of(2) => Waker::Interrupt {
+                soft: number.is_multiple_of(4),
                 socket: None,
             },
             None => Waker::Outside {
