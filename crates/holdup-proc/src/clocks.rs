@@ -20,7 +20,9 @@ pub fn unix_minus_monotonic() -> Option<i64> {
 /// `CLOCK_MONOTONIC` now; 0 where the system refuses to tell, which Linux doesn't.
 #[must_use]
 pub fn monotonic() -> Ns {
-    now(ClockId::CLOCK_MONOTONIC).and_then(|ns| u64::try_from(ns).ok()).unwrap_or_default()
+    now(ClockId::CLOCK_MONOTONIC)
+        .and_then(|ns| u64::try_from(ns).ok())
+        .unwrap_or_default()
 }
 
 /// Reads the monotonic clock on both sides of the other and takes the middle, so that being preempted in
