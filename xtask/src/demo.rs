@@ -49,10 +49,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     drop(server);
     // getent exits 2 when there is no such name, and holdup exits as CMD did.
     if status.code() != Some(2) {
-        anyhow::bail!(
-            "holdup failed: {status}; `{} doctor` says what is missing",
-            "holdup"
-        );
+        anyhow::bail!("no verdict: {status}; target/release/holdup doctor says what is missing here");
     }
     println!(
         "\nYour own: sudo target/release/holdup run -- CMD     What it can see here: target/release/holdup doctor"

@@ -73,7 +73,6 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	}
 	turn(t, HOLDUP_BLOCKED, now);
 	t->state = state;
-	t->seq++;
 	t->blockings++;
 	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	describe_wait(t, task);
@@ -85,7 +84,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
-		send_memory(t, task, &regs, t->seq, 0, t->call.number, args, 0, false);
+		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -155,6 +154,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 		return 0;
 	now = bpf_ktime_get_ns();
 	length = turn(t, HOLDUP_QUEUED, now);
+	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
+	t->seq++;
 	t->kernel_due += length;
 	if (t->kernel_due >= kernel_budget) {
 		t->kernel_due %= kernel_budget;
@@ -416,6 +417,7 @@ int each_task(struct bpf_iter__task *ctx)
 	phase = t->phase;
 	u64 length = turn(t, phase, frozen_at);
 	if (phase == HOLDUP_BLOCKED) {
+		t->seq++;
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

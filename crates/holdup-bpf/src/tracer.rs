@@ -11,7 +11,7 @@ use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, PrintLevel, RingBuffe
 use std::cell::RefCell;
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
@@ -66,7 +66,6 @@ pub struct Tracer {
     /// Until CMD's first thread has been seen.
     first_waking: Option<Link>,
     _links: Vec<Link>,
-    _clocks: Vec<OwnedFd>,
     mappings: Option<Mappings>,
     not_measured: Vec<NotMeasured>,
     user_stack_budget: Ns,
@@ -152,13 +151,15 @@ impl Tracer {
         let skeleton = open(&types)?.load().map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
+        // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
+        // would leave its CPU "in an interrupt" for good.
         for program in [
-            &programs.on_irq_entry,
             &programs.on_irq_exit,
-            &programs.on_hrtimer_entry,
+            &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
-            &programs.on_softirq_entry,
+            &programs.on_hrtimer_entry,
             &programs.on_softirq_exit,
+            &programs.on_softirq_entry,
             &programs.on_rename,
             &programs.on_signal,
             &programs.on_data_ready,
@@ -178,20 +179,16 @@ impl Tracer {
                 .map_err(|error| refusal(&error))?,
         );
         let cpus = online_cpus();
-        let mut clocks = Vec::new();
         for cpu in &cpus {
             let mut attributes = cpu_clock_attributes(CPU_SAMPLE_PERIOD);
-            let attached = open_event(&mut attributes, *cpu)
-                .map_err(|error| error.desc().to_owned())
-                .and_then(|clock| {
+            let attached =
+                open_event(&mut attributes, *cpu).map_err(|error| error.desc().to_owned()).and_then(|clock| {
                     let link = programs.on_cpu_clock.attach_perf_event(clock.as_raw_fd());
-                    link.map(|link| (clock, link)).map_err(|error| error.to_string())
+                    // The link closes the event when it goes.
+                    link.map(|link| (link, clock.into_raw_fd()).0).map_err(|error| error.to_string())
                 });
             match attached {
-                Ok((clock, link)) => {
-                    clocks.push(clock);
-                    links.push(link);
-                }
+                Ok(link) => links.push(link),
                 Err(why) => {
                     not_measured.push(NotMeasured {
                         what: "what CPU time went into".into(),
@@ -237,7 +234,6 @@ impl Tracer {
             skeleton,
             first_waking,
             _links: links,
-            _clocks: clocks,
             mappings,
             not_measured,
             user_stack_budget: USER_STACK_BUDGET,

@@ -49,9 +49,10 @@ fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
     let copy = File::from(memfd_create("holdup-debug", MFdFlags::MFD_CLOEXEC)?);
     let mut end = size_of::<FileHeader64<LittleEndian>>() as u64;
     let mut append = |bytes: &[u8]| -> io::Result<u64> {
-        let start = end;
+        // Headers are read in place, which needs their natural alignment.
+        let start = end.next_multiple_of(8);
         copy.write_all_at(bytes, start)?;
-        end += bytes.len() as u64;
+        end = start + bytes.len() as u64;
         Ok(start)
     };
     let mut names = vec![0_u8];

@@ -78,32 +78,37 @@ mod tests {
 
     #[test]
     fn a_name_that_multiplies_itself_stays_as_it_is() {
-        // Each template argument list repeats the one before it twice.
-        let mut name = String::from("_Z1fI1aIiiE");
-        for back in 0..40 {
-            let id = if back == 0 {
-                "S_".to_owned()
-            } else {
-                format!("S{}_", to_base36(back - 1))
-            };
-            name.push_str(&format!("1bI{id}{id}E"));
-        }
-        name.push_str("Evv");
-        assert!(demangle(&name).len() <= DEMANGLED_BYTES_MAX);
+        // Each argument is a template of twice the one before it.
+        let multiplied = |times: usize| {
+            let arguments: String = (0..times).map(twice).collect();
+            format!("_Z1f1aIiiE{arguments}")
+        };
+        let few = demangle(&multiplied(4));
+        assert!(
+            few.starts_with("f(a<int, int>, b<a<int, int>, a<int, int> >"),
+            "{few}"
+        );
+        assert!(few.len() > 16 * "a<int, int>".len());
+        let many = multiplied(40);
+        assert_eq!(demangle(&many), many);
         let long = format!("_ZN{}E", "1a".repeat(MANGLED_BYTES_MAX));
         assert_eq!(demangle(&long), long);
     }
 
-    fn to_base36(mut number: usize) -> String {
-        let mut digits = Vec::new();
-        loop {
-            digits.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number % 36]);
-            number /= 36;
-            if number == 0 {
-                break;
-            }
-        }
-        digits.reverse();
-        String::from_utf8(digits).unwrap()
+    /// `b<X, X>` with X the argument before it, which is every second substitution from the second on.
+    fn twice(step: usize) -> String {
+        let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let name = if step == 0 {
+            "1b".to_owned()
+        } else {
+            "S1_".to_owned()
+        };
+        let before = if step == 0 { 0 } else { step + 1 };
+        let before = match before {
+            0 => "S0_".to_owned(),
+            _ if before < 36 => format!("S{}_", digits[before] as char),
+            _ => format!("S{}{}_", digits[before / 36] as char, digits[before % 36] as char),
+        };
+        format!("{name}I{before}{before}E")
     }
 }

@@ -12,6 +12,8 @@
 mod debug_copy;
 mod demangle;
 mod elf;
+#[cfg(test)]
+mod hostile;
 mod kernel;
 mod maps;
 mod modules;

@@ -276,3 +276,225 @@ fn open_regular(path: &Path, mapping: &Mapping) -> Option<File> {
     let again = format!("/proc/self/fd/{}", place.as_raw_fd());
     OpenOptions::new().read(true).custom_flags(flags).open(again).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
+
+    const PID: u32 = 42;
+
+    /// A proc file system made of files, in which process 42 has mapped `program` from `mounted`'s device.
+    struct Stage {
+        directory: TempDir,
+        program: PathBuf,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let directory = TempDir::new().unwrap();
+            let program = directory.path().join("program");
+            fs::copy("/bin/sleep", &program).unwrap();
+            fs::create_dir_all(directory.path().join("42/map_files")).unwrap();
+            fs::create_dir_all(directory.path().join("self")).unwrap();
+            let stage = Self { directory, program };
+            let (major, minor) = stage.mapping().device;
+            stage.mount("self", &format!("{major}:{minor} / / rw - ext4 /dev/x rw"));
+            stage
+        }
+
+        /// Lists one more mount for `process`.
+        fn mount(&self, process: &str, fields: &str) {
+            let path = self.directory.path().join(process).join("mountinfo");
+            let before = fs::read_to_string(&path).unwrap_or_default();
+            fs::write(&path, format!("{before}1 1 {fields}\n")).unwrap();
+        }
+
+        fn mapping(&self) -> Mapping {
+            let found = fs::metadata(&self.program).unwrap();
+            Mapping {
+                start: 0x1000,
+                end: 0x2000,
+                offset: 0,
+                path: self.program.to_str().unwrap().to_owned(),
+                device: (major(found.dev()) as u32, minor(found.dev()) as u32),
+                inode: found.ino(),
+            }
+        }
+
+        fn open(&self, mapping: &Mapping) -> Option<File> {
+            Opener {
+                proc: self.directory.path().to_owned(),
+            }
+            .open(PID, mapping)
+        }
+
+        fn modules(&self) -> Modules {
+            Modules::new(self.directory.path().to_owned())
+        }
+    }
+
+    #[test]
+    fn the_path_serves_where_the_process_is_gone() {
+        let stage = Stage::new();
+        assert!(stage.open(&stage.mapping()).is_some());
+    }
+
+    #[test]
+    fn the_kernels_link_to_the_mapped_file_comes_first() {
+        let stage = Stage::new();
+        symlink(
+            &stage.program,
+            stage.directory.path().join("42/map_files/1000-2000"),
+        )
+        .unwrap();
+        let elsewhere = Mapping {
+            path: "/gone (deleted)".to_owned(),
+            ..stage.mapping()
+        };
+        assert!(stage.open(&elsewhere).is_some());
+        let unlinked = Mapping {
+            end: 0x3000,
+            ..elsewhere
+        };
+        assert!(stage.open(&unlinked).is_none());
+    }
+
+    #[test]
+    fn the_root_of_the_process_comes_before_ours() {
+        let stage = Stage::new();
+        let inside = Mapping {
+            path: "/program".to_owned(),
+            ..stage.mapping()
+        };
+        assert!(stage.open(&inside).is_none());
+        symlink(stage.directory.path(), stage.directory.path().join("42/root")).unwrap();
+        assert!(stage.open(&inside).is_some());
+    }
+
+    #[test]
+    fn another_file_at_the_path_is_refused() {
+        let stage = Stage::new();
+        let mapping = stage.mapping();
+        assert!(
+            stage
+                .open(&Mapping {
+                    inode: mapping.inode + 1,
+                    ..mapping.clone()
+                })
+                .is_none()
+        );
+        let device = (mapping.device.0 + 1, mapping.device.1);
+        let kind = fstatfs(File::open(&stage.program).unwrap())
+            .unwrap()
+            .filesystem_type();
+        let by_inode_alone = kind == OVERLAYFS_SUPER_MAGIC || kind == BTRFS_SUPER_MAGIC;
+        assert_eq!(
+            stage.open(&Mapping { device, ..mapping }).is_some(),
+            by_inode_alone
+        );
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let mut stage = Stage::new();
+        stage.program = stage.directory.path().join("fifo");
+        nix::unistd::mkfifo(&stage.program, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // Nobody writes to the FIFO: a plain open would never come back.
+        assert!(stage.open(&stage.mapping()).is_none());
+    }
+
+    #[test]
+    fn file_systems_that_can_block_are_not_touched() {
+        for process in ["self", "42"] {
+            let stage = Stage::new();
+            let (major, minor) = stage.mapping().device;
+            stage.mount(
+                process,
+                &format!("{major}:{minor} / /mnt rw - fuse.sshfs host: rw"),
+            );
+            assert!(stage.open(&stage.mapping()).is_none());
+        }
+        // The file is elsewhere, but the way to its path leads through one.
+        let stage = Stage::new();
+        let point = stage.directory.path().display().to_string();
+        stage.mount("self", &format!("0:999 / {point} rw - nfs4 server:/ rw"));
+        assert!(stage.open(&stage.mapping()).is_none());
+    }
+
+    #[test]
+    fn a_device_that_nobody_has_mounted_counts_only_with_a_major_number() {
+        let stage = Stage::new();
+        assert!(
+            stage
+                .open(&Mapping {
+                    device: (0, 9999),
+                    ..stage.mapping()
+                })
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_file_is_one_module_for_all_processes() {
+        let stage = Stage::new();
+        let mut modules = stage.modules();
+        let first = modules.of_mapping(PID, &stage.mapping());
+        let moved = Mapping {
+            start: 0x5000,
+            end: 0x6000,
+            ..stage.mapping()
+        };
+        assert_eq!(modules.of_mapping(PID + 1, &moved), first);
+        assert_eq!(modules.get(first).name.as_deref(), Some("program"));
+        assert!(modules.get(first).elf.is_some());
+        assert_eq!(modules.list.len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_opened_is_tried_again_a_few_times() {
+        let stage = Stage::new();
+        let hidden = Mapping {
+            path: "/hidden".to_owned(),
+            ..stage.mapping()
+        };
+        let mut modules = stage.modules();
+        let first = modules.of_mapping(PID, &hidden);
+        assert_eq!(
+            (modules.get(first).name.as_deref(), modules.address_of(first, 77)),
+            (Some("hidden"), 77)
+        );
+        assert_eq!(modules.of_mapping(PID, &hidden), first);
+        let second = modules.of_mapping(PID, &stage.mapping());
+        assert_ne!(second, first);
+        assert!(modules.get(second).elf.is_some());
+        let mut modules = stage.modules();
+        for _ in 0..TRIES_MAX {
+            modules.of_mapping(PID, &hidden);
+        }
+        let given_up = modules.of_mapping(PID, &stage.mapping());
+        assert!(modules.get(given_up).elf.is_none());
+    }
+
+    #[test]
+    fn files_beyond_the_number_of_descriptors_are_counted() {
+        let stage = Stage::new();
+        let mut modules = stage.modules();
+        modules.descriptors_left = 0;
+        assert_eq!(modules.of_mapping(PID, &stage.mapping()), ModuleId::ANONYMOUS);
+        assert_eq!(modules.refused, 1);
+    }
+
+    #[test]
+    fn names_are_the_last_part_of_paths() {
+        for (path, name) in [
+            ("/usr/lib/libc.so.6", "libc.so.6"),
+            ("/opt/app (deleted)", "app"),
+            ("/memfd:jit (deleted)", "memfd:jit"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(base_name(path), name);
+        }
+    }
+}

@@ -80,6 +80,15 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    #[cfg(test)]
+    pub(crate) fn new(module: ModuleId, looked_up: u64) -> Self {
+        Self {
+            module,
+            caller: false,
+            looked_up,
+        }
+    }
+
     /// The address that people expect to see: for a caller, its return address.
     pub(crate) fn shown(&self) -> u64 {
         self.looked_up.wrapping_add(u64::from(self.caller))
@@ -225,7 +234,8 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         let looked_up = modules.address_of(region.module, region.offset.wrapping_add(pc - region.start));
         frames.push(Address {
             module: region.module,
-            caller,
+            // Anonymous code has no addresses to show, so the byte between call and return does not matter.
+            caller: caller && region.module != ModuleId::ANONYMOUS,
             looked_up,
         });
         let next = match modules.rule(region.module, looked_up) {
@@ -242,4 +252,124 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         registers = next;
     }
     frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: ProcessKey = ProcessKey(1);
+
+    fn raw(ip: u64, bp: u64, bytes: &[u8]) -> RawStack<'_> {
+        RawStack {
+            process: KEY,
+            pid: 1,
+            at: 0,
+            ip,
+            sp: 0x7000,
+            bp,
+            callee_saved: [0; 5],
+            bytes,
+        }
+    }
+
+    fn with_anonymous_code() -> UserStacks {
+        let mut stacks = UserStacks::with_proc(PathBuf::from("/nonexistent"));
+        let code = Mapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            path: String::new(),
+            device: (0, 0),
+            inode: 0,
+        };
+        stacks.map(KEY, 1, code);
+        stacks
+    }
+
+    /// A chain of `frames` frame pointers, each with a return address into anonymous code.
+    fn chain(frames: u64) -> Vec<u8> {
+        let words = (1..=frames).flat_map(|frame| [0x7000 + frame * 16, 0x1000 + frame]);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn collected_stacks_can_be_handed_to_another_thread() {
+        fn is_send<T: Send>() {}
+        is_send::<UserStacks>();
+    }
+
+    #[test]
+    fn code_that_no_file_holds_is_a_frame_without_names() {
+        let mut stacks = with_anonymous_code();
+        let id = stacks.intern(&raw(0x1800, 0x7000, &chain(2)));
+        assert_eq!(stacks.finish()[id.0 as usize], vec![Frame::default(); 3]);
+    }
+
+    #[test]
+    fn a_stack_in_no_known_code_is_empty() {
+        let mut stacks = with_anonymous_code();
+        let id = stacks.intern(&raw(0x9000, 0x7000, &chain(2)));
+        let other = stacks.intern(&RawStack {
+            process: ProcessKey(99),
+            ..raw(0x1800, 0x7000, &chain(2))
+        });
+        assert_eq!(id, other);
+        assert_eq!(stacks.finish(), vec![Vec::new()]);
+    }
+
+    #[test]
+    fn a_return_address_outside_all_code_ends_the_stack() {
+        let mut stacks = with_anonymous_code();
+        let mut bytes = chain(5);
+        bytes[24..32].copy_from_slice(&0xdead_u64.to_le_bytes());
+        let id = stacks.intern(&raw(0x1800, 0x7000, &bytes));
+        assert_eq!(stacks.finish()[id.0 as usize].len(), 2);
+    }
+
+    #[test]
+    fn frame_pointers_that_go_in_circles_end() {
+        let mut stacks = with_anonymous_code();
+        let mut bytes = chain(1);
+        bytes[..8].copy_from_slice(&0x7000_u64.to_le_bytes());
+        let id = stacks.intern(&raw(0x1800, 0x7000, &bytes));
+        assert_eq!(stacks.finish()[id.0 as usize].len(), 2);
+    }
+
+    #[test]
+    fn registers_at_the_edges_of_the_address_space_end_the_stack() {
+        let mut stacks = with_anonymous_code();
+        for bp in [0, 1, u64::MAX, u64::MAX - 7, u64::MAX - 15] {
+            let id = stacks.intern(&RawStack {
+                sp: bp,
+                ..raw(0x1800, bp, &chain(2))
+            });
+            assert!(stacks.stacks[id.0 as usize].len() <= 3, "{bp:#x}");
+        }
+    }
+
+    #[test]
+    fn deep_stacks_keep_their_innermost_frames() {
+        let mut stacks = with_anonymous_code();
+        let id = stacks.intern(&raw(0x1800, 0x7000, &chain(500)));
+        assert_eq!(stacks.finish()[id.0 as usize].len(), FRAMES_MAX);
+    }
+
+    #[test]
+    fn stacks_beyond_the_memory_for_them_are_counted_and_empty() {
+        let mut stacks = with_anonymous_code();
+        stacks.frames_total = FRAMES_TOTAL_MAX - 2;
+        let kept = stacks.intern(&raw(0x1800, 0x7000, &chain(1)));
+        let refused = stacks.intern(&raw(0x1800, 0x7000, &chain(2)));
+        assert_eq!(stacks.intern(&raw(0x1800, 0x7000, &chain(3))), refused);
+        assert_eq!(stacks.intern(&raw(0x1800, 0x7000, &chain(1))), kept);
+        assert_eq!(
+            stacks.refused(),
+            Refused {
+                stacks: 2,
+                ..Refused::default()
+            }
+        );
+        assert_eq!(stacks.finish().iter().map(Vec::len).collect::<Vec<_>>(), [2, 0]);
+    }
 }

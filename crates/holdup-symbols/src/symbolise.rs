@@ -41,7 +41,8 @@ pub(crate) fn frames(modules: &Modules, addresses: BTreeSet<Address>) -> HashMap
         .collect()
 }
 
-fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<Frame>> {
+/// The frames of addresses of one module, address by address.
+pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<Frame>> {
     let Some(elf) = &module.elf else {
         return addresses
             .iter()

@@ -1,10 +1,8 @@
 //! From attribution and findings to the report, `holdup.report/1`.
 //!
 //! In: what a run was ([`Subject`]), its attribution, what the rules said, the machine's facts. Out: a
-//! [`Report`] in which durations are what attribution says, shares and dates are worked out, and no list grows
-//! with the number of threads ([`fold`]).
-
-mod fold;
+//! [`Report`] in which durations are what attribution says, and shares and dates are worked out. Attribution
+//! has folded the smallest of many threads already; here an entry stays an entry.
 
 use holdup_analysis::attributed::{self, Attributed, AttributedWait, Tally, ThreadLedger};
 use holdup_analysis::finding;
@@ -57,7 +55,6 @@ pub fn build(
     version: &str,
 ) -> Report {
     let dates = Dates { facts };
-    let (threads, waits) = fold::fold(&attributed.threads, &attributed.waits);
     let observed = attributed.coverage.observed;
     Report {
         schema: SCHEMA.to_owned(),
@@ -79,8 +76,12 @@ pub fn build(
         coverage: coverage(&attributed.coverage, subject.backend),
         causes: causes(&attributed.path, attributed.elapsed),
         requests: None,
-        threads: threads.iter().map(|ledger| thread(ledger)).collect(),
-        waits: waits.iter().map(|one| wait(one, observed, &dates)).collect(),
+        threads: attributed.threads.iter().map(thread).collect(),
+        waits: attributed
+            .waits
+            .iter()
+            .map(|one| wait(one, observed, &dates))
+            .collect(),
         findings: verdicts
             .findings
             .into_iter()
@@ -194,7 +195,7 @@ fn thread(ledger: &ThreadLedger) -> Thread {
 }
 
 fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
-    // A wait of which no single one is known (a fold, CPU time) has no longest to date.
+    // A wait of which no single one is known (CPU time) has no longest to date.
     let dated = Some(wait.max_started).filter(|at| *at > 0);
     let holders: Vec<Holder> = wait.holders.iter().map(holder).collect();
     Wait {

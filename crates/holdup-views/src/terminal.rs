@@ -52,17 +52,17 @@ fn quiet(sheet: &mut Sheet, report: &Report) {
 fn whole(sheet: &mut Sheet, report: &Report) {
     let verbose = sheet.style().verbose;
     let blind = too_little_seen(report);
-    let nothing = !blind && report.findings.is_empty();
+    let healthy = margins::healthy(report);
     margins::header(sheet, report);
     sheet.blank();
     if blind {
         margins::no_verdict(sheet, report);
         sheet.blank();
-    } else if nothing {
+    } else if report.findings.is_empty() {
         margins::nothing_found(sheet, report);
         sheet.blank();
     }
-    let depth = match (verbose, nothing) {
+    let depth = match (verbose, healthy) {
         (true, _) => Depth::Stacks,
         (false, false) => Depth::Full,
         (false, true) => Depth::Line,
@@ -82,7 +82,7 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     }
     sheet.blank();
     let page = margins::page_to_read(report);
-    margins::accounting(sheet, report, page.filter(|_| !nothing));
+    margins::accounting(sheet, report, page.filter(|_| !healthy));
 }
 
 /// Where the time went, and who waited for that.

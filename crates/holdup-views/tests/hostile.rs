@@ -4,7 +4,9 @@ mod samples;
 
 use holdup_analysis::report::Report;
 use holdup_views::{Style, terminal};
-use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
@@ -67,6 +69,9 @@ fn nasty() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    // Each case sets every sample; that is work enough.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn no_text_acts_on_the_terminal_or_leaves_its_line(
         texts in proptest::collection::vec(nasty(), 1..20),

@@ -93,3 +93,4 @@ snapshot!(
         ..verbose()
     }
 );
+snapshot!(build_of_many_processes, build_of_many, Style::default());

@@ -104,6 +104,22 @@ impl Subject {
         })
     }
 
+    /// Returns when the child sleeps on its pipe, so that letting it go is a waking that the tracer sees.
+    ///
+    /// # Errors
+    /// When the child is gone.
+    pub(crate) fn wait_until_ready(&self) -> anyhow::Result<()> {
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).context("the child is gone")?;
+            // The state follows the name, which is in brackets and may hold any character.
+            match stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()) {
+                Some('S') => return Ok(()),
+                Some('Z' | 'X') | None => anyhow::bail!("the child is gone"),
+                Some(_) => std::thread::yield_now(),
+            }
+        }
+    }
+
     /// Lets the child become CMD; returns at once. Whether that worked [`Subject::try_wait`] tells.
     pub(crate) fn go(&mut self) {
         if let Some(mut go) = self.go.take() {

@@ -78,7 +78,7 @@ impl Segments {
                     longest.push(0);
                     causes.len() - 1
                 });
-            causes[at].ns += end - start;
+            causes[at].ns = causes[at].ns.saturating_add(end - start);
             if end - start > longest[at] {
                 longest[at] = end - start;
                 causes[at].next = segment.waker.map(|waker| (waker, start, end));
@@ -102,7 +102,10 @@ pub(super) fn follow(
     let mut seen = vec![waiter];
     let mut next = Some((waker, from, to));
     while let Some((id, from, to)) = next.take() {
-        let Some(thread) = threads.get(&id).filter(|_| !seen.contains(&id) && links.len() < MAX_LINKS) else {
+        let Some(thread) = threads
+            .get(&id)
+            .filter(|_| !seen.contains(&id) && links.len() < MAX_LINKS)
+        else {
             break;
         };
         let Some(doing) = thread.recent.doing(from, to) else {
@@ -133,12 +136,20 @@ mod tests {
             (Cause::LockFutex, 130, 160, Some(ThreadId(7))),
             (Cause::CpuUser, 160, 165, None),
         ] {
-            past.push(Segment { cause, start, end, waker });
+            past.push(Segment {
+                cause,
+                start,
+                end,
+                waker,
+            });
         }
         let doing = |cause, ns, next| Some(Doing { cause, ns, next });
         assert_eq!(past.doing(0, 165), doing(Cause::DiskSync, 100, None));
         assert_eq!(past.doing(90, 165), doing(Cause::CpuUser, 35, None));
-        assert_eq!(past.doing(125, 165), doing(Cause::LockFutex, 30, Some((ThreadId(7), 130, 160))));
+        assert_eq!(
+            past.doing(125, 165),
+            doing(Cause::LockFutex, 30, Some((ThreadId(7), 130, 160)))
+        );
         assert_eq!(past.doing(165, 200), None);
     }
 }

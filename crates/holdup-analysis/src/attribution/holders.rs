@@ -74,9 +74,9 @@ pub(super) fn judge(
     })
 }
 
-/// The name of a task outside the run that [`judge`] named for this wait.
-pub(super) fn describe_task(wait: &Wait, pid: u32, tid: u32, people: &People) -> ThreadName {
-    match (&wait.waker, people.stopper(pid)) {
+/// The name of a task outside the run that [`judge`] named for this wait of a thread of process `waiter`.
+pub(super) fn describe_task(wait: &Wait, waiter: u32, pid: u32, tid: u32, people: &People) -> ThreadName {
+    match (&wait.waker, people.stopper(waiter)) {
         (Waker::Outside { task, .. }, _) if task.tid == tid => people.describe_task(task),
         (_, Some(sender)) if sender.tid == tid => people.describe_task(sender),
         _ => ThreadName {
@@ -132,10 +132,40 @@ fn by_waking(cause: Cause, state: TaskState, call: &Call) -> HowKnown {
 /// Whether a call reads, writes or closes descriptors, as the other end of a pipe or socket does.
 fn transfers_or_closes(call: &Call) -> bool {
     const CALLS: &[&str] = &[
-        "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "splice",
-        "vmsplice", "tee", "sendfile", "copy_file_range", "sendto", "sendmsg", "sendmmsg", "recvfrom", "recvmsg",
-        "recvmmsg", "shutdown", "connect", "accept", "accept4", "close", "close_range", "dup2", "dup3", "exit",
-        "exit_group", "execve", "execveat", "io_uring_enter",
+        "read",
+        "readv",
+        "pread64",
+        "preadv",
+        "preadv2",
+        "write",
+        "writev",
+        "pwrite64",
+        "pwritev",
+        "pwritev2",
+        "splice",
+        "vmsplice",
+        "tee",
+        "sendfile",
+        "copy_file_range",
+        "sendto",
+        "sendmsg",
+        "sendmmsg",
+        "recvfrom",
+        "recvmsg",
+        "recvmmsg",
+        "shutdown",
+        "connect",
+        "accept",
+        "accept4",
+        "close",
+        "close_range",
+        "dup2",
+        "dup3",
+        "exit",
+        "exit_group",
+        "execve",
+        "execveat",
+        "io_uring_enter",
     ];
     call.name().is_some_and(|name| CALLS.contains(&name))
 }
@@ -194,7 +224,11 @@ impl TopHolders {
     /// Takes over another site's.
     pub(super) fn absorb(&mut self, other: TopHolders) {
         for tally in other.list {
-            match self.list.iter_mut().find(|known| known.in_the_way == tally.in_the_way) {
+            match self
+                .list
+                .iter_mut()
+                .find(|known| known.in_the_way == tally.in_the_way)
+            {
                 Some(known) => known.add(tally.ns, tally.doing),
                 None => self.insert(tally),
             }
@@ -214,7 +248,11 @@ impl TopHolders {
                 Holder {
                     name,
                     how_known: tally.in_the_way.how,
-                    doing: tally.doing.iter().max_by_key(|doing| doing.1).map(|doing| doing.0),
+                    doing: tally
+                        .doing
+                        .iter()
+                        .max_by_key(|doing| doing.1)
+                        .map(|doing| doing.0),
                     ns: tally.ns,
                     stack: Vec::new(),
                 }

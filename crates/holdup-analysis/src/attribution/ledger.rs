@@ -112,7 +112,9 @@ impl Ledger {
         if let Some(site) = self.index.get(&what) {
             return *site;
         }
-        let key = book.keys.give(self.own_keys, process, book.whats.get(what).class());
+        let key = book
+            .keys
+            .give(self.own_keys, process, book.whats.get(what).class());
         self.sites.push(Site::new(what, key));
         self.index.insert(what, self.sites.len() - 1);
         self.sites.len() - 1
@@ -162,13 +164,31 @@ impl Ledger {
 
     /// Remembers which site a wait belonged to; `keep` at most.
     pub(super) fn remember_wait(&mut self, seq: Seq, site: usize, start: Ns, end: Ns, keep: usize) {
-        remember(&mut self.waits, Recent { seq, site, start, end }, keep);
+        remember(
+            &mut self.waits,
+            Recent {
+                seq,
+                site,
+                start,
+                end,
+            },
+            keep,
+        );
     }
 
     /// The same for a CPU sample.
     pub(super) fn remember_sample(&mut self, seq: Seq, site: usize, at: Ns, keep: usize) {
         let (start, end) = (at, at);
-        remember(&mut self.samples, Recent { seq, site, start, end }, keep);
+        remember(
+            &mut self.samples,
+            Recent {
+                seq,
+                site,
+                start,
+                end,
+            },
+            keep,
+        );
     }
 
     /// A stack of a wait or sample that was remembered; `false` when it no longer is.

@@ -47,14 +47,17 @@ use std::collections::{HashMap, VecDeque};
 use thread::Thread;
 use what::Whats;
 
+/// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
+pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
+
 /// The judgements that attribution leaves to others: what a wait was for, what a running thread did, and
 /// how its resource is named at the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Classifier {
     /// What a wait was for.
     pub wait: fn(&Site) -> Classified,
-    /// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
-    pub on_cpu: fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified,
+    /// What a running thread did.
+    pub on_cpu: OnCpu,
     /// Names what only the machine's facts can name.
     pub name_resource: fn(&mut Resource, Cause, &SystemFacts),
 }

@@ -63,7 +63,9 @@ impl Rows<'_> {
 
     fn row(&self, site: &Site, who: &ThreadName) -> AttributedWait {
         let what = self.whats.get(site.what);
-        let kernel_stack = site.kernel_stack().and_then(|stack| self.sights.kernel_stack(stack));
+        let kernel_stack = site
+            .kernel_stack()
+            .and_then(|stack| self.sights.kernel_stack(stack));
         AttributedWait {
             cause: what.cause,
             ns: site.tally.ns,
@@ -75,7 +77,11 @@ impl Rows<'_> {
             p99: site.lengths.percentile(99, site.tally.max),
             max_started: site.longest.0,
             max_ended: site.longest.1,
-            how: if site.borrowed > 0 { How::Sampled } else { How::Exact },
+            how: if site.borrowed > 0 {
+                How::Sampled
+            } else {
+                How::Exact
+            },
             // Told by one longer wait of a kind that varies: a sample of one is at most this far off.
             error: site.doubtful / 2,
             open: site.tally.open,
@@ -325,7 +331,10 @@ impl Group {
         self.weight = self.weight.saturating_add(stack.weight);
         self.samples += stack.samples;
         self.longest = self.longest.max(stack.longest);
-        if self.heaviest.is_none_or(|heaviest| heaviest.weight < stack.weight) {
+        if self
+            .heaviest
+            .is_none_or(|heaviest| heaviest.weight < stack.weight)
+        {
             self.heaviest = Some(*stack);
         }
     }

@@ -6,7 +6,9 @@
 
 use super::what::WhatId;
 use crate::classify::{Classified, Site};
-use holdup_evidence::{Call, Cause, KernelStackId, Object, ObjectId, TaskState, ThreadId, Wait, WaitMemory, Waker};
+use holdup_evidence::{
+    Call, Cause, KernelStackId, Object, ObjectId, TaskState, ThreadId, Wait, WaitMemory, Waker,
+};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -130,7 +132,12 @@ impl Sights {
             return *told;
         }
         let polled = memory.into_iter().flat_map(|memory| &memory.polled);
-        self.used(wait.object.into_iter().chain(wait.ready).chain(polled.filter_map(|fd| fd.object)));
+        self.used(
+            wait.object
+                .into_iter()
+                .chain(wait.ready)
+                .chain(polled.filter_map(|fd| fd.object)),
+        );
         let classified = self.classify(wait, memory, stack, classify);
         let told = Told {
             cause: classified.cause,

@@ -3,8 +3,8 @@
 //! In: the single pieces, one by one, and the stacks seen. What is kept is bounded, so that a site costs the
 //! same after a hundred million pieces as after a thousand.
 
-use super::holders::TopHolders;
 use super::histogram::Histogram;
+use super::holders::TopHolders;
 use super::path::{Key, Share};
 use super::what::WhatId;
 use crate::attributed::{Link, Tally};

@@ -10,7 +10,9 @@ use super::ledger::{Book, Ledger, Owner};
 use super::path::{Path, Share};
 use super::people::{Identity, NameId};
 use super::what::WhatId;
-use holdup_evidence::{Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait};
+use holdup_evidence::{
+    Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait,
+};
 use std::collections::HashMap;
 
 /// Calls and objects of a thread whose last kernel stack is remembered.
@@ -80,7 +82,14 @@ pub(super) struct Thread {
 
 impl Thread {
     /// A thread born at `born` with its creator's path of that instant.
-    pub(super) fn born(identity: Identity, process: NameId, born: Ns, path: Path, own: bool, book: &mut Book) -> Thread {
+    pub(super) fn born(
+        identity: Identity,
+        process: NameId,
+        born: Ns,
+        path: Path,
+        own: bool,
+        book: &mut Book,
+    ) -> Thread {
         Thread {
             identity,
             nameless: false,
@@ -211,12 +220,20 @@ impl Thread {
         let blocked = if began_before {
             wanted_blocked.abs_diff(waited + lost).min(lost)
         } else {
-            wanted_blocked.abs_diff(length.saturating_add(lost)).max(length - waited)
+            wanted_blocked
+                .abs_diff(length.saturating_add(lost))
+                .max(length - waited)
         };
-        let backwards = self.at.saturating_sub(at)
-            + self.clock.cpu.saturating_sub(clock.cpu)
-            + self.clock.queued.saturating_sub(clock.queued)
-            + self.clock.blocked.saturating_sub(clock.blocked);
+        let backwards = [
+            (self.at, at),
+            (self.clock.cpu, clock.cpu),
+            (self.clock.queued, clock.queued),
+            (self.clock.blocked, clock.blocked),
+        ]
+        .into_iter()
+        .fold(0u64, |sum, (before, now)| {
+            sum.saturating_add(before.saturating_sub(now))
+        });
         Spent {
             cpu,
             queued,
@@ -230,7 +247,13 @@ impl Thread {
     }
 
     /// Adds a wait's time to its site, its path and its recent past; says whether it is the site's longest.
-    pub(super) fn waited(&mut self, site: usize, cause: Cause, pending: &Pending, waker: Option<ThreadId>) -> bool {
+    pub(super) fn waited(
+        &mut self,
+        site: usize,
+        cause: Cause,
+        pending: &Pending,
+        waker: Option<ThreadId>,
+    ) -> bool {
         let wait = &pending.wait;
         let tally = &mut self.ledger.sites[site];
         tally.spend(pending.waited);
@@ -286,7 +309,13 @@ impl Thread {
     }
 
     /// Remembers the kernel stack of a wait and what that wait was.
-    pub(super) fn lend_stack(&mut self, call: &Call, object: Option<ObjectId>, stack: KernelStackId, what: WhatId) {
+    pub(super) fn lend_stack(
+        &mut self,
+        call: &Call,
+        object: Option<ObjectId>,
+        stack: KernelStackId,
+        what: WhatId,
+    ) {
         let key = (call.number, object);
         if self.kernel_stacks.len() >= MAX_KERNEL_STACKS && !self.kernel_stacks.contains_key(&key) {
             self.kernel_stacks.clear();

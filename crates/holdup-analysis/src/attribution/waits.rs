@@ -73,9 +73,12 @@ impl Attribution {
     }
 
     /// Books a wait that was still open when observation ended.
-    pub(super) fn apply_open(&mut self, wait: &Wait, waited: Ns) -> Cause {
+    pub(super) fn apply_open(&mut self, thread: ThreadId, wait: &Wait, waited: Ns) -> Cause {
         let pending = Pending {
-            wait: wait.clone(),
+            wait: Wait {
+                thread,
+                ..wait.clone()
+            },
             waited,
             handed_on: false,
             askers: Vec::new(),
@@ -110,9 +113,11 @@ impl Attribution {
         };
         let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
         let whats = &mut self.book.whats;
-        let told = self.sights.tell(wait, memory, stack, self.classifier.wait, |classified| {
-            whats.classified(Role::Wait, classified)
-        });
+        let told = self
+            .sights
+            .tell(wait, memory, stack, self.classifier.wait, |classified| {
+                whats.classified(Role::Wait, classified)
+            });
         if let Some(stack) = wait.kernel_stack {
             thread.lend_stack(&wait.call, wait.object, stack, told.what);
         }
@@ -178,7 +183,7 @@ impl Attribution {
         thread.ledger.sites[entry.site]
             .holders
             .add(found, pending.waited, doing, || match (found.who, identity) {
-                (Who::Task(pid, tid), _) => holders::describe_task(wait, pid, tid, people),
+                (Who::Task(task, tid), _) => holders::describe_task(wait, pid, task, tid, people),
                 (Who::Thread(_), Some(identity)) => people.describe(&identity),
                 (Who::Thread(_), None) => ThreadName::default(),
             });
@@ -227,19 +232,23 @@ impl Attribution {
         let keep = self.remembered();
         let process = self.process_name(sample.thread);
         self.sights.used(sample.object);
-        let Some(thread) = self.threads.get_mut(&sample.thread).filter(|thread| !thread.ended) else {
+        let Some(thread) = self
+            .threads
+            .get_mut(&sample.thread)
+            .filter(|thread| !thread.ended)
+        else {
             return;
         };
-        let stack = sample.kernel_stack.and_then(|stack| self.sights.kernel_stack(stack));
+        let stack = sample
+            .kernel_stack
+            .and_then(|stack| self.sights.kernel_stack(stack));
         let object = self.sights.object(sample.object);
         let classified = (self.classifier.on_cpu)(sample.call, sample.user, object, stack);
         let bytes = classified.bytes;
         let what = self.book.whats.classified(Role::CpuClass, classified);
         let site = thread.ledger.site(what, process, &mut self.book);
         thread.sampled(site, sample.at);
-        thread
-            .ledger
-            .remember_sample(sample.seq, site, sample.at, keep);
+        thread.ledger.remember_sample(sample.seq, site, sample.at, keep);
         let class = &mut thread.ledger.sites[site];
         class.bytes = class.bytes.or(bytes);
         if let Some(stack) = sample.kernel_stack {
@@ -252,7 +261,9 @@ impl Attribution {
 fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
     match &mut thread.pending {
         Some(pending)
-            if !sample.on_cpu && pending.wait.seq == sample.seq && pending.askers.len() < MAX_EARLY_ASKERS =>
+            if !sample.on_cpu
+                && pending.wait.seq == sample.seq
+                && pending.askers.len() < MAX_EARLY_ASKERS =>
         {
             pending.askers.push((sample.stack, sample.weight));
             true

@@ -20,13 +20,7 @@ const DOUBTFUL: u64 = 20;
 /// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`.
 pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     let elapsed = report.subject.wall_ns;
-    let on_cpu: Ns = report
-        .threads
-        .iter()
-        .flat_map(|thread| &thread.causes)
-        .filter(|share| share.cause.on_cpu())
-        .map(|share| share.ns)
-        .sum();
+    let on_cpu: Ns = report.threads.iter().map(|thread| on_cpu(&thread.causes)).sum();
     let command: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
     let mut body = vec![
         sheet.name(&command.join(" ")).after(3).paint(Paint::Bold),
@@ -79,30 +73,44 @@ pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
     );
 }
 
-/// What is said when no rule found anything.
-pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
+/// Elapsed time that people feel as "at once": a tenth of a second, from studies of response times.
+const AT_ONCE: Ns = 100_000_000;
+
+/// Whether nothing held it up: no rule found anything, and it was over at once or on a CPU for half of the
+/// time or more. Else it waited, even if no rule knows what to say of it.
+pub(super) fn healthy(report: &Report) -> bool {
     let elapsed = report.subject.wall_ns;
-    let running: Ns = report
-        .causes
+    report.findings.is_empty()
+        && !too_little_seen(report)
+        && (elapsed <= AT_ONCE || on_cpu(&report.causes) >= elapsed.div_ceil(2))
+}
+
+/// Time on a CPU.
+fn on_cpu(causes: &[CauseShare]) -> Ns {
+    causes
         .iter()
         .filter(|share| share.cause.on_cpu())
         .map(|share| share.ns)
-        .sum();
-    // Half or more spent waiting is something, even if no rule knows what to say of it.
-    let words = if running >= elapsed - running.min(elapsed) {
-        let seen = if report.coverage.lost.is_empty() && report.coverage.not_measured.is_empty() {
-            ""
+        .sum()
+}
+
+/// What is said when no rule found anything.
+pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
+    let elapsed = report.subject.wall_ns;
+    let running = on_cpu(&report.causes);
+    let words = if healthy(report) {
+        let all_seen = report.coverage.lost.is_empty() && report.coverage.not_measured.is_empty();
+        let seen = if all_seen { "" } else { ", as far as could be seen" };
+        let because = if elapsed <= AT_ONCE {
+            format!("it was over in {}", duration(elapsed))
         } else {
-            ", as far as could be seen"
+            format!("it ran for {} of the time", percent(running, elapsed))
         };
-        format!(
-            "Nothing held it up{seen}: it ran for {} of the time.",
-            percent(running, elapsed)
-        )
+        format!("Nothing held it up{seen}: {because}.")
     } else {
         format!(
             "It waited for {} of the time, and no rule found anything wrong with that.",
-            percent(elapsed - running, elapsed)
+            percent(elapsed.saturating_sub(running), elapsed)
         )
     };
     statement(sheet, &words, Paint::Bold);
@@ -198,12 +206,7 @@ pub(super) fn threads(sheet: &mut Sheet, report: &Report) {
     let lead = format!("{:>8} {:>8} {:>9} {:>7}", "pid", "thread", "lived", "on CPU");
     table_row(sheet, &lead, "name", "mostly", Paint::Dim);
     for thread in &report.threads {
-        let on_cpu: Ns = thread
-            .causes
-            .iter()
-            .filter(|share| share.cause.on_cpu())
-            .map(|share| share.ns)
-            .sum();
+        let on_cpu = on_cpu(&thread.causes);
         let (pid, tid) = (id(thread.pid), id(thread.tid));
         let lived = duration(thread.wall_ns);
         let lead = format!(

@@ -54,42 +54,36 @@ fn name(sheet: &Sheet, report: &Report, pid: u32, given: &str) -> String {
 /// Whose waits an entry is made of; `None` when they are CMD's own main thread's, which needs no saying
 /// unless `always`.
 pub(super) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: bool) -> Option<String> {
-    let threads: BTreeSet<(u32, u32)> = entry
-        .members
-        .iter()
-        .map(|(wait, _)| (wait.asker.pid, wait.asker.tid))
+    let askers = || entry.members.iter().map(|(wait, _)| &wait.asker);
+    let largest = &entry.largest()?.asker;
+    let threads: BTreeSet<(u32, u32, &str)> = askers()
+        .map(|asker| (asker.pid, asker.tid, asker.process.as_str()))
         .collect();
-    let asker = &entry.largest()?.asker;
-    if threads.len() == 1 {
-        let own = report.subject.pids.first() == Some(&asker.pid) && asker.tid == asker.pid;
-        let one = || {
-            thread(
-                sheet,
-                report,
-                (asker.pid, asker.tid),
-                (&asker.process, &asker.thread),
-                None,
-            )
-        };
+    if threads.len() == 1 && largest.tid != 0 {
+        let own = report.subject.pids.first() == Some(&largest.pid) && largest.tid == largest.pid;
+        let names = (largest.process.as_str(), largest.thread.as_str());
+        let one = || thread(sheet, report, (largest.pid, largest.tid), names, None);
         return (always || !own).then(one);
     }
-    let pids: BTreeSet<u32> = threads.iter().map(|(pid, _)| *pid).collect();
-    let processes: BTreeSet<&str> = entry
-        .members
-        .iter()
-        .map(|(wait, _)| wait.asker.process.as_str())
-        .collect();
-    let process = name(sheet, report, asker.pid, &asker.process);
-    Some(if pids.len() == 1 {
-        format!("{} threads of {process} (pid {})", threads.len(), asker.pid)
-    } else if processes.len() == 1 {
-        format!("{} processes named {process}", pids.len())
+    let pids: BTreeSet<u32> = askers().map(|asker| asker.pid).collect();
+    let programs: BTreeSet<&str> = askers().map(|asker| asker.process.as_str()).collect();
+    let count: u32 = threads.iter().map(|id| standing_for(report, *id)).sum();
+    let process = name(sheet, report, largest.pid, &largest.process);
+    Some(if pids.len() == 1 && largest.pid != 0 {
+        format!("{count} threads of {process} (pid {})", largest.pid)
+    } else if programs.len() == 1 {
+        format!("{count} threads of processes named {process}")
     } else {
-        format!(
-            "{} threads of {} processes, most of it in {process} (pid {})",
-            threads.len(),
-            pids.len(),
-            asker.pid
-        )
+        format!("{count} threads of {} programs, {process} first", programs.len())
     })
+}
+
+/// How many threads a name stands for: the smallest of many share one.
+fn standing_for(report: &Report, (pid, tid, process): (u32, u32, &str)) -> u32 {
+    let same = |thread: &&Thread| (thread.pid, thread.tid, thread.process.as_str()) == (pid, tid, process);
+    report
+        .threads
+        .iter()
+        .find(same)
+        .map_or(1, |thread| thread.threads)
 }

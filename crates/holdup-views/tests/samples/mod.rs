@@ -2,16 +2,15 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 
+mod parts;
+
 use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, Resource, ResourceKind, Tally,
-    ThreadLedger, ThreadName,
-};
+use holdup_analysis::attributed::{Holder, HowKnown, Link, ResourceKind};
 use holdup_analysis::finding::{Confidence, Evidence, Finding, Remedy, Severity};
 use holdup_analysis::report::{Backend, Report, SubjectKind};
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_views::report::{Subject, Verdicts, build};
-use std::collections::BTreeMap;
+use parts::{attributed, frame, name, resource, wait};
 
 /// One millisecond.
 pub const MS: Ns = 1_000_000;
@@ -54,115 +53,8 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("low coverage", low_coverage().report()),
         ("daemon", daemon().report()),
         ("database", database().report()),
+        ("build of many", build_of_many().report()),
     ]
-}
-
-fn name(pid: u32, tid: u32, process: &str, thread: &str) -> ThreadName {
-    ThreadName {
-        pid,
-        tid,
-        process: process.to_owned(),
-        thread: thread.to_owned(),
-    }
-}
-
-fn frame(symbol: Option<&str>, module: &str, offset: u64) -> Frame {
-    Frame {
-        symbol: symbol.map(str::to_owned),
-        module: Some(module.to_owned()),
-        offset,
-        ..Frame::default()
-    }
-}
-
-fn resource(kind: ResourceKind, name: &str, detail: &[(&str, &str)]) -> Resource {
-    Resource {
-        kind,
-        name: name.to_owned(),
-        detail: detail
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect(),
-    }
-}
-
-/// One wait of `ns`, all of it on the path.
-fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
-    AttributedWait {
-        cause,
-        ns,
-        path_ns: ns,
-        handed_on_ns: 0,
-        count: 1,
-        max: ns,
-        p50: ns,
-        p99: ns,
-        max_started: 0,
-        max_ended: 0,
-        how: if cause.on_cpu() { How::Sampled } else { How::Exact },
-        error: if cause.on_cpu() { MS } else { 0 },
-        open: false,
-        timed_out: 0,
-        call: None,
-        bytes: None,
-        resource: Resource::default(),
-        asker: Asker {
-            name: who.clone(),
-            ..Asker::default()
-        },
-        holders: Vec::new(),
-        chain: Vec::new(),
-        ran_instead: Vec::new(),
-        kernel_stack: Vec::new(),
-        why_unknown: None,
-    }
-}
-
-/// The attribution that these waits make: ledgers by thread, and the path from their path times.
-fn attributed(waits: Vec<AttributedWait>) -> Attributed {
-    let mut path: BTreeMap<Cause, Tally> = BTreeMap::new();
-    let mut threads: Vec<ThreadLedger> = Vec::new();
-    let mut coverage = Coverage {
-        own_cost: 30 * MS,
-        ..Coverage::default()
-    };
-    for wait in &waits {
-        if !threads.iter().any(|thread| thread.name == wait.asker.name) {
-            threads.push(ThreadLedger {
-                name: wait.asker.name.clone(),
-                threads: 1,
-                ..ThreadLedger::default()
-            });
-        }
-        let known = threads.iter_mut().find(|thread| thread.name == wait.asker.name);
-        let thread = known.expect("pushed above");
-        let own = thread.causes.entry(wait.cause).or_default();
-        for (tally, ns) in [
-            (own, wait.ns),
-            (path.entry(wait.cause).or_default(), wait.path_ns),
-        ] {
-            tally.ns += ns;
-            tally.count += wait.count;
-            tally.max = tally.max.max(wait.max);
-            tally.open |= wait.open;
-        }
-        thread.wall += wait.ns;
-        thread.open |= wait.open;
-        coverage.observed += wait.ns;
-        if wait.cause == Cause::Unknown {
-            coverage.unknown += wait.ns;
-        } else {
-            coverage.attributed += wait.ns;
-        }
-    }
-    path.retain(|_, tally| tally.ns > 0);
-    Attributed {
-        elapsed: path.values().map(|tally| tally.ns).sum(),
-        path,
-        threads,
-        waits,
-        coverage,
-    }
 }
 
 /// The first user of an unseeded generator.
@@ -502,5 +394,31 @@ pub fn database() -> Sample {
             findings: vec![finding],
             ..Verdicts::default()
         },
+    }
+}
+
+/// A build: so many compilers that most share an entry.
+pub fn build_of_many() -> Sample {
+    let make = name(50, 50, "make", "make");
+    let mut child = wait(&make, Cause::ProcessChild, 3_000 * MS);
+    (child.path_ns, child.handed_on_ns) = (0, 2_900 * MS);
+    child.call = Some("wait4".to_owned());
+    child.count = 4_000;
+    let mut waits = vec![child, wait(&make, Cause::CpuUser, 100 * MS)];
+    for (pid, tid, ns) in [(61, 61, 400), (62, 62, 300), (0, 0, 2_200)] {
+        let mut own = wait(&name(pid, tid, "cc1", "cc1"), Cause::MemPagefault, ns * MS);
+        own.count = 5_000;
+        own.resource = resource(ResourceKind::File, "/usr/lib/gcc/cc1", &[]);
+        waits.push(own);
+    }
+    let mut attributed = attributed(waits);
+    let fold = attributed.threads.iter_mut().find(|thread| thread.name.tid == 0);
+    fold.expect("one stands for many").threads = 3_998;
+    Sample {
+        command: &["make", "-j8"],
+        pids: vec![50, 61, 62],
+        exit: 0,
+        attributed,
+        verdicts: Verdicts::default(),
     }
 }

@@ -1,0 +1,62 @@
+//! A sleeping thread's memory and switch count, read from outside without stopping it.
+//!
+//! Copying another process's memory never waits for that process's locks on its address space longer than a
+//! page look-up takes, and fails on pages that are not there.
+
+use crate::root::Root;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use std::io::IoSliceMut;
+
+/// Pieces end at multiples of this, so that the last one ends with the mapping, bytes.
+const PIECE: usize = 1024;
+
+/// Up to `most` bytes of a thread's memory from `address` upward; `None` when not even the first piece can be
+/// read.
+#[must_use]
+pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
+    let start = usize::try_from(address).ok()?;
+    let mut bytes = vec![0; most];
+    let mut filled = 0;
+    while filled < most {
+        let at = start.checked_add(filled)?;
+        let length = (PIECE - at % PIECE).min(most - filled);
+        let mut local = [IoSliceMut::new(&mut bytes[filled..filled + length])];
+        let remote = [RemoteIoVec { base: at, len: length }];
+        match process_vm_readv(Pid::from_raw(i32::try_from(tid).ok()?), &mut local, &remote) {
+            Ok(copied) if copied == length => filled += length,
+            _ => break,
+        }
+    }
+    bytes.truncate(filled);
+    (filled > 0).then_some(bytes)
+}
+
+/// How often a thread has blocked since its birth.
+#[must_use]
+pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(root.proc.join(tid.to_string()).join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read, voluntary_switches};
+    use crate::root::Tree;
+
+    #[test]
+    fn own_memory_is_read_up_to_the_end_of_its_mapping() {
+        let known = *b"what this thread's stack holds";
+        let found = read(std::process::id(), known.as_ptr() as u64, known.len()).unwrap();
+        assert_eq!(found, known);
+        assert_eq!(read(std::process::id(), 8, 64), None, "nothing is mapped at the bottom");
+    }
+
+    #[test]
+    fn the_switch_count_is_the_kernels() {
+        let tree = Tree::new(&[("proc/7/status", "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")]);
+        assert_eq!(voluntary_switches(&tree.root, 7), Some(12));
+        assert_eq!(voluntary_switches(&tree.root, 8), None);
+    }
+}

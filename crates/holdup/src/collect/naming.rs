@@ -1,0 +1,263 @@
+//! From raw records to evidence: addresses become stacks, a wait gets the kernel stack that came before it, a
+//! thread's memory becomes what it polled and who asked.
+//!
+//! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
+
+use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
+use holdup_evidence::{
+    AskerSample, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId, UserStackId, Wait, Waker,
+};
+use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Names raw records.
+pub(crate) struct Naming {
+    kernel: Option<KernelSymbols>,
+    kernel_stacks: HashMap<Vec<u64>, KernelStackId>,
+    user_stacks: UserStacks,
+    /// Changes of address spaces whose time has not come yet.
+    mapped: VecDeque<Mapped>,
+    /// Which image a process id stands for now, and which process a thread belongs to.
+    processes: HashMap<u32, ProcessKey>,
+    threads: HashMap<ThreadId, (u32, ProcessKey)>,
+    next_process: u32,
+    /// What came before the wait that it belongs to.
+    kernel_stack_of: HashMap<ThreadId, (Seq, KernelStackId)>,
+    memory_of: HashMap<ThreadId, Box<RawMemory>>,
+    open_wait_of: HashMap<ThreadId, Box<Wait>>,
+    /// Names of processes outside the run, looked up when they were first met.
+    outsiders: BTreeMap<u32, String>,
+}
+
+/// Where the kernel cannot read memory after a waking, a thread's memory is copied at some of the times it
+/// leaves the CPU: each of the first so many, then one in 16.5 on average (see `leave_cpu` in trace.bpf.c).
+const COPIED_ALWAYS: Seq = 64;
+const COPIED_ONE_IN: f64 = 16.5;
+
+/// At most so much of a sleeping thread's stack is read from outside, bytes: as much as the programs copy.
+const STACK_BYTES: usize = 16 * 1024;
+
+impl Naming {
+    /// `kernel` is `None` where symbols cannot be read.
+    pub(crate) fn new(kernel: Option<KernelSymbols>) -> Naming {
+        Naming {
+            kernel,
+            kernel_stacks: HashMap::new(),
+            user_stacks: UserStacks::new(),
+            mapped: VecDeque::new(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            next_process: 0,
+            kernel_stack_of: HashMap::new(),
+            memory_of: HashMap::new(),
+            open_wait_of: HashMap::new(),
+            outsiders: BTreeMap::new(),
+        }
+    }
+
+    /// Changes of address spaces, in order of time, later than all given before.
+    pub(crate) fn mapped(&mut self, changes: Vec<Mapped>) {
+        self.mapped.extend(changes);
+    }
+
+    /// Names one record; `out` gets what it means, in order.
+    pub(crate) fn event(&mut self, raw: RawEvent, out: &mut Vec<Event>) {
+        match raw {
+            RawEvent::Start(start) => {
+                self.catch_up(start.at);
+                self.born(start.thread, start.task.pid, start.parent.as_ref().map(|(parent, _)| *parent));
+                out.push(Event::Start(start));
+            }
+            RawEvent::Exec { at, thread, task, program } => {
+                self.catch_up(at);
+                out.push(Event::Exec { at, thread, task, program });
+            }
+            RawEvent::Renamed { thread, name } => out.push(Event::Renamed { thread, name }),
+            RawEvent::Object { id, object } => out.push(Event::Object { id, object }),
+            RawEvent::KernelStack { thread, seq, addresses } => {
+                let stack = self.kernel_stack(addresses, out);
+                self.kernel_stack_of.insert(thread, (seq, stack));
+            }
+            RawEvent::Wait(wait) => self.wait(wait, out),
+            RawEvent::OpenWait(mut wait) => {
+                self.attach_kernel_stack(&mut wait);
+                self.open_wait_of.insert(wait.thread, wait);
+            }
+            RawEvent::Memory(memory) => self.memory(memory, out),
+            RawEvent::Cpu { mut sample, addresses } => {
+                if !addresses.is_empty() {
+                    sample.kernel_stack = Some(self.kernel_stack(addresses, out));
+                }
+                out.push(Event::Cpu(sample));
+            }
+            RawEvent::RanInstead(ran) => out.push(Event::RanInstead(ran)),
+            RawEvent::Signal(signal) => out.push(Event::Signal(signal)),
+            RawEvent::End { mut end, asleep } => {
+                let thread = end.thread;
+                if let Some(wait) = self.open_wait_of.remove(&thread) {
+                    if let Some(stack) = asleep.and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep)) {
+                        let weight = wait.end.saturating_sub(wait.start);
+                        out.push(Event::Asker(AskerSample { thread, seq: wait.seq, on_cpu: false, stack, weight }));
+                    }
+                    end.open = Some(OpenState::Blocked(wait));
+                }
+                out.push(Event::End(end));
+                self.forget(thread);
+            }
+        }
+    }
+
+    /// Frames of all user stacks, and names of the outsiders met.
+    pub(crate) fn finish(self) -> (Vec<Vec<Frame>>, BTreeMap<u32, String>) {
+        (self.user_stacks.finish(), self.outsiders)
+    }
+
+    fn born(&mut self, thread: ThreadId, pid: u32, parent: Option<ThreadId>) {
+        let parent = parent.and_then(|parent| self.threads.get(&parent).copied());
+        let key = match parent {
+            Some((parent_pid, key)) if parent_pid == pid => key,
+            _ => {
+                let key = ProcessKey(self.next_process);
+                self.next_process += 1;
+                if let Some((_, parent)) = parent {
+                    self.user_stacks.fork(parent, key);
+                }
+                self.processes.insert(pid, key);
+                key
+            }
+        };
+        self.threads.insert(thread, (pid, key));
+    }
+
+    fn forget(&mut self, thread: ThreadId) {
+        self.kernel_stack_of.remove(&thread);
+        self.memory_of.remove(&thread);
+        if let Some((pid, key)) = self.threads.remove(&thread)
+            && !self.threads.values().any(|(_, other)| *other == key)
+        {
+            if self.processes.get(&pid) == Some(&key) {
+                self.processes.remove(&pid);
+            }
+            self.user_stacks.exit(key);
+        }
+    }
+
+    /// Applies the changes of address spaces up to this instant.
+    fn catch_up(&mut self, at: Ns) {
+        while let Some(change) = self.mapped.pop_front_if(|change| change.at <= at) {
+            let Some(key) = self.processes.get(&change.pid) else { continue };
+            match change.change {
+                Change::Exec => self.user_stacks.exec(*key),
+                Change::Map(mapping) => self.user_stacks.map(
+                    *key,
+                    change.pid,
+                    Mapping {
+                        start: mapping.start,
+                        end: mapping.end,
+                        offset: mapping.offset,
+                        path: mapping.path,
+                        device: mapping.device,
+                        inode: mapping.inode,
+                    },
+                ),
+            }
+        }
+    }
+
+    fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
+        self.attach_kernel_stack(&mut wait);
+        self.meet(&wait);
+        let memory = self.memory_of.remove(&wait.thread).filter(|memory| memory.wait.seq == wait.seq);
+        let Some(memory) = memory else {
+            out.push(Event::Wait(wait));
+            return;
+        };
+        let length = wait.end.saturating_sub(wait.start);
+        let weight = if wait.seq <= COPIED_ALWAYS { length } else { (length as f64 * COPIED_ONE_IN) as Ns };
+        wait.memory_follows = true;
+        out.push(Event::Wait(wait));
+        self.told(*memory, weight, out);
+    }
+
+    fn attach_kernel_stack(&mut self, wait: &mut Wait) {
+        if let Some((seq, stack)) = self.kernel_stack_of.remove(&wait.thread)
+            && seq == wait.seq
+        {
+            wait.kernel_stack = Some(stack);
+        }
+    }
+
+    fn memory(&mut self, memory: Box<RawMemory>, out: &mut Vec<Event>) {
+        self.catch_up(memory.at);
+        if !memory.on_cpu && memory.wait.returned.is_none() {
+            // Copied as it left the CPU: what it stands for is known when the wait has ended.
+            self.memory_of.insert(memory.wait.thread, memory);
+            return;
+        }
+        let weight = memory.weight;
+        self.told(*memory, weight, out);
+    }
+
+    fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
+        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
+        if !on_cpu {
+            out.push(Event::WaitMemory(Box::new(memory.wait)));
+        }
+        if let Some(stack) = stack {
+            out.push(Event::Asker(AskerSample { thread, seq, on_cpu, stack, weight }));
+        }
+    }
+
+    fn user_stack(&mut self, thread: ThreadId, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {
+        let (_, process) = *self.threads.get(&thread)?;
+        Some(self.user_stacks.intern(&RawStack {
+            process,
+            pid,
+            at,
+            ip: registers.ip,
+            sp: registers.sp,
+            bp: registers.bp,
+            callee_saved: registers.callee_saved,
+            bytes,
+        }))
+    }
+
+    /// Reads the stack of a thread that still sleeps, and throws it away if the thread has run meanwhile.
+    fn sleeping_stack(&mut self, wait: &Wait, pid: u32, tid: u32, asleep: &Asleep) -> Option<UserStackId> {
+        self.catch_up(wait.end);
+        let bytes = holdup_proc::memory::read(tid, asleep.registers.sp, STACK_BYTES)?;
+        if holdup_proc::memory::voluntary_switches(&holdup_proc::Root::system(), tid)? != asleep.switches {
+            return None;
+        }
+        self.user_stack(wait.thread, pid, wait.end, &asleep.registers, &bytes)
+    }
+
+    fn kernel_stack(&mut self, addresses: Vec<u64>, out: &mut Vec<Event>) -> KernelStackId {
+        if let Some(known) = self.kernel_stacks.get(&addresses) {
+            return *known;
+        }
+        let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).unwrap_or(u32::MAX));
+        let names = |symbols: &KernelSymbols| {
+            addresses.iter().filter_map(|address| symbols.name(*address).map(str::to_owned)).collect()
+        };
+        let frames = self.kernel.as_ref().map(names).unwrap_or_default();
+        self.kernel_stacks.insert(addresses, id);
+        out.push(Event::KernelStack { id, frames });
+        id
+    }
+
+    /// Remembers the name of a lock's holder while it is likely to be there still.
+    fn meet(&mut self, wait: &Wait) {
+        if let Some(LockHolder::FileLock { pid }) = wait.holder
+            && pid != 0
+            && !self.outsiders.contains_key(&pid)
+            && let Some(name) = holdup_proc::names::comm(&holdup_proc::Root::system(), pid)
+        {
+            self.outsiders.insert(pid, name);
+        }
+        if let Waker::Outside { task, .. } = &wait.waker {
+            self.outsiders.entry(task.pid).or_insert_with(|| task.name.clone());
+        }
+    }
+}
