@@ -5,11 +5,10 @@
 
 mod naming;
 
-use crate::commands::doctor::{self, Trial};
 use crate::commands::run::Collected;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{RawEvent, Tracer};
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, ThreadId};
@@ -43,9 +42,6 @@ struct Observation {
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
 pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Result<Collected> {
-    if let Some(why) = doctor::lacking() {
-        bail!(why);
-    }
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();
@@ -141,10 +137,4 @@ fn own_cpu_time() -> Ns {
         Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000 + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
     };
     time(usage.user_time()) + time(usage.system_time())
-}
-
-/// Tries what tracing cannot do without, for `holdup doctor`.
-pub(crate) fn try_out() -> Vec<Trial> {
-    let load = holdup_bpf::probe().into_iter().find(|capability| capability.name == "load");
-    load.map(|load| ("the tracing programs load".to_owned(), load.state)).into_iter().collect()
 }

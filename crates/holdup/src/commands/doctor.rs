@@ -15,7 +15,7 @@ use sights::Sight;
 const CANNOT_RUN: u8 = 1;
 
 /// Something that the tracer tried.
-pub(crate) type Trial = holdup_bpf::Capability;
+type Trial = holdup_bpf::Capability;
 
 /// What was found about one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
