@@ -3,7 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use crate::attributed::{Holder, HowKnown, ThreadName};
+use crate::attributed::{Holder, HowKnown, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
 use holdup_evidence::{Cause, Ns};
 
@@ -171,21 +171,6 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "the critical path"))
 }
 
-/// Who asked, where a stack names it.
-pub(super) fn asked_by(waits: &Waits<'_>) -> Option<Evidence> {
-    let asker = &waits.main().asker;
-    let frame = asker.frame.as_deref()?;
-    let module = asker
-        .module
-        .as_deref()
-        .map(|module| format!(" in {module}"))
-        .unwrap_or_default();
-    Some(Evidence::new(
-        format!("{} asked in {frame}{module}", who(&asker.name)),
-        "user stacks",
-    ))
-}
-
 /// The kernel functions at the top of the stack that the most of the time was seen in.
 pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     /// Frames that are enough to recognise a wait.
@@ -193,6 +178,16 @@ pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     let stack = &waits.main().kernel_stack;
     let top: Vec<&str> = stack.iter().take(FRAMES).map(String::as_str).collect();
     (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
+}
+
+/// The one in the way, as what a wait was for.
+pub(super) fn in_the_way(holder: &Holder) -> Resource {
+    let pid = (holder.name.pid != 0).then(|| ("pid".to_owned(), holder.name.pid.to_string()));
+    Resource {
+        kind: ResourceKind::Process,
+        name: who(&holder.name),
+        detail: pid.into_iter().collect(),
+    }
 }
 
 /// A cause's phrase as the beginning of a sentence.

@@ -45,10 +45,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             );
             finding = finding.and(Evidence::new(text, "/sys/block queue/rotational"));
         }
-        finding = finding
-            .and_if(device.evidence())
-            .and_if(say::clock(run, group))
-            .and_if(say::asked_by(group));
+        finding = finding.and_if(device.evidence()).and_if(say::clock(run, group));
         device
             .limit_remedy(finding)
             .remedy(Remedy::safe(

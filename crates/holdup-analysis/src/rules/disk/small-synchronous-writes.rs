@@ -64,8 +64,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         )
         .and(Evidence::new(text, say::SCHEDULER))
         .and_if(device.evidence())
-        .and_if(say::clock(run, group))
-        .and_if(say::asked_by(group));
+        .and_if(say::clock(run, group));
     let batch = match group.cause() {
         Cause::DiskWrite => Remedy::safe("write more at a time, or several at once"),
         _ => Remedy::changing(

@@ -43,8 +43,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .finding(Severity::Warning, title, group)
             .and_if(device.evidence())
             .and_if(say::clock(run, group))
-            .and_if(say::kernel_top(group))
-            .and_if(say::asked_by(group));
+            .and_if(say::kernel_top(group));
         device.limit_remedy(finding).remedy(match group.cause() {
             Cause::DiskSync => Remedy::changing(
                 "sync less, or later, or in another thread",

@@ -28,7 +28,6 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .finding(Severity::Warning, title, waits)
         .and_if(say::kernel_top(waits))
         .and_if(holders.first().map(say::meanwhile))
-        .and_if(say::asked_by(waits))
         .confidence(if holders.is_empty() {
             Confidence::Suspect
         } else {

@@ -125,7 +125,6 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         .and(Evidence::new(text, say::how_known(worst.how_known)))
         .and(say::meanwhile(worst))
         .and_if(say::clock(run, queue))
-        .and_if(say::asked_by(queue))
         .confidence(if owners.is_empty() {
             Confidence::Suspect
         } else {

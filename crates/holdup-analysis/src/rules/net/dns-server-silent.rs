@@ -1,7 +1,7 @@
 //! A name server that does not answer.
 
 use crate::attributed::AttributedWait;
-use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
 
@@ -63,12 +63,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     finding
         .and_if(say::clock(run, group))
         .and_if(resolv_conf(run))
-        .and_if(say::asked_by(group))
-        .confidence(if timed_out > 0 {
-            Confidence::Proved
-        } else {
-            Confidence::Strong
-        })
+        .proved_if(timed_out > 0)
         .remedy(Remedy::changing(
             format!("take {server} out of /etc/resolv.conf, put one that answers before it, or mend it"),
             "every program of this machine that starts afterwards asks the others instead",

@@ -1,7 +1,7 @@
 //! Stopped by a signal, a tracer or the freezer.
 
 use crate::attributed::HowKnown;
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 
@@ -43,11 +43,8 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             title,
             waits,
         )
-        .confidence(if by.is_some() {
-            Confidence::Proved
-        } else {
-            Confidence::Strong
-        });
+        .about_if_unnamed(by.map(say::in_the_way))
+        .proved_if(by.is_some());
     if let Some(signal) = main.resource.detail.get("signal") {
         let sender = by
             .map(|holder| format!(", sent by {}", say::who_with_pid(&holder.name)))

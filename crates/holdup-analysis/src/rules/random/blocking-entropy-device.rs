@@ -38,12 +38,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     finding = finding
         .and_if(pool(run))
         .and_if(waits.holders().first().map(say::meanwhile));
-    fires(remedies(
-        run,
-        waits,
-        impostor,
-        finding.and_if(say::asked_by(waits)),
-    ))
+    fires(remedies(run, waits, impostor, finding))
 }
 
 fn kind(wait: &AttributedWait) -> Option<&str> {

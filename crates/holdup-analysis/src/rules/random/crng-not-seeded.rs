@@ -24,10 +24,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = "The kernel had no randomness to give yet".to_owned();
     let (confidence, seen) = seeding(run, waits);
     let finding = RULE
-        .finding(Severity::Warning, title, waits)
-        .and(seen)
+        .finding_by(Severity::Warning, title, waits, seen)
+        .and_if(sources(run))
         .confidence(confidence);
-    let finding = finding.and_if(sources(run)).and_if(say::asked_by(waits));
     fires(remedies(run, finding))
 }
 

@@ -1,7 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 
 /// Sleeps from which it is a habit.
@@ -67,7 +67,6 @@ fn finding(group: &Waits<'_>) -> Finding {
     );
     RULE.finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "half of the length of a sleep"))
-        .and_if(say::asked_by(group))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
             "wait for the event itself: inotify for files, wait for children, poll for sockets, a condition for threads",
