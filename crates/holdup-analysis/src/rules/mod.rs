@@ -110,7 +110,8 @@ pub struct Rule {
     pub causes: &'static [Cause],
     /// Share of the elapsed time (0..1) that one cause must have for the check to be made.
     pub from: f64,
-    /// Rules that say more about the same time: where one of them speaks of the cause, this one does not.
+    /// Rules that say more about the same time: where one of them speaks of the same cause, or of one that this rule
+    /// does not look at, this one is silent.
     pub gives_way_to: &'static [RuleId],
     /// End or way.
     pub place: Place,
@@ -198,7 +199,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     found.retain(|(rule, finding)| {
         let better = speakers.iter().find(|(id, cause, ns)| {
             // Half, so that a better rule that explains a small part does not silence the rest.
-            rule.gives_way_to.contains(id) && *cause == finding.cause && ns.saturating_mul(2) >= finding.ns
+            let same_time = *cause == finding.cause || !rule.causes.contains(cause);
+            rule.gives_way_to.contains(id) && same_time && ns.saturating_mul(2) >= finding.ns
         });
         let Some((id, _, ns)) = better else { return true };
         if !judgement

@@ -29,10 +29,11 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// `1 wait`, `12 waits`.
+/// `1 wait`, `12 waits`, `2 stretches`.
 pub(super) fn several(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
+        _ if one.ends_with("ch") => format!("{count} {one}es"),
         _ => format!("{count} {one}s"),
     }
 }
@@ -80,35 +81,21 @@ pub(super) fn quoted(word: &str) -> String {
 /// First evidence of most findings: how often, how long, in which call.
 pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
     let main = waits.main();
-    let what = if main.cause.on_cpu() { "stretch" } else { "wait" };
+    let on_cpu = main.cause.on_cpu();
     let call = main
         .call
         .as_deref()
         .map(|call| format!(" in {call}"))
         .unwrap_or_default();
-    let count = waits.count().max(1);
-    let noun = if what == "stretch" && count != 1 {
-        "stretche"
-    } else {
-        what
-    };
-    let text = if count == 1 {
-        format!("1 {what}{call} of {}", duration(waits.own()))
-    } else {
-        let median = if main.cause.on_cpu() {
-            String::new()
-        } else {
-            format!(
-                ", mostly {}, at most {}",
-                duration(waits.median()),
-                duration(waits.longest().max)
-            )
-        };
-        format!(
-            "{}{call}, {} in all{median}",
-            several(count, noun),
-            duration(waits.own())
-        )
+    let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
+    let own = duration(waits.own());
+    let text = match waits.count() {
+        0 | 1 => format!("{count}{call} of {own}"),
+        _ if on_cpu => format!("{count}{call}, {own} in all"),
+        _ => {
+            let (median, longest) = (duration(waits.median()), duration(waits.longest().max));
+            format!("{count}{call}, {own} in all, mostly {median}, at most {longest}")
+        }
     };
     Evidence::new(text, SCHEDULER)
 }
@@ -159,7 +146,9 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
 pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let main = waits.main();
-    let end = main.chain.last()?;
+    let [_, .., end] = main.chain.as_slice() else {
+        return None;
+    };
     let steps: Vec<String> = main.chain.iter().map(|link| who(&link.name)).collect();
     let text = format!(
         "the time went on to {}: {} of it {} ({})",

@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::LockConvoy],
     place: Place::End,
     check,
 };

@@ -20,7 +20,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let title = match waits.cause() {
-        Cause::MemMmaplock => format!("threads of {who} wait in turn for the lock on their memory map"),
+        Cause::MemMmaplock => format!("Threads of {who} wait in turn for the lock on their memory map"),
         _ => format!("{who} waits for a lock inside the kernel"),
     };
     let holders = waits.holders();

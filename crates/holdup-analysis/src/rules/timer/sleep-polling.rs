@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             percent(run.share(waits.cost())),
         ));
     }
-    Verdict::Fires(habits.into_iter().map(finding).collect())
+    Verdict::Fires(habits.into_iter().map(|group| finding(run, group)).collect())
 }
 
 /// Many sleeps of about one length.
@@ -53,14 +53,21 @@ fn is_habit(group: &Waits<'_>) -> bool {
     group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
 }
 
-fn finding(group: &Waits<'_>) -> Finding {
-    let main = group.main();
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let length = duration(group.median());
-    let title = format!(
-        "{} sleeps {length} at a time, {} times over",
-        say::who(&main.asker.name),
-        group.count()
-    );
+    let sleeper = say::who(&group.main().asker.name);
+    let times = format!("sleeps {length} at a time, {} times over", group.count());
+    // A shell sleeps by starting a program for it.
+    let started = run.waits(|wait| {
+        wait.cause == Cause::ProcessChild && wait.holders.iter().any(|child| say::who(&child.name) == sleeper)
+    });
+    let title = match started {
+        Some(parent) => format!(
+            "{} {times}, by way of {sleeper}",
+            say::who(&parent.main().asker.name)
+        ),
+        None => format!("{sleeper} {times}"),
+    };
     let text = format!(
         "what it looks for is on average found {} late",
         duration(group.median() / 2)

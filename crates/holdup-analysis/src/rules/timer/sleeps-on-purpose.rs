@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let title = format!("{who} sleeps, because it was told to: {}", duration(waits.cost()));
+    let title = format!("{} of sleep that {who} asked for", duration(waits.cost()));
     let finding = RULE.finding(Severity::Note, title, waits);
     fires(finding.remedy(Remedy::safe(
         "sleep less, or wait for the event that the sleep stands for",
