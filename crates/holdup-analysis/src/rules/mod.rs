@@ -4,7 +4,7 @@
 //! (each with its number) and what could not be told (each with what is missing).
 //!
 //! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
-//! that `holdup explain` prints; its examples are the rule's tests) and a scenario of the same name. The list of
+//! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
 mod clocks;

@@ -88,7 +88,7 @@ fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<&str>, finding: F
                 "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
             ))
             .remedy(Remedy::safe(
-                "give the machine a source: virtio-rng for a guest, or a kernel of 5.6 or later",
+                "give the machine a source: for a guest -device virtio-rng-pci",
             )),
         (None, _) => finding.remedy(Remedy::safe(
             "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",

@@ -95,8 +95,9 @@ fn remedies(run: &Run<'_>, finding: Finding) -> Finding {
         finding
     };
     let finding = match random.virtual_machine {
-        Some(false) => finding.remedy(Remedy::safe(
+        Some(false) => finding.remedy(Remedy::changing(
             "use a kernel of 5.4 or later, which makes its own randomness within a second, or attach a hardware source",
+            "another kernel needs a reboot, and everything on the machine runs on it",
         )),
         Some(true) => finding.remedy(Remedy::safe(
             "give the guest a source: -device virtio-rng-pci, or expose RDRAND (-cpu host)",
