@@ -35,6 +35,12 @@ struct thread {
 	u64 lost_count;
 	u32 cpu_seq;
 	u32 skip;            /* switch-outs until memory is copied again (kernels without task work) */
+	/* The last object but a socket, whose identity changes with its peer: a thread mostly waits on the same. */
+	u64 last_file;
+	u64 last_inode;
+	u64 last_number;
+	u32 last_object;
+	u32 zero_too;
 };
 
 struct {
@@ -53,6 +59,7 @@ struct {
 const volatile u64 kernel_budget = 1000000;    /* one kernel stack a ns blocked */
 const volatile u64 cpu_period = 1000000;       /* ns between CPU samples */
 const volatile u8 have_task_work = 0;
+const volatile u8 have_interrupts = 0;
 /* For each system call number: 1 + which argument is a descriptor; 0 none. */
 const volatile u8 fd_argument[512] = {};
 /* The same for a path. */

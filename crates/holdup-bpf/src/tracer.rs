@@ -30,6 +30,16 @@ const USER_STACKS_FEW: f64 = 100.0;
 /// A user stack stands for at most this much, so that long runs are still told.
 const USER_STACK_BUDGET_MOST: Ns = 1_000_000_000;
 
+/// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
+const INTERRUPTS: [&str; 6] = [
+    "irq_handler_entry",
+    "irq_handler_exit",
+    "softirq_entry",
+    "softirq_exit",
+    "hrtimer_expire_entry",
+    "hrtimer_expire_exit",
+];
+
 /// Why a trace could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -116,6 +126,7 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         settings.kernel_budget = KERNEL_STACK_BUDGET;
         settings.cpu_period = CPU_SAMPLE_PERIOD;
         settings.have_task_work = u8::from(types.has_task_work());
+        settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
     }
@@ -124,6 +135,12 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         (&mut programs.on_rename, "task_rename"),
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
+        (&mut programs.on_irq_entry, INTERRUPTS[0]),
+        (&mut programs.on_irq_exit, INTERRUPTS[1]),
+        (&mut programs.on_softirq_entry, INTERRUPTS[2]),
+        (&mut programs.on_softirq_exit, INTERRUPTS[3]),
+        (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
+        (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
