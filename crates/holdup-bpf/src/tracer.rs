@@ -16,19 +16,47 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 
-/// Blocked time that one kernel stack stands for at most: a wait of a millisecond or more always has its own.
-/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
-const KERNEL_STACK_BUDGET: Ns = 1_000_000;
 /// Period of the CPU clock: one sample a millisecond tells shares of a second's run to 1.6 points.
 const CPU_SAMPLE_PERIOD: Ns = 1_000_000;
-/// Blocked time that one user stack stands for, to begin with.
-const USER_STACK_BUDGET: Ns = 1_000_000;
-/// User stacks a second above which each must stand for more. Unwinding one takes some 30 µs.
-const USER_STACKS_MOST: f64 = 500.0;
-/// User stacks a second below which each may stand for less again.
-const USER_STACKS_FEW: f64 = 100.0;
-/// A user stack stands for at most this much, so that long runs are still told.
-const USER_STACK_BUDGET_MOST: Ns = 1_000_000_000;
+/// Blocked time that one stack stands for to begin with: a wait of a millisecond or more has one of its own.
+/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
+const STACK_BUDGET: Ns = 1_000_000;
+/// A stack stands for at most this much, so that long runs are still told.
+const STACK_BUDGET_MOST: Ns = 1_000_000_000;
+/// Most records handed out at once: some 16 MB if all of them held stacks.
+const BATCH: usize = 1024;
+
+/// How many stacks of one kind may come, and what each stands for.
+struct Allowance {
+    /// Stacks a second above which each must stand for more.
+    most: f64,
+    /// Stacks a second below which each may stand for less again.
+    few: f64,
+    /// Blocked time that one stands for now.
+    budget: Ns,
+    /// Stacks since the last adaptation.
+    seen: u64,
+}
+
+impl Allowance {
+    /// Unwinding a user stack takes some 30 µs.
+    const USER: Allowance = Allowance { most: 500.0, few: 100.0, budget: STACK_BUDGET, seen: 0 };
+    /// A kernel stack is some names by the time it gets here, and found again by them.
+    const KERNEL: Allowance = Allowance { most: 20_000.0, few: 4_000.0, budget: STACK_BUDGET, seen: 0 };
+
+    /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
+    fn adapt(&mut self, elapsed: Ns) -> i32 {
+        let rate = self.seen as f64 * 1e9 / elapsed.max(1) as f64;
+        self.seen = 0;
+        if rate > self.most {
+            self.budget = (self.budget * 2).min(STACK_BUDGET_MOST);
+        } else if rate < self.few {
+            self.budget = (self.budget / 2).max(STACK_BUDGET);
+        }
+        // Twice the rate that is too much, for 20 ms and at least one turn.
+        (self.most / 25.0) as i32
+    }
+}
 
 /// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
 const INTERRUPTS: [&str; 6] = [
@@ -60,7 +88,7 @@ pub struct Report {
     pub not_measured: Vec<NotMeasured>,
     /// Run time of the programs, estimated from every 64th run.
     pub programs: Ns,
-    /// Every wait at least this long had a kernel stack.
+    /// Blocked time that one kernel stack stood for at the end.
     pub kernel_stack_budget: Ns,
     /// Blocked time that one user stack stood for at the end.
     pub user_stack_budget: Ns,
@@ -78,7 +106,8 @@ pub struct Tracer {
     _links: Vec<Link>,
     mappings: Option<Mappings>,
     not_measured: Vec<NotMeasured>,
-    user_stack_budget: Ns,
+    user: Allowance,
+    kernel: Allowance,
 }
 
 #[derive(Default)]
@@ -123,7 +152,6 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         .open(object)
         .map_err(|error| refusal(&error))?;
     if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
-        settings.kernel_budget = KERNEL_STACK_BUDGET;
         settings.cpu_period = CPU_SAMPLE_PERIOD;
         settings.have_task_work = u8::from(types.has_task_work());
         settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
@@ -253,7 +281,8 @@ impl Tracer {
             _links: links,
             mappings,
             not_measured,
-            user_stack_budget: USER_STACK_BUDGET,
+            user: Allowance::USER,
+            kernel: Allowance::KERNEL,
         })
     }
 
@@ -265,13 +294,13 @@ impl Tracer {
         fence(Ordering::SeqCst);
     }
 
-    /// The records and mappings since the last call. `since_last` is the time since then.
-    pub fn drain(&mut self, since_last: Ns) -> (Vec<Mapped>, Vec<RawEvent>) {
+    /// Some of the records that wait, and the mappings that they need. No records: there are none now.
+    pub fn drain(&mut self) -> (Vec<Mapped>, Vec<RawEvent>) {
         // The ring first: what a record's stack needs was mapped before the record was made.
-        let consumed = self.ring.consume();
+        let consumed = self.ring.consume_raw_n(BATCH);
         let mapped = self.mappings.as_mut().map(Mappings::drain).unwrap_or_default();
         let mut received = self.received.borrow_mut();
-        if consumed.is_err() {
+        if consumed < 0 {
             received.undecodable += 1;
         }
         let events = std::mem::take(&mut received.events);
@@ -279,27 +308,24 @@ impl Tracer {
         if self.first_waking.is_some() && !events.is_empty() {
             self.first_waking = None;
         }
-        self.adapt(&events, since_last);
+        for event in &events {
+            match event {
+                RawEvent::Memory(memory) if !memory.on_cpu => self.user.seen += 1,
+                RawEvent::KernelStack { .. } => self.kernel.seen += 1,
+                _ => {}
+            }
+        }
         (mapped, events)
     }
 
-    /// Keeps the rate of user stacks within what unwinding may cost.
-    fn adapt(&mut self, events: &[RawEvent], since_last: Ns) {
-        if since_last == 0 {
-            return;
-        }
-        let stacks = events
-            .iter()
-            .filter(|event| matches!(event, RawEvent::Memory(memory) if !memory.on_cpu))
-            .count();
-        let rate = stacks as f64 * 1e9 / since_last as f64;
-        if rate > USER_STACKS_MOST {
-            self.user_stack_budget = (self.user_stack_budget * 2).min(USER_STACK_BUDGET_MOST);
-        } else if rate < USER_STACKS_FEW {
-            self.user_stack_budget = (self.user_stack_budget / 2).max(USER_STACK_BUDGET);
-        }
+    /// Keeps the rate of stacks within what reading them may cost. `elapsed` is the time since the last call.
+    pub fn adapt(&mut self, elapsed: Ns) {
+        let (user, kernel) = (self.user.adapt(elapsed), self.kernel.adapt(elapsed));
         if let Some(settings) = self.skeleton.maps.data_data.as_deref_mut() {
-            settings.user_budget = self.user_stack_budget;
+            settings.user_budget = self.user.budget;
+            settings.user_allowance = user;
+            settings.kernel_budget = self.kernel.budget;
+            settings.kernel_allowance = kernel;
         }
     }
 
@@ -358,8 +384,8 @@ impl Tracer {
             losses,
             not_measured: self.not_measured.clone(),
             programs: self.programs(),
-            kernel_stack_budget: KERNEL_STACK_BUDGET,
-            user_stack_budget: self.user_stack_budget,
+            kernel_stack_budget: self.kernel.budget,
+            user_stack_budget: self.user.budget,
             cpu_sample_period: CPU_SAMPLE_PERIOD,
         }
     }

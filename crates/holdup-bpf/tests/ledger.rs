@@ -34,13 +34,23 @@ fn observe(script: &str) -> Vec<RawEvent> {
     shell.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let mut events = Vec::new();
     while shell.try_wait().unwrap().is_none() {
-        events.extend(tracer.drain(0).1);
+        drain(&mut tracer, &mut events);
         std::thread::yield_now();
     }
     tracer.freeze(now());
-    events.extend(tracer.drain(0).1);
+    drain(&mut tracer, &mut events);
     assert_eq!(tracer.report().losses, [], "nothing is lost in so small a run");
     events
+}
+
+fn drain(tracer: &mut Tracer, events: &mut Vec<RawEvent>) {
+    loop {
+        let (_, batch) = tracer.drain();
+        if batch.is_empty() {
+            return;
+        }
+        events.extend(batch);
+    }
 }
 
 fn ends(events: &[RawEvent]) -> Vec<&End> {
