@@ -5,7 +5,7 @@
 //! thread, cause, resource and asker with who was in the way.
 //!
 //! The critical path is found without looking back. Each thread carries the path that a walk backwards from
-//! its own now would give (see [`path`]): running and queueing append to it; a wait that a thread of the run
+//! its own now would give (see `path.rs`): running and queueing append to it; a wait that a thread of the run
 //! ended replaces it by a copy of that thread's; a birth copies the creator's; any other wait appends its
 //! own cause. What CMD's last thread carries when it ends is the path of the run.
 //!
