@@ -195,7 +195,7 @@ fn who_ran_instead_is_named_by_its_process() {
             by: Some(TaskName {
                 pid: 60,
                 tid,
-                name: if tid == 60 { "burn" } else { "helper" }.to_owned(),
+                name: if tid == 60 { "burn" } else { "spin" }.to_owned(),
                 kernel: false,
             }),
             cpu: 0,
@@ -207,7 +207,7 @@ fn who_ran_instead_is_named_by_its_process() {
     assert_eq!((queue.ns, queue.how), (100, How::Exact));
     assert_eq!(
         queue.ran_instead,
-        [("burn".to_owned(), 50), ("helper".to_owned(), 50)]
+        [("burn".to_owned(), 50), ("spin".to_owned(), 50)]
     );
 }
 
