@@ -4,11 +4,11 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
-use super::people::People;
+use super::numbers::NumberMap;
+use super::people::{Named, People};
 use super::thread::Thread;
-use crate::attributed::Link;
 use holdup_evidence::{Cause, Ns, ThreadId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Segments kept of each thread: some twenty waits with the running and queueing between them.
 const MAX_SEGMENTS: usize = 64;
@@ -24,6 +24,14 @@ pub(super) struct Segment {
     pub(super) end: Ns,
     /// For a wait that a thread of the run ended: which.
     pub(super) waker: Option<ThreadId>,
+}
+
+/// A link of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) name: Named,
+    pub(super) cause: Cause,
+    pub(super) ns: Ns,
 }
 
 /// A thread's recent past.
@@ -91,7 +99,7 @@ impl Segments {
 /// The links after the waiter's: what its waker did while it waited, what the one did that this was for, and
 /// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself.
 pub(super) fn follow(
-    threads: &HashMap<ThreadId, Box<Thread>>,
+    threads: &NumberMap<ThreadId, Box<Thread>>,
     people: &People,
     waiter: ThreadId,
     waker: ThreadId,
@@ -112,7 +120,7 @@ pub(super) fn follow(
             break;
         };
         links.push(Link {
-            name: people.describe(&thread.identity),
+            name: people.named(&thread.identity),
             cause: doing.cause,
             ns: doing.ns,
         });

@@ -1,4 +1,7 @@
 //! The end of observation: closes what is open, reads the path, deals it out, and makes the whole.
+//!
+//! The elapsed time is that of the path: from the run's start to the end of CMD's last thread. CMD's parent
+//! may see that end some nanoseconds earlier or later; [`Finish::ended`] counts only where no end was seen.
 
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
@@ -200,7 +203,7 @@ fn cpu_samples(
 
 fn name(ledger: &Ledger, people: &People) -> ThreadName {
     match &ledger.owner {
-        Owner::Thread(identity) => people.describe(identity),
+        Owner::Thread(identity) => people.describe(&people.named(identity)),
         Owner::Folded { process, pid } => ThreadName {
             pid: *pid,
             tid: 0,

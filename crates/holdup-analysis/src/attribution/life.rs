@@ -12,7 +12,7 @@ use holdup_evidence::{Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, 
 const KEPT_ENDED: usize = 512;
 
 /// Waits and samples remembered for late stacks, over all threads: 24 bytes each.
-const REMEMBERED: usize = 262_144;
+const REMEMBERED: usize = 131_072;
 
 /// The same of one thread: at most, and even when there are very many.
 const REMEMBERED_MOST: usize = 4096;
@@ -67,7 +67,7 @@ impl Attribution {
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
         let process = self
-            .insert(start.thread, &start.task, start.at, path)
+            .insert(start.thread, &start.task, start.at.max(run_start), path)
             .identity
             .process;
         if start.thread == ThreadId(0) {
@@ -136,13 +136,12 @@ impl Attribution {
 
     pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
         let Some(by) = &ran.by else { return };
-        let name = self.people.describe_task(by);
-        let name = if name.process.is_empty() {
-            &by.name
+        let named = self.people.named_task(by);
+        let name = if self.people.text(named.process).is_empty() {
+            named.thread
         } else {
-            &name.process
+            named.process
         };
-        let name = self.people.name_id(name);
         if let Some(thread) = self.threads.get_mut(&ran.thread) {
             thread.ledger.ran_instead(name, ran.ns);
         }
@@ -205,7 +204,12 @@ impl Attribution {
             return;
         };
         let found = thread.ledger.tally(WhatId::LOST).ns;
-        self.faults.lost_waits.0 += thread.lost_waits.max(end.lost.1);
+        // Nothing came after the last ones lost that could have shown a gap.
+        let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));
+        let gaps = thread
+            .lost_waits
+            .saturating_add(if found > 0 { after_last } else { 0 });
+        self.faults.lost_waits.0 = self.faults.lost_waits.0.saturating_add(gaps.max(end.lost.1));
         self.faults.lost_waits.1 = self.faults.lost_waits.1.saturating_add(found);
         if found != end.lost.0 {
             self.faults.unequal_losses.0 += 1;

@@ -4,13 +4,14 @@
 //! were split by.
 
 use super::asker::{Asking, choose};
+use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
 use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, Resource, ResourceKind, ThreadName};
+use crate::attributed::{Asker, AttributedWait, How, Link, Resource, ResourceKind, ThreadName};
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -93,11 +94,19 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site.holders.holders(&|name| self.complete(name)),
-            chain: site.chain.clone(),
+            holders: site.holders.holders(self.people, &|name| self.complete(name)),
+            chain: site.chain.iter().map(|link| self.link(link)).collect(),
             ran_instead: Vec::new(),
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+        }
+    }
+
+    fn link(&self, link: &chain::Link) -> Link {
+        Link {
+            name: self.people.describe(&link.name),
+            cause: link.cause,
+            ns: link.ns,
         }
     }
 

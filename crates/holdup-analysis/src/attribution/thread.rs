@@ -7,13 +7,14 @@
 use super::chain::{Segment, Segments};
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
+use super::numbers::NumberMap;
 use super::path::{Path, Share};
 use super::people::{Identity, NameId};
+use super::waits::Over;
 use super::what::WhatId;
 use holdup_evidence::{
     Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait,
 };
-use std::collections::HashMap;
 
 /// Calls and objects of a thread whose last kernel stack is remembered.
 const MAX_KERNEL_STACKS: usize = 64;
@@ -77,7 +78,7 @@ pub(super) struct Thread {
     piece_began: Ns,
     /// CPU samples of one class in a row: site, first, last.
     run: Option<(usize, Ns, Ns)>,
-    kernel_stacks: HashMap<(i32, Option<ObjectId>), KernelStackSeen>,
+    kernel_stacks: NumberMap<(i32, Option<ObjectId>), KernelStackSeen>,
 }
 
 impl Thread {
@@ -106,7 +107,7 @@ impl Thread {
             piece: (0, 0),
             piece_began: born,
             run: None,
-            kernel_stacks: HashMap::new(),
+            kernel_stacks: NumberMap::default(),
         }
     }
 
@@ -247,25 +248,19 @@ impl Thread {
     }
 
     /// Adds a wait's time to its site, its path and its recent past; says whether it is the site's longest.
-    pub(super) fn waited(
-        &mut self,
-        site: usize,
-        cause: Cause,
-        pending: &Pending,
-        waker: Option<ThreadId>,
-    ) -> bool {
-        let wait = &pending.wait;
+    pub(super) fn waited(&mut self, site: usize, cause: Cause, over: &Over, waker: Option<ThreadId>) -> bool {
+        let wait = over.wait;
         let tally = &mut self.ledger.sites[site];
-        tally.spend(pending.waited);
+        tally.spend(over.waited);
         let longest = tally.piece(wait.start, wait.end);
-        let share = if pending.handed_on {
+        let share = if over.handed_on {
             Share {
-                handed_on: pending.waited,
+                handed_on: over.waited,
                 ..Share::default()
             }
         } else {
             Share {
-                ns: pending.waited,
+                ns: over.waited,
                 count: 1,
                 handed_on: 0,
             }

@@ -9,8 +9,7 @@ mod who;
 use crate::attributed::{Attributed, Resource, ResourceKind};
 use crate::attribution::{Attribution, Classifier};
 use crate::classify::{Classified, Site};
-use holdup_evidence::facts::SystemFacts;
-use holdup_evidence::{Call, Cause, Event, Finish, Object};
+use holdup_evidence::{Call, Cause, Event, Finish, Object, SystemFacts};
 
 /// A call that the tests' classifier takes for this cause; `about` tells resources apart.
 pub(super) fn call_for(cause: Cause, about: u64) -> Call {
@@ -65,7 +64,7 @@ fn on_cpu(call: Call, user: bool, _: Option<&Object>, _: Option<&[String]>) -> C
 fn name_resource(_: &mut Resource, _: Cause, _: &SystemFacts) {}
 
 /// Attributes events with the tests' classifier.
-pub(super) fn attribute(events: &[Event], finish: &Finish) -> Attributed {
+pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) -> Attributed {
     let mut attribution = Attribution::with(Classifier {
         wait,
         on_cpu,
@@ -74,7 +73,7 @@ pub(super) fn attribute(events: &[Event], finish: &Finish) -> Attributed {
     for event in events {
         attribution.push(event);
     }
-    attribution.finish(finish, &SystemFacts::default())
+    attribution.finish(finish, facts)
 }
 
 /// What holds of every run, whatever was lost.

@@ -3,7 +3,7 @@
 use super::simulator::{Machine, Step, Times};
 use super::{attribute, balances};
 use crate::attributed::{Attributed, AttributedWait};
-use holdup_evidence::{Cause, Event, Ns, ThreadId};
+use holdup_evidence::{Cause, Event, Ns, SystemFacts, ThreadId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn forwards_is_backwards(cpus in 1usize..4, steps in steps()) {
         let machine = Machine::run(cpus, &steps);
-        let run = attribute(&machine.events, &machine.finish());
+        let run = attribute(&machine.events, &machine.finish(), &SystemFacts::default());
         let (path, handed_on) = machine.walk();
         prop_assert_eq!(run.elapsed, machine.elapsed());
         prop_assert_eq!(by_cause(&run, |row| row.path_ns), without_nothing(path));
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn ledgers_are_the_threads_own_time(cpus in 1usize..4, steps in steps()) {
         let machine = Machine::run(cpus, &steps);
-        let run = attribute(&machine.events, &machine.finish());
+        let run = attribute(&machine.events, &machine.finish(), &SystemFacts::default());
         prop_assert_eq!(balances(&run), Ok(()));
         prop_assert_eq!(by_cause(&run, |row| row.ns), without_nothing(machine.own()));
         prop_assert_eq!(run.coverage.unknown, 0);
@@ -91,7 +91,7 @@ proptest! {
     fn dropped_waits_are_unknown_time(cpus in 1usize..4, steps in steps(), drops in proptest::collection::vec(any::<bool>(), 1..64)) {
         let machine = Machine::run(cpus, &steps);
         let events = drop_events(&machine.events, &drops, false);
-        let run = attribute(&events, &machine.finish());
+        let run = attribute(&events, &machine.finish(), &SystemFacts::default());
         prop_assert_eq!(balances(&run), Ok(()));
         prop_assert_eq!(run.elapsed, machine.elapsed());
         let missing = events.iter().filter_map(|event| match event {
@@ -110,7 +110,7 @@ proptest! {
     fn births_may_be_lost(cpus in 1usize..4, steps in steps(), drops in proptest::collection::vec(any::<bool>(), 1..64)) {
         let machine = Machine::run(cpus, &steps);
         let events = drop_events(&machine.events, &drops, true);
-        let run = attribute(&events, &machine.finish());
+        let run = attribute(&events, &machine.finish(), &SystemFacts::default());
         prop_assert_eq!(balances(&run), Ok(()));
         prop_assert_eq!(run.elapsed, machine.elapsed());
         prop_assert!(run.threads.iter().all(|thread| thread.name.thread.starts_with('t')), "{:?}", run.threads);
@@ -142,7 +142,7 @@ proptest! {
                 _ => {}
             }
         }
-        let run = attribute(&events, &machine.finish());
+        let run = attribute(&events, &machine.finish(), &SystemFacts::default());
         // Lifetimes that are lies may add up to more than any number holds.
         if run.threads.iter().try_fold(0u64, |sum, thread| sum.checked_add(thread.wall)).is_some() {
             prop_assert_eq!(balances(&run), Ok(()));

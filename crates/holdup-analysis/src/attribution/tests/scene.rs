@@ -4,7 +4,7 @@ use super::{attribute, call_for};
 use crate::attributed::{Attributed, AttributedWait};
 use holdup_evidence::{
     AskerSample, Call, Cause, Clock, CpuSample, End, Event, Finish, Frame, KernelStackId, LockHolder, Ns,
-    OpenState, Start, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
+    OpenState, Start, SystemFacts, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
 };
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ pub(super) struct Scene {
     actors: BTreeMap<u32, Actor>,
     pub(super) events: Vec<Event>,
     pub(super) stacks: Vec<Vec<Frame>>,
+    pub(super) facts: SystemFacts,
 }
 
 /// The write system call: one that moves data through a pipe.
@@ -269,7 +270,7 @@ impl Scene {
             user_stacks: self.stacks.clone(),
             ..Finish::default()
         };
-        let run = attribute(&self.events, &finish);
+        let run = attribute(&self.events, &finish, &self.facts);
         assert_eq!(super::balances(&run), Ok(()));
         run
     }

@@ -1,6 +1,6 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
-use super::scene::{By, Scene, path, row};
+use super::scene::{By, Scene, exiting, path, row};
 use crate::attributed::{How, HowKnown};
 use holdup_evidence::{Cause, Event, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId};
 
@@ -72,6 +72,12 @@ fn cpu_time_is_split_by_samples_and_named_by_function() {
         ]
     );
     assert_eq!(path(&run), [(Cause::CpuUser, 80), (Cause::CpuKernel, 20)]);
+    let kernel = row(&run, 0, Cause::CpuKernel);
+    assert_eq!(
+        (kernel.max, kernel.max_started, kernel.max_ended),
+        (10, 90, 100),
+        "samples of one class on end are one stretch"
+    );
 }
 
 #[test]
@@ -163,8 +169,10 @@ fn a_file_lock_names_its_owner_from_the_kernels_list() {
         .holder = Some(LockHolder::FileLock { pid: 77 });
     scene.wait(0, Cause::DiskRead, 150, By::Interrupt);
     scene.end(0);
+    scene.facts.processes.insert(77, "keeper".to_owned());
     let run = scene.attributed();
     let holder = &row(&run, 0, Cause::LockFile).holders[0];
+    assert_eq!(holder.name.process, "keeper");
     assert_eq!(
         (holder.name.pid, holder.how_known, holder.doing),
         (77, HowKnown::FileLock, None)
@@ -187,7 +195,7 @@ fn who_ran_instead_is_named_by_its_process() {
             by: Some(TaskName {
                 pid: 60,
                 tid,
-                name: if tid == 60 { "burn" } else { "helper" }.to_owned(),
+                name: if tid == 60 { "burn" } else { "spin" }.to_owned(),
                 kernel: false,
             }),
             cpu: 0,
@@ -199,6 +207,46 @@ fn who_ran_instead_is_named_by_its_process() {
     assert_eq!((queue.ns, queue.how), (100, How::Exact));
     assert_eq!(
         queue.ran_instead,
-        [("burn".to_owned(), 50), ("helper".to_owned(), 50)]
+        [("burn".to_owned(), 50), ("spin".to_owned(), 50)]
+    );
+}
+
+#[test]
+fn a_stack_may_come_after_its_thread_is_gone() {
+    let mut scene = Scene::new("sh");
+    scene.process(1, 0, "child");
+    scene.wait(1, Cause::DiskRead, 50, By::Interrupt);
+    scene.end(1);
+    scene.wait(0, Cause::ProcessChild, 50, By::Thread(1, exiting()));
+    scene.asked(1, "load", 50);
+    scene.end(0);
+    let run = scene.attributed();
+    assert_eq!(row(&run, 1, Cause::DiskRead).asker.frame.as_deref(), Some("load"));
+    assert_eq!(run.coverage.lost, []);
+}
+
+#[test]
+fn a_stack_of_a_wait_that_nobody_knows_is_counted() {
+    let mut scene = Scene::new("app");
+    scene.wait(0, Cause::DiskRead, 50, By::Interrupt);
+    scene.events.pop();
+    scene.asked(0, "load", 50);
+    scene.end(0);
+    let run = scene.attributed();
+    let unknown = row(&run, 0, Cause::Unknown);
+    assert_eq!((unknown.ns, unknown.asker.frame.as_deref()), (50, None));
+    let lost: Vec<(&str, u64, u64)> = run
+        .coverage
+        .lost
+        .iter()
+        .map(|(words, count, ns)| (words.as_str(), *count, *ns))
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            ("stack samples that came too late", 1, 0),
+            ("threads whose losses the kernel side counts otherwise", 1, 50),
+            ("waits whose record was dropped", 1, 50),
+        ]
     );
 }
