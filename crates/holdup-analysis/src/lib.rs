@@ -5,6 +5,8 @@
 //! go the same way.
 
 pub mod attributed;
+pub mod causes;
+pub mod classify;
 pub mod finding;
 pub mod report;
 
