@@ -6,6 +6,7 @@
 
 pub mod attributed;
 pub mod attribution;
+pub mod causes;
 pub mod classify;
 pub mod finding;
 pub mod report;

@@ -1,13 +1,29 @@
-//! What one wait, or one look at a running thread, was for.
+//! From the evidence of one wait to its cause and resource.
 //!
-//! In: what the source knows of it, with the objects and stacks it refers to. Out: cause, resource, call.
+//! In: the system call, its object, the kernel stack, what the thread's memory said, who woke it. Out: a
+//! [`Classified`]. The order in [`wait`] is that of the list of causes ("Which one, when several fit"); what
+//! kernel functions mean is data in `functions`, what calls and objects mean in `calls` and `objects`.
+//! Nothing is guessed: what cannot be shown is [`Cause::Unknown`] and says why.
 
-use crate::attributed::Resource;
-use holdup_evidence::facts::SystemFacts;
-use holdup_evidence::{Call, Cause, Ns, Object, ObjectId, TaskState, WaitMemory, Waker};
+mod calls;
+mod functions;
+mod naming;
+mod objects;
+mod poll;
+mod stack;
+#[cfg(test)]
+mod tests;
 
-/// What is known of a wait.
-#[derive(Clone, Copy)]
+pub use naming::name_resource;
+
+use crate::attributed::{Resource, ResourceKind};
+use calls::Kind;
+use functions::Rank;
+use holdup_evidence::{Call, Cause, Ns, Object, ObjectId, ObjectKind, TaskState, WaitMemory, Waker};
+use objects::{Use, named, with};
+use stack::{Stack, Verdict};
+
+/// The evidence of one wait.
 pub struct Site<'a> {
     /// The system call the thread was in.
     pub call: Call,
@@ -19,67 +35,503 @@ pub struct Site<'a> {
     pub object: Option<&'a Object>,
     /// epoll: the first descriptor that was ready.
     pub ready: Option<&'a Object>,
-    /// The socket that an interrupt had made ready.
+    /// The socket that became ready just before an interrupt woke the thread.
     pub woken_by_socket: Option<&'a Object>,
-    /// Kernel stack while it slept, innermost first.
+    /// Kernel functions, innermost first.
     pub kernel_stack: Option<&'a [String]>,
-    /// What its memory said afterwards.
+    /// What the thread's memory said after the wait.
     pub memory: Option<&'a WaitMemory>,
-    /// Objects by id, for what `memory` refers to.
+    /// Looks up the objects of `memory`.
     pub objects: &'a dyn Fn(ObjectId) -> Option<&'a Object>,
     /// Who or what ended it.
     pub waker: &'a Waker,
-    /// How long it was.
+    /// How long it was, in nanoseconds.
     pub duration: Ns,
 }
 
-/// What it was for.
+/// What a wait, or a stretch of CPU time, was for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classified {
-    /// The cause.
+    /// What the time was for.
     pub cause: Cause,
-    /// What was waited for.
+    /// What it was about.
     pub resource: Resource,
-    /// Whether it ended because its time ran out.
+    /// Whether it ended because its time ran out rather than by what was waited for.
     pub timed_out: bool,
-    /// Bytes asked for, where the call has a length.
+    /// The bytes the call asked for.
     pub bytes: Option<u64>,
-    /// The system call by name.
+    /// The call's name.
     pub call: Option<&'static str>,
-    /// For `unknown`: why.
+    /// For [`Cause::Unknown`]: why it could not be told.
     pub why_unknown: Option<String>,
 }
 
-/// What a wait was for.
+/// `-ETIMEDOUT`: the time limit of a lock, connection or queue passed.
+const ETIMEDOUT: i64 = -110;
+/// `-EAGAIN`: the same from a receive or a semaphore that had blocked; `-ETIME` from `io_uring_enter`.
+const ETIMEDOUT_OR_AGAIN: [i64; 3] = [ETIMEDOUT, -11, -62];
+/// Why short waits may stay unknown.
+const NO_STACK: &str = "no kernel stack was sampled for these short waits";
+
+/// Classifies a wait.
 #[must_use]
 pub fn wait(site: &Site) -> Classified {
-    Classified {
+    let kind = calls::kind(&site.call);
+    let stack = site
+        .kernel_stack
+        .filter(|frames| !frames.is_empty())
+        .map(Stack::new);
+    let found = by_state(site)
+        .or_else(|| by_strong_stack(site, stack.as_ref(), kind))
+        .or_else(|| by_call(site, stack.as_ref(), kind))
+        .or_else(|| by_weak_stack(site, stack.as_ref(), kind))
+        .or_else(|| by_object_alone(site, stack.is_some(), kind));
+    let mut result = Classified {
         cause: Cause::Unknown,
         resource: Resource::default(),
         timed_out: false,
-        bytes: None,
+        bytes: calls::bytes(&site.call),
         call: site.call.name(),
-        why_unknown: Some("waits are not told apart yet".to_owned()),
+        why_unknown: None,
+    };
+    match found {
+        Some(found) => {
+            result.cause = found.cause;
+            result.resource = found.resource;
+            result.timed_out = found.timed_out;
+        }
+        None => {
+            result.resource = unknown_resource(site, stack.as_ref());
+            result.why_unknown = Some(why_unknown(site, stack.as_ref()));
+        }
     }
+    if let Some(call) = result.call {
+        result.resource.detail.insert("call".to_owned(), call.to_owned());
+    }
+    result
 }
 
-/// What a running thread was doing.
+/// Classifies time on a CPU.
 #[must_use]
 pub fn on_cpu(
     call: Call,
     user: bool,
-    _object: Option<&Object>,
-    _kernel_stack: Option<&[String]>,
+    object: Option<&Object>,
+    kernel_stack: Option<&[String]>,
 ) -> Classified {
+    let frames = kernel_stack.unwrap_or_default();
+    let stack = Stack::new(frames);
+    let unseeded = ["try_to_generate_entropy", "wait_for_random_bytes"];
+    let name = call.name();
+    let (cause, mut resource) = if !user && unseeded.iter().any(|function| stack.contains(function)) {
+        (Cause::RandomUnseeded, random_generator())
+    } else if user {
+        (Cause::CpuUser, named(ResourceKind::Name, ""))
+    } else if let Some(object) = object {
+        (Cause::CpuKernel, objects::resource(object))
+    } else {
+        let fault = stack.contains("exc_page_fault") || stack.contains("do_user_addr_fault");
+        let what = name.unwrap_or(if fault { "page fault" } else { "kernel" });
+        (Cause::CpuKernel, named(ResourceKind::Kernel, what))
+    };
+    if cause == Cause::CpuKernel
+        && let Some(function) = stack::spins_for(frames)
+    {
+        resource = with(resource, "spinlock", function);
+    }
+    if let Some(name) = name.filter(|_| !user) {
+        resource = with(resource, "call", name);
+    }
     Classified {
-        cause: if user { Cause::CpuUser } else { Cause::CpuKernel },
-        resource: Resource::default(),
+        cause,
+        resource,
         timed_out: false,
-        bytes: None,
-        call: call.name(),
+        bytes: if user { None } else { calls::bytes(&call) },
+        call: name.filter(|_| !user),
         why_unknown: None,
     }
 }
 
-/// Names what only the machine's facts can name.
-pub fn name_resource(_resource: &mut Resource, _cause: Cause, _facts: &SystemFacts) {}
+/// A cause and what it is about.
+struct Found {
+    cause: Cause,
+    resource: Resource,
+    timed_out: bool,
+}
+
+impl Found {
+    fn new(cause: Cause, resource: Resource) -> Option<Found> {
+        Some(Found {
+            cause,
+            resource,
+            timed_out: false,
+        })
+    }
+}
+
+/// Stopped and frozen are the scheduler's word.
+fn by_state(site: &Site) -> Option<Found> {
+    match site.state {
+        TaskState::Stopped => Found::new(
+            Cause::ProcessStopped,
+            named(ResourceKind::Process, "a stop signal"),
+        ),
+        TaskState::Traced => Found::new(Cause::ProcessStopped, named(ResourceKind::Process, "a tracer")),
+        TaskState::Frozen => Found::new(Cause::ProcessFrozen, named(ResourceKind::Cgroup, "a freezer")),
+        _ => None,
+    }
+}
+
+/// What a stack shows that beats the system call; and the calls that beat the waits under them.
+fn by_strong_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
+    let shown = stack
+        .and_then(|stack| verdict(site, stack, kind))
+        .filter(|shown| shown.rank < Rank::Object);
+    let by_call = match kind {
+        Kind::Sync => Some((Rank::Sync, Cause::DiskSync)),
+        Kind::Exec => Some((Rank::Edge, Cause::ProcessExec)),
+        Kind::Exit => Some((Rank::Edge, Cause::ProcessExit)),
+        _ => None,
+    };
+    let (cause, function) = match (shown, by_call) {
+        (Some(shown), Some((rank, cause))) if rank <= shown.rank => (cause, Some(shown.function)),
+        (Some(shown), _) => (shown.cause, Some(shown.function)),
+        (None, Some((_, cause))) => (cause, None),
+        (None, None) => return None,
+    };
+    let cause = served_elsewhere(site, cause);
+    Found::new(cause, resource_for(site, cause, function, kind))
+}
+
+/// Calls and objects that decide by themselves.
+fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
+    let unrecognised =
+        stack.is_some_and(|stack| stack.innermost().is_some() && verdict(site, stack, kind).is_none());
+    // These sleep interruptibly. An uninterruptible sleep in functions that nobody knows is something else.
+    let doubtful = unrecognised && site.state == TaskState::Uninterruptible;
+    let certain = !doubtful;
+    match kind {
+        Kind::Poll | Kind::Epoll if certain => {
+            let poll::Polled {
+                cause,
+                resource,
+                timed_out,
+            } = poll::classify(site, kind);
+            Some(Found {
+                cause,
+                resource,
+                timed_out,
+            })
+        }
+        Kind::Futex if certain => Some(futex(site)),
+        Kind::Sleep if certain => Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer")),
+        Kind::Signal if certain => {
+            with_limit(site, Cause::IpcSignal, named(ResourceKind::Kernel, "a signal"))
+        }
+        Kind::Random => Found::new(Cause::RandomUnseeded, random_generator()),
+        Kind::Child if certain => Found::new(Cause::ProcessChild, child(&site.call)),
+        Kind::Vfork if !unrecognised => {
+            Found::new(Cause::ProcessChild, named(ResourceKind::Process, "a child"))
+        }
+        Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
+        Kind::Semaphore if certain => {
+            let name = format!("System V semaphore set {}", site.call.args[0]);
+            with_limit(site, Cause::LockSysv, named(ResourceKind::Lock, name))
+        }
+        Kind::Queue if certain => {
+            let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));
+            let resource = if system_v {
+                named(
+                    ResourceKind::Kernel,
+                    format!("System V message queue {}", site.call.args[0]),
+                )
+            } else {
+                object_or(site, "a message queue")
+            };
+            with_limit(site, Cause::IpcQueue, resource)
+        }
+        Kind::Async if certain => with_limit(site, Cause::IoAsync, object_or(site, "asynchronous I/O")),
+        Kind::Read | Kind::Receive if certain => used(site, Use::In),
+        Kind::Write | Kind::Send if certain => used(site, Use::Out),
+        Kind::Connect if certain => used(site, Use::Connect),
+        Kind::Accept if certain => used(site, Use::Accept),
+        Kind::Open => opened(site),
+        _ => None,
+    }
+}
+
+/// What a stack shows of one kind of object, or of the kernel's own work.
+fn by_weak_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
+    let stack = stack?;
+    if let Some(shown) = verdict(site, stack, kind) {
+        if shown.cause == Cause::PollWait {
+            let poll::Polled {
+                cause,
+                resource,
+                timed_out,
+            } = poll::classify(site, Kind::Poll);
+            return Some(Found {
+                cause,
+                resource,
+                timed_out,
+            });
+        }
+        let cause = match shown.cause {
+            Cause::NetReceive | Cause::NetSend if site.object.is_some_and(objects::asks_for_names) => {
+                Cause::NetDns
+            }
+            cause => cause,
+        };
+        return with_limit(site, cause, resource_for(site, cause, Some(shown.function), kind));
+    }
+    // The rest of a nanosleep keeps no frame of its own: all of it counts as scheduler.
+    if kind == Kind::Restart && stack.innermost().is_none() {
+        return Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer"));
+    }
+    None
+}
+
+/// What is left: a device's driver, or a file in an uninterruptible sleep.
+fn by_object_alone(site: &Site, have_stack: bool, kind: Kind) -> Option<Found> {
+    let object = site.object?;
+    if kind == Kind::Ioctl {
+        let cause = objects::cause(object, Use::Control)?;
+        return Found::new(cause, objects::resource(object));
+    }
+    let file = matches!(
+        object.kind,
+        ObjectKind::File | ObjectKind::Directory | ObjectKind::BlockDevice(_)
+    );
+    let asleep = site.state == TaskState::Uninterruptible;
+    let cause = match kind {
+        Kind::Read | Kind::Metadata | Kind::None if objects::is_virtual(&object.file_system) => return None,
+        Kind::Read if file && asleep && !have_stack => Cause::DiskRead,
+        Kind::Metadata if file && asleep && site.iowait && !have_stack => Cause::DiskRead,
+        Kind::None if object.kind == ObjectKind::File && asleep && site.iowait && !have_stack => {
+            Cause::MemPagefault
+        }
+        _ => return None,
+    };
+    let cause = served_elsewhere(site, cause);
+    Found::new(cause, objects::resource(object))
+}
+
+fn on_disk(object: &Object) -> bool {
+    matches!(
+        object.kind,
+        ObjectKind::File | ObjectKind::Directory | ObjectKind::BlockDevice(_)
+    )
+}
+
+/// What the stack shows, for this wait's state and call.
+fn verdict<'a>(site: &Site, stack: &Stack<'a>, kind: Kind) -> Option<Verdict<'a>> {
+    // Only of a file do the call's own words tell which way a disk was used.
+    let file = site.object.is_none_or(on_disk);
+    let kind = if file { kind } else { Kind::Other };
+    stack.verdict(site.state == TaskState::Uninterruptible, site.iowait, kind)
+}
+
+/// FUSE and network file systems beat what looks like a disk on this machine: a page that a daemon delivers
+/// is waited for as any other page is.
+fn served_elsewhere(site: &Site, cause: Cause) -> Cause {
+    let disk = matches!(
+        cause,
+        Cause::DiskRead
+            | Cause::DiskWrite
+            | Cause::DiskSync
+            | Cause::DiskJournal
+            | Cause::DiskDiscard
+            | Cause::MemPagefault
+            | Cause::ProcessExec
+    );
+    let server = site
+        .object
+        .and_then(|object| objects::served_by(&object.file_system));
+    server.filter(|_| disk).unwrap_or(cause)
+}
+
+/// A call on an object that decides.
+fn used(site: &Site, used: Use) -> Option<Found> {
+    let object = site.object.or(site.woken_by_socket)?;
+    let cause = objects::cause(object, used)?;
+    with_limit(site, cause, objects::resource(object))
+}
+
+/// An open that waits for the other end of a FIFO, or for what has been put in `/dev/random`'s place.
+fn opened(site: &Site) -> Option<Found> {
+    let path = site.memory.and_then(|memory| memory.path.as_deref());
+    if let Some(path) = path.filter(|path| objects::is_random_path(path)) {
+        return Found::new(Cause::RandomDevice, named(ResourceKind::Device, path));
+    }
+    let object = site
+        .object
+        .filter(|object| object.kind == ObjectKind::Fifo || objects::is_random(object))?;
+    Found::new(objects::cause(object, Use::In)?, objects::resource(object))
+}
+
+/// A futex: a lock or condition, unless it only served to let time pass.
+fn futex(site: &Site) -> Found {
+    let address = format!("{:#x}", site.call.args[0]);
+    let returned = site.memory.and_then(|memory| memory.returned);
+    let expired = match returned {
+        Some(value) => value == ETIMEDOUT,
+        None => matches!(site.waker, Waker::Interrupt { socket: None, .. }),
+    };
+    let slept = expired && calls::futex_with_limit(&site.call);
+    let (cause, resource) = if slept {
+        (Cause::TimerSleep, named(ResourceKind::Kernel, "timer"))
+    } else {
+        (
+            Cause::LockFutex,
+            named(ResourceKind::Lock, format!("futex {address}")),
+        )
+    };
+    let resource = with(resource, "address", address);
+    Found {
+        cause,
+        resource,
+        timed_out: slept || returned == Some(ETIMEDOUT),
+    }
+}
+
+/// Adds whether the call's time limit ended it.
+fn with_limit(site: &Site, cause: Cause, resource: Resource) -> Option<Found> {
+    let returned = site.memory.and_then(|memory| memory.returned);
+    let timed_out = returned.is_some_and(|value| ETIMEDOUT_OR_AGAIN.contains(&value));
+    Some(Found {
+        cause,
+        resource,
+        timed_out,
+    })
+}
+
+fn object_or(site: &Site, otherwise: &str) -> Resource {
+    site.object
+        .map_or_else(|| named(ResourceKind::Kernel, otherwise), objects::resource)
+}
+
+fn random_generator() -> Resource {
+    named(ResourceKind::Kernel, "the kernel's random number generator")
+}
+
+/// Whom wait4 or waitid asked for.
+fn child(call: &Call) -> Resource {
+    /// `P_PID` of waitid.
+    const P_PID: u64 = 1;
+    let asked = match call.name() {
+        Some("wait4") => call.args[0],
+        Some("waitid") if call.args[0] == P_PID => call.args[1],
+        _ => 0,
+    };
+    // The register holds a signed 32-bit pid; 0 and below ask for any child or a group.
+    #[expect(clippy::cast_possible_truncation, reason = "a pid is 32 bits wide")]
+    let pid = asked as u32 as i32;
+    if pid > 0 {
+        with(
+            named(ResourceKind::Process, format!("process {pid}")),
+            "pid",
+            pid.to_string(),
+        )
+    } else {
+        named(ResourceKind::Process, "a child")
+    }
+}
+
+/// What a wait that the stack decided was about: the call's object where it can be that, else the function.
+fn resource_for(site: &Site, cause: Cause, function: Option<&str>, kind: Kind) -> Resource {
+    let by_function = |kind, name: &str| {
+        let resource = named(kind, name);
+        function.map_or(resource.clone(), |function| with(resource, "function", function))
+    };
+    let path = site.memory.and_then(|memory| memory.path.clone());
+    let of_path = |otherwise: &str| match &path {
+        Some(path) => named(ResourceKind::File, path.clone()),
+        None => by_function(ResourceKind::Kernel, otherwise),
+    };
+    match cause {
+        Cause::MemReclaim => by_function(ResourceKind::Kernel, "free memory"),
+        Cause::MemLimit => by_function(ResourceKind::Cgroup, "memory.high"),
+        Cause::MemSwapin => by_function(ResourceKind::Device, "swap"),
+        Cause::MemMmaplock => by_function(ResourceKind::Lock, "the address space lock (mmap_lock)"),
+        Cause::MemUserfault => by_function(ResourceKind::Process, "a userfaultfd handler"),
+        Cause::LockKernel => {
+            let resource = named(ResourceKind::Lock, function.unwrap_or("a kernel lock"));
+            site.object.map_or(resource.clone(), |object| {
+                with(resource, "object", objects::resource(object).name)
+            })
+        }
+        Cause::KernelWork | Cause::Unknown => match site.object {
+            Some(object) if objects::cause(object, Use::In) == Some(cause) => objects::resource(object),
+            _ => named(ResourceKind::Kernel, function.unwrap_or("the kernel")),
+        },
+        Cause::SecurityDecision => by_function(ResourceKind::Process, "who decides about permissions"),
+        Cause::RandomUnseeded => random_generator(),
+        Cause::ProcessStopped => named(ResourceKind::Process, "a stop signal"),
+        Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
+        Cause::ProcessChild => named(ResourceKind::Process, "a child"),
+        Cause::ProcessExit => by_function(ResourceKind::Process, "its own end"),
+        Cause::ProcessExec => of_path("a program"),
+        Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
+        // In a system call the object is the call's, and the page is another file's.
+        Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
+        Cause::LockFutex => futex(site).resource,
+        _ => match site.object.filter(|object| can_be_about(cause, object)) {
+            Some(object) => objects::resource(object),
+            None => of_path(site.call.name().unwrap_or(cause.phrase())),
+        },
+    }
+}
+
+/// Whether a wait for this cause can be about this object: `sendfile` and `splice` have two.
+fn can_be_about(cause: Cause, object: &Object) -> bool {
+    let file = matches!(
+        object.kind,
+        ObjectKind::File | ObjectKind::Directory | ObjectKind::BlockDevice(_)
+    );
+    match cause {
+        Cause::DiskRead
+        | Cause::DiskWrite
+        | Cause::DiskSync
+        | Cause::DiskWriteback
+        | Cause::DiskDiscard
+        | Cause::DiskJournal
+        | Cause::FsFuse
+        | Cause::FsNetwork
+        | Cause::FsFrozen
+        | Cause::MemPagefault
+        | Cause::LockFile => file,
+        Cause::IpcPipe => matches!(object.kind, ObjectKind::Pipe | ObjectKind::Fifo),
+        Cause::IpcTty | Cause::DeviceWait | Cause::GpuWait | Cause::RandomDevice => {
+            !file && !matches!(object.kind, ObjectKind::Socket { .. })
+        }
+        Cause::IpcUnix
+        | Cause::NetConnect
+        | Cause::NetAccept
+        | Cause::NetReceive
+        | Cause::NetSend
+        | Cause::NetDns => matches!(object.kind, ObjectKind::Socket { .. }),
+        _ => true,
+    }
+}
+
+fn unknown_resource(site: &Site, stack: Option<&Stack>) -> Resource {
+    if let Some(object) = site.object {
+        return objects::resource(object);
+    }
+    let function = stack.and_then(Stack::innermost).or(site.call.name());
+    named(
+        ResourceKind::Kernel,
+        function.unwrap_or("outside any system call"),
+    )
+}
+
+fn why_unknown(site: &Site, stack: Option<&Stack>) -> String {
+    match (stack.map(Stack::innermost), site.kernel_stack) {
+        (Some(Some(function)), _) => {
+            format!("it slept in the kernel's {function}, which holdup does not know")
+        }
+        (Some(None), _) => "its kernel stack shows only the way in".to_owned(),
+        (None, Some(_)) => "kernel symbols are hidden, so its kernel stack has no names".to_owned(),
+        (None, None) => NO_STACK.to_owned(),
+    }
+}

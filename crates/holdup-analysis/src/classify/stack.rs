@@ -1,0 +1,154 @@
+//! What a kernel stack says of the wait that it was taken in.
+//!
+//! In: function names, innermost first, with or without the scheduler's own frames; the state and whether
+//! the kernel counted the wait as I/O. Out: the strongest [`Verdict`], by the order of
+//! [`super::functions::Rank`].
+
+use super::calls::Kind;
+use super::functions::{Direction, Meaning, Rank, locks, meaning, plain};
+use holdup_evidence::Cause;
+
+/// What a stack shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Verdict<'a> {
+    /// How strong this is against what the system call says.
+    pub(super) rank: Rank,
+    /// What the wait was for.
+    pub(super) cause: Cause,
+    /// The function that shows it; of a kernel lock, who takes it.
+    pub(super) function: &'a str,
+}
+
+/// A stack, seen from the function that sleeps.
+pub(super) struct Stack<'a> {
+    /// Names without compiler suffixes, innermost first, without the frames that only put it to sleep.
+    frames: Vec<&'a str>,
+    /// The lock functions that were cut off the front, innermost last.
+    lock: Option<&'a str>,
+}
+
+impl<'a> Stack<'a> {
+    pub(super) fn new(names: &'a [String]) -> Stack<'a> {
+        let mut frames: Vec<&str> = names.iter().map(|name| plain(name)).collect();
+        let asleep = frames
+            .iter()
+            .take_while(|name| meaning(name) == Some(Meaning::Sleep))
+            .count();
+        frames.drain(..asleep);
+        let locking = frames
+            .iter()
+            .take_while(|name| meaning(name) == Some(Meaning::Lock))
+            .count();
+        let lock = frames.drain(..locking).next_back();
+        Stack { frames, lock }
+    }
+
+    /// The function that sleeps, or that takes the lock.
+    pub(super) fn innermost(&self) -> Option<&'a str> {
+        self.frames.first().copied().filter(|name| !is_entry(name))
+    }
+
+    /// Whether a frame of this name is in it.
+    pub(super) fn contains(&self, function: &str) -> bool {
+        self.frames.contains(&function)
+    }
+
+    /// The strongest thing that this stack shows. `blocked` is an uninterruptible sleep, `iowait` what the
+    /// kernel counted, `kind` the system call for waits whose direction no frame tells.
+    pub(super) fn verdict(&self, blocked: bool, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {
+        let told = self
+            .frames
+            .iter()
+            .enumerate()
+            .filter_map(|(depth, function)| match meaning(function)? {
+                Meaning::Is(rank, cause) => Some(Verdict {
+                    rank,
+                    cause,
+                    function,
+                }),
+                Meaning::Innermost(rank, cause) if depth == 0 && self.lock.is_none() => Some(Verdict {
+                    rank,
+                    cause,
+                    function,
+                }),
+                _ => None,
+            });
+        told.chain(self.lock_wait(blocked && !iowait))
+            .chain(self.device_wait(iowait, kind))
+            .min_by_key(|verdict| verdict.rank)
+    }
+
+    /// A wait for a lock of the kernel's own, told by who takes it.
+    fn lock_wait(&self, plain_sleep: bool) -> Option<Verdict<'a>> {
+        let function = self.innermost()?;
+        let shown = self.lock.is_some();
+        let verdict = |rank, cause| {
+            Some(Verdict {
+                rank,
+                cause,
+                function,
+            })
+        };
+        let per_cpu = self
+            .lock
+            .is_some_and(|lock| locks::listed(locks::PERCPU_READERS, lock));
+        if per_cpu && locks::listed(locks::FILE_SYSTEM_WRITERS, function) {
+            return verdict(Rank::Remote, Cause::FsFrozen);
+        }
+        let ambiguous = locks::listed(locks::ADDRESS_SPACE_IF_LOCK_SHOWS, function);
+        let address_space = locks::listed(locks::ADDRESS_SPACE, function);
+        if (shown && ambiguous) || ((shown || plain_sleep) && address_space) {
+            return verdict(Rank::Memory, Cause::MemMmaplock);
+        }
+        if shown || (plain_sleep && locks::listed(locks::KERNEL_LOCK, function)) {
+            return verdict(Rank::KernelLock, Cause::LockKernel);
+        }
+        None
+    }
+
+    /// A wait for a block device, and which way.
+    fn device_wait(&self, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {
+        let waiting = self
+            .frames
+            .iter()
+            .position(|name| meaning(name) == Some(Meaning::Block));
+        let from = waiting.or(iowait.then_some(0))?;
+        let mut toward = self
+            .frames
+            .get(from..)?
+            .iter()
+            .filter_map(|name| match meaning(name) {
+                Some(Meaning::Toward(direction)) => Some(direction),
+                _ => None,
+            });
+        let nearest = toward.next().or_else(|| kind.direction())?;
+        let in_fault = nearest == Direction::Fault || toward.any(|direction| direction == Direction::Fault);
+        let cause = match nearest {
+            Direction::Write => Cause::DiskWrite,
+            _ if in_fault => Cause::MemPagefault,
+            _ => Cause::DiskRead,
+        };
+        let function = self.innermost()?;
+        Some(Verdict {
+            rank: Rank::Disk,
+            cause,
+            function,
+        })
+    }
+}
+
+/// Whether a function is only the way into the kernel.
+fn is_entry(name: &str) -> bool {
+    name.starts_with("entry_SYSCALL")
+        || matches!(name, "do_syscall_64" | "x64_sys_call" | "el0_svc" | "do_el0_svc")
+}
+
+/// The first function above the spinning ones, when a stack taken on a CPU was inside a spinlock.
+pub(super) fn spins_for(names: &[String]) -> Option<&str> {
+    let spinning = |name: &&str| name.contains("spin_lock") || name.contains("queued_spin");
+    let mut frames = names
+        .iter()
+        .map(|name| plain(name))
+        .skip_while(|name| !spinning(name));
+    frames.find(|name| !spinning(name))
+}
