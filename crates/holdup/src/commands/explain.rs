@@ -42,7 +42,7 @@ fn causes() -> Vec<Topic> {
         .map(|cause| Topic {
             id: cause.id(),
             about: cause.phrase(),
-            page: cause.phrase(),
+            page: holdup_analysis::causes::page(*cause),
         })
         .collect()
 }
