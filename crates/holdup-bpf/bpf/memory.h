@@ -68,6 +68,21 @@ static __always_inline void copy_stack(struct holdup_memory *m)
 	m->stack_len = len;
 }
 
+/* An object must be described before the record that refers to it. Its description can't be made while that
+ * record is being filled in, for it would come behind it; so the descriptors are gone through once before. */
+static __always_inline void describe_polled(u64 fds, u64 count)
+{
+	for (u32 i = 0; i < HOLDUP_POLLED; i++) {
+		struct user_pollfd one = {};
+		if (i >= count)
+			break;
+		if (bpf_probe_read_user(&one, sizeof(one), (void *)(fds + i * sizeof(one))))
+			break;
+		if (one.fd >= 0)
+			object_of_current_fd(one.fd);
+	}
+}
+
 static __always_inline void copy_polled(struct holdup_memory *m, u64 fds, u64 count)
 {
 	for (u32 i = 0; i < HOLDUP_POLLED; i++) {
@@ -94,6 +109,13 @@ static __always_inline u32 lowest_bit(u64 bits)
 	return (((below + (below >> 4)) & 0x0f0f0f0f0f0f0f0fULL) * 0x0101010101010101ULL) >> 56;
 }
 
+static __always_inline u64 describe_one_selected(u64 left)
+{
+	if (left)
+		object_of_current_fd(lowest_bit(left) & 63);
+	return left & (left - 1);
+}
+
 static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64 left, u64 read_set, u64 write_set)
 {
 	if (!left)
@@ -108,24 +130,34 @@ static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64
 	return left & (left - 1);
 }
 
+/* The first 64 bits of a set; what lies beyond `count` is not in it. */
+static __always_inline u64 read_set_of(u64 count, u64 address)
+{
+	u64 set = 0;
+	if (address)
+		bpf_probe_read_user(&set, sizeof(set), (void *)address);
+	return count < 64 ? set & ((1ULL << count) - 1) : set;
+}
+
 /* select's sets hold, after the call, what is ready; nothing of what was asked for is left then. Before the
- * call (has_returned unset) they hold what is asked for. */
+ * call (has_returned unset) they hold what is asked for. No loops: kernels up to 6.1 refuse one whose way back
+ * is a fall-through, as the compiler lays these out. */
+#define FOUR(step, i) step(i) step(i + 1) step(i + 2) step(i + 3)
+#define SIXTEEN(step) FOUR(step, 0) FOUR(step, 4) FOUR(step, 8) FOUR(step, 12)
+
+static __always_inline void describe_selected(u64 count, u64 reads, u64 writes)
+{
+	u64 left = read_set_of(count, reads) | read_set_of(count, writes);
+#define DESCRIBE(i) left = describe_one_selected(left);
+	SIXTEEN(DESCRIBE)
+}
+
 static __always_inline void copy_selected(struct holdup_memory *m, u64 count, u64 reads, u64 writes)
 {
-	u64 read_set = 0, write_set = 0;
-	if (reads)
-		bpf_probe_read_user(&read_set, sizeof(read_set), (void *)reads);
-	if (writes)
-		bpf_probe_read_user(&write_set, sizeof(write_set), (void *)writes);
-	if (count < 64) {
-		read_set &= (1ULL << count) - 1;
-		write_set &= (1ULL << count) - 1;
-	}
+	u64 read_set = read_set_of(count, reads), write_set = read_set_of(count, writes);
 	u64 left = read_set | write_set;
-	/* No loop: kernels up to 6.1 refuse one whose way back is a fall-through, as the compiler lays this out. */
-#define SELECTED(i) left = copy_one_selected(m, i, left, read_set, write_set);
-#define FOUR_SELECTED(i) SELECTED(i) SELECTED(i + 1) SELECTED(i + 2) SELECTED(i + 3)
-	FOUR_SELECTED(0) FOUR_SELECTED(4) FOUR_SELECTED(8) FOUR_SELECTED(12)
+#define COPY(i) left = copy_one_selected(m, i, left, read_set, write_set);
+	SIXTEEN(COPY)
 	m->polled_truncated = count > 64;
 }
 
@@ -133,7 +165,13 @@ static __always_inline void copy_selected(struct holdup_memory *m, u64 count, u6
 static __always_inline void send_memory(struct thread *t, struct task_struct *task, const struct holdup_regs *regs,
 					u32 seq, u64 weight, s32 number, const u64 *args, const s64 *returned, bool on_cpu)
 {
-	struct holdup_memory *m = bpf_ringbuf_reserve(&records, sizeof(*m), 0);
+	struct holdup_memory *m;
+
+	if (!on_cpu && (number == __NR_poll || number == __NR_ppoll))
+		describe_polled(args[0], args[1]);
+	else if (!on_cpu && (number == __NR_select || number == __NR_pselect6))
+		describe_selected(args[0], args[1], args[2]);
+	m = bpf_ringbuf_reserve(&records, sizeof(*m), 0);
 	if (!m) {
 		count_loss(HOLDUP_LOST_STACKS);
 		return;

@@ -168,6 +168,9 @@ int BPF_PROG(on_waking, struct task_struct *task)
 		t->user_due %= user_budget;
 		memory = send_errand(t, task, weight);
 	}
+	/* Objects are described before the record that refers to them is begun. */
+	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
+	u32 socket = ready_socket_of(t);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -180,8 +183,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	w->start = t->since - length;
 	w->clock = t->clock;
 	w->memory_follows = memory;
-	if (is_epoll(t->call.number))
-		w->ready = ready_of_epoll(task, t);
+	w->ready = ready;
+	w->socket = socket;
 	describe_waker(w, task, t->since);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 	count_cost(now);
@@ -355,6 +358,15 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	u64 now = bpf_ktime_get_ns();
 	user = (ctx->regs.cs & 3) != 0;
 	t->cpu_seq++;
+	struct holdup_call call = {};
+	u32 object = 0;
+	call.number = -1;
+	if (!user) {
+		read_call(&call, task);
+		s32 number = call.number;
+		if (number >= 0 && number < 512 && fd_argument[number] == 1)
+			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
+	}
 	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
 	if (!c) {
 		count_loss(HOLDUP_LOST_CPU_SAMPLES);
@@ -365,15 +377,10 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	c->at = now;
 	c->seq = t->cpu_seq;
 	c->user = user;
-	c->object = 0;
+	c->object = object;
+	c->call = call;
 	c->frames = 0;
-	__builtin_memset(&c->call, 0, sizeof(c->call));
-	c->call.number = -1;
 	if (!user) {
-		read_call(&c->call, task);
-		s32 number = c->call.number;
-		if (number >= 0 && number < 512 && fd_argument[number] == 1)
-			c->object = object_of_file((u64)file_of(task, (u32)c->call.args[0]));
 		long n = bpf_get_stack(ctx, c->ips, sizeof(c->ips), 0);
 		c->frames = n > 0 ? n / sizeof(u64) : 0;
 	}

@@ -174,6 +174,22 @@ static __always_inline bool is_poll(s32 number)
 	return number == __NR_poll || number == __NR_ppoll || number == __NR_select || number == __NR_pselect6;
 }
 
+/* The socket that had just become ready on this CPU, when a soft interrupt wakes a poller. */
+static __always_inline u32 ready_socket_of(const struct thread *t)
+{
+	u32 zero = 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	u64 *sk = bpf_map_lookup_elem(&ready_socket, &zero);
+
+	if (!depth || depth->hard || !depth->soft || !(is_epoll(t->call.number) || is_poll(t->call.number)))
+		return 0;
+	if (!sk || !*sk)
+		return 0;
+	struct sock *ready = (void *)*sk;
+	*sk = 0;
+	return object_of_file((u64)BPF_CORE_READ(ready, sk_socket, file));
+}
+
 /* Who wakes: in an interrupt the current task is a bystander. */
 static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, u64 now)
 {
@@ -193,14 +209,6 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	}
 	if (depth->soft) {
 		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
-		if (is_epoll(w->call.number) || is_poll(w->call.number)) {
-			u64 *sk = bpf_map_lookup_elem(&ready_socket, &zero);
-			if (sk && *sk) {
-				struct sock *ready = (void *)*sk;
-				*sk = 0;
-				w->socket = object_of_file((u64)BPF_CORE_READ(ready, sk_socket, file));
-			}
-		}
 		return;
 	}
 	struct holdup_call call = {};
