@@ -20,6 +20,9 @@ typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
 					       task_work_callback callback, void *aux) __ksym __weak;
 
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+
 struct errand { u32 seq; u32 number; u64 weight; u64 args[3]; struct bpf_task_work work; };
 
 struct {
@@ -176,8 +179,14 @@ static int run_errand(struct bpf_map *map, void *key, void *value)
 	struct holdup_regs copy;
 
 	copy_regs(&copy, regs);
-	if (t && !frozen)
+	if (!t || frozen)
+		return 0;
+	/* A thread that loses its CPU between reserving a record and handing it in holds up all records behind it. */
+	if (bpf_ksym_exists(bpf_preempt_disable) && bpf_ksym_exists(bpf_preempt_enable)) {
+		bpf_preempt_disable();
 		send_memory(t, task, &copy, e->seq, e->weight, e->number, args, &returned, false);
+		bpf_preempt_enable();
+	}
 	return 0;
 }
 

@@ -35,6 +35,12 @@ struct thread {
 	u64 lost_count;
 	u32 cpu_seq;
 	u32 skip;            /* switch-outs until memory is copied again (kernels without task work) */
+	/* The last object but a socket, whose identity changes with its peer: a thread mostly waits on the same. */
+	u64 last_file;
+	u64 last_inode;
+	u64 last_number;
+	u32 last_object;
+	u32 zero_too;
 };
 
 struct {
@@ -50,9 +56,9 @@ struct {
 } records SEC(".maps");
 
 /* Settings, fixed at load. */
-const volatile u64 kernel_budget = 1000000;    /* one kernel stack a ns blocked */
 const volatile u64 cpu_period = 1000000;       /* ns between CPU samples */
 const volatile u8 have_task_work = 0;
+const volatile u8 have_interrupts = 0;
 /* For each system call number: 1 + which argument is a descriptor; 0 none. */
 const volatile u8 fd_argument[512] = {};
 /* The same for a path. */
@@ -61,6 +67,9 @@ const volatile union holdup_wire wire_types = {};
 
 /* Changed while running. */
 u64 user_budget = 1000000;                     /* one user stack a ns blocked; user space raises it under load */
+u64 kernel_budget = 1000000;                   /* the same for kernel stacks */
+s32 user_allowance = 1000;                     /* stacks until user space allows more, so that a burst cannot */
+s32 kernel_allowance = 1000;                   /* fill the ring; what is due then stays due */
 u32 root_pid = 0;                              /* CMD's first process, once it stands ready */
 u32 frozen = 0;                                /* observation is over */
 u64 frozen_at = 0;
@@ -85,6 +94,11 @@ static __always_inline void count_cost(u64 began)
 	struct cost *cost = bpf_map_lookup_elem(&costs, &zero);
 	if (cost && (cost->runs++ & (COST_SAMPLE - 1)) == 0)
 		cost->ns += (bpf_ktime_get_ns() - began) * COST_SAMPLE;
+}
+
+static __always_inline bool allowed(s32 *allowance)
+{
+	return *allowance > 0 && __sync_fetch_and_add(allowance, -1) > 0;
 }
 
 static __always_inline void count_loss(u32 class)

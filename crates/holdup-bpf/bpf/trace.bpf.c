@@ -9,6 +9,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -22,7 +23,7 @@ static __always_inline struct thread *new_thread(struct task_struct *task, u64 n
 	t->phase = HOLDUP_QUEUED;
 	/* A random start makes the first sample of a short-lived thread as likely as any other. */
 	t->user_due = user_budget ? bpf_get_prandom_u32() % user_budget : 0;
-	t->kernel_due = bpf_get_prandom_u32() % kernel_budget;
+	t->kernel_due = kernel_budget ? bpf_get_prandom_u32() % kernel_budget : 0;
 	t->queued_due = 0;
 	return t;
 }
@@ -77,7 +78,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	describe_wait(t, task);
 	t->memory_taken = 0;
-	if (!have_task_work && t->skip-- == 0) {
+	if (!have_task_work && t->skip-- == 0 && allowed(&user_allowance)) {
 		/* Chosen without a look at how long it will last: the first waits of a thread all, later one in
 		 * 16 on average. */
 		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };
@@ -99,7 +100,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
 	t->queued_due += queued;
-	if (t->queued_due >= kernel_budget) {
+	if (t->queued_due >= QUEUED_BUDGET) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 		if (r) {
 			r->head.type = HOLDUP_RAN_INSTEAD;
@@ -157,12 +158,12 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
 	t->seq++;
 	t->kernel_due += length;
-	if (t->kernel_due >= kernel_budget) {
+	if (kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
 		t->kernel_due %= kernel_budget;
 		send_kernel_stack(t, task, t->seq);
 	}
 	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget) {
+	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
 		weight = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 		memory = send_errand(t, task, weight);

@@ -27,15 +27,52 @@ struct {
 
 static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
 {
-	struct pt_regs regs;
-	call->number = -1;
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task))) {
-		call->number = regs.orig_ax;
-		call->args[0] = regs.di;
-		call->args[1] = regs.si;
-		call->args[2] = regs.dx;
-		call->args[3] = regs.r10;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	call->number = regs->orig_ax;
+	call->zero = 0;
+	call->args[0] = regs->di;
+	call->args[1] = regs->si;
+	call->args[2] = regs->dx;
+	call->args[3] = regs->r10;
+}
+
+/* The object behind the file that the thread is about to wait on. */
+static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	u64 number;
+
+	if (!inode)
+		return 0;
+	number = BPF_CORE_READ(inode, i_ino);
+	if (t->last_object && t->last_file == (u64)file && t->last_inode == (u64)inode && t->last_number == number)
+		return t->last_object;
+	u32 id = object_of_file((u64)file);
+	t->last_object = 0;
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK) {
+		t->last_file = (u64)file;
+		t->last_inode = (u64)inode;
+		t->last_number = number;
+		t->last_object = id;
 	}
+	return id;
+}
+
+/* As file_of, of the task that leaves: its structures are followed directly, without a helper a step. */
+static __always_inline struct file *file_of_leaving(struct task_struct *task, u32 fd)
+{
+	struct files_struct *files = task->files;
+	struct fdtable *table;
+	struct file *file = 0;
+
+	if (!files)
+		return 0;
+	table = files->fdt;
+	if (!table || fd >= table->max_fds)
+		return 0;
+	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
+		return 0;
+	return file;
 }
 
 /* The process that holds a lock on the file, as the kernel's list has it; the waiter's own are passed over. */
@@ -87,11 +124,9 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		return;
 	u8 which = fd_argument[number];
 	if (which == 1)
-		file = file_of(task, (u32)t->call.args[0]);
-	else if (which == 2)
-		file = file_of(task, (u32)t->call.args[1]);
+		file = file_of_leaving(task, (u32)t->call.args[0]);
 	if (file)
-		t->object = object_of_file((u64)file);
+		t->object = object_of_wait(t, file);
 	if (number == __NR_futex) {
 		u32 op = t->call.args[1] & FUTEX_CMD_MASK;
 		if ((op == 0 || op == 6 || op == 9 || op == 13) &&
@@ -148,7 +183,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	u32 zero = 0;
 
 	depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!depth) {
+	if (!depth || !have_interrupts) {
 		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
 		return;
 	}

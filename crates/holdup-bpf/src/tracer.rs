@@ -16,19 +16,57 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 
-/// Blocked time that one kernel stack stands for at most: a wait of a millisecond or more always has its own.
-/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
-const KERNEL_STACK_BUDGET: Ns = 1_000_000;
 /// Period of the CPU clock: one sample a millisecond tells shares of a second's run to 1.6 points.
 const CPU_SAMPLE_PERIOD: Ns = 1_000_000;
-/// Blocked time that one user stack stands for, to begin with.
-const USER_STACK_BUDGET: Ns = 1_000_000;
-/// User stacks a second above which each must stand for more. Unwinding one takes some 30 µs.
-const USER_STACKS_MOST: f64 = 500.0;
-/// User stacks a second below which each may stand for less again.
-const USER_STACKS_FEW: f64 = 100.0;
-/// A user stack stands for at most this much, so that long runs are still told.
-const USER_STACK_BUDGET_MOST: Ns = 1_000_000_000;
+/// Blocked time that one stack stands for to begin with: a wait of a millisecond or more has one of its own.
+/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
+const STACK_BUDGET: Ns = 1_000_000;
+/// A stack stands for at most this much, so that long runs are still told.
+const STACK_BUDGET_MOST: Ns = 1_000_000_000;
+/// Most records handed out at once: some 16 MB if all of them held stacks.
+const BATCH: usize = 1024;
+
+/// How many stacks of one kind may come, and what each stands for.
+struct Allowance {
+    /// Stacks a second above which each must stand for more.
+    most: f64,
+    /// Stacks a second below which each may stand for less again.
+    few: f64,
+    /// Blocked time that one stands for now.
+    budget: Ns,
+    /// Stacks since the last adaptation.
+    seen: u64,
+}
+
+impl Allowance {
+    /// Unwinding a user stack takes some 30 µs.
+    const USER: Allowance = Allowance { most: 500.0, few: 100.0, budget: STACK_BUDGET, seen: 0 };
+    /// A kernel stack is some names by the time it gets here, and found again by them.
+    const KERNEL: Allowance = Allowance { most: 20_000.0, few: 4_000.0, budget: STACK_BUDGET, seen: 0 };
+
+    /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
+    fn adapt(&mut self, elapsed: Ns) -> i32 {
+        let rate = self.seen as f64 * 1e9 / elapsed.max(1) as f64;
+        self.seen = 0;
+        if rate > self.most {
+            self.budget = (self.budget * 2).min(STACK_BUDGET_MOST);
+        } else if rate < self.few {
+            self.budget = (self.budget / 2).max(STACK_BUDGET);
+        }
+        // Twice the rate that is too much, for 20 ms and at least one turn.
+        (self.most / 25.0) as i32
+    }
+}
+
+/// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
+const INTERRUPTS: [&str; 6] = [
+    "irq_handler_entry",
+    "irq_handler_exit",
+    "softirq_entry",
+    "softirq_exit",
+    "hrtimer_expire_entry",
+    "hrtimer_expire_exit",
+];
 
 /// Why a trace could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +88,7 @@ pub struct Report {
     pub not_measured: Vec<NotMeasured>,
     /// Run time of the programs, estimated from every 64th run.
     pub programs: Ns,
-    /// Every wait at least this long had a kernel stack.
+    /// Blocked time that one kernel stack stood for at the end.
     pub kernel_stack_budget: Ns,
     /// Blocked time that one user stack stood for at the end.
     pub user_stack_budget: Ns,
@@ -68,7 +106,8 @@ pub struct Tracer {
     _links: Vec<Link>,
     mappings: Option<Mappings>,
     not_measured: Vec<NotMeasured>,
-    user_stack_budget: Ns,
+    user: Allowance,
+    kernel: Allowance,
 }
 
 #[derive(Default)]
@@ -113,9 +152,9 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         .open(object)
         .map_err(|error| refusal(&error))?;
     if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
-        settings.kernel_budget = KERNEL_STACK_BUDGET;
         settings.cpu_period = CPU_SAMPLE_PERIOD;
         settings.have_task_work = u8::from(types.has_task_work());
+        settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
     }
@@ -124,6 +163,12 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         (&mut programs.on_rename, "task_rename"),
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
+        (&mut programs.on_irq_entry, INTERRUPTS[0]),
+        (&mut programs.on_irq_exit, INTERRUPTS[1]),
+        (&mut programs.on_softirq_entry, INTERRUPTS[2]),
+        (&mut programs.on_softirq_exit, INTERRUPTS[3]),
+        (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
+        (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
@@ -151,13 +196,15 @@ impl Tracer {
         let skeleton = open(&types)?.load().map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
+        // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
+        // would leave its CPU "in an interrupt" for good.
         for program in [
-            &programs.on_irq_entry,
             &programs.on_irq_exit,
-            &programs.on_hrtimer_entry,
+            &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
-            &programs.on_softirq_entry,
+            &programs.on_hrtimer_entry,
             &programs.on_softirq_exit,
+            &programs.on_softirq_entry,
             &programs.on_rename,
             &programs.on_signal,
             &programs.on_data_ready,
@@ -234,7 +281,8 @@ impl Tracer {
             _links: links,
             mappings,
             not_measured,
-            user_stack_budget: USER_STACK_BUDGET,
+            user: Allowance::USER,
+            kernel: Allowance::KERNEL,
         })
     }
 
@@ -246,13 +294,13 @@ impl Tracer {
         fence(Ordering::SeqCst);
     }
 
-    /// The records and mappings since the last call. `since_last` is the time since then.
-    pub fn drain(&mut self, since_last: Ns) -> (Vec<Mapped>, Vec<RawEvent>) {
+    /// Some of the records that wait, and the mappings that they need. No records: there are none now.
+    pub fn drain(&mut self) -> (Vec<Mapped>, Vec<RawEvent>) {
         // The ring first: what a record's stack needs was mapped before the record was made.
-        let consumed = self.ring.consume();
+        let consumed = self.ring.consume_raw_n(BATCH);
         let mapped = self.mappings.as_mut().map(Mappings::drain).unwrap_or_default();
         let mut received = self.received.borrow_mut();
-        if consumed.is_err() {
+        if consumed < 0 {
             received.undecodable += 1;
         }
         let events = std::mem::take(&mut received.events);
@@ -260,27 +308,24 @@ impl Tracer {
         if self.first_waking.is_some() && !events.is_empty() {
             self.first_waking = None;
         }
-        self.adapt(&events, since_last);
+        for event in &events {
+            match event {
+                RawEvent::Memory(memory) if !memory.on_cpu => self.user.seen += 1,
+                RawEvent::KernelStack { .. } => self.kernel.seen += 1,
+                _ => {}
+            }
+        }
         (mapped, events)
     }
 
-    /// Keeps the rate of user stacks within what unwinding may cost.
-    fn adapt(&mut self, events: &[RawEvent], since_last: Ns) {
-        if since_last == 0 {
-            return;
-        }
-        let stacks = events
-            .iter()
-            .filter(|event| matches!(event, RawEvent::Memory(memory) if !memory.on_cpu))
-            .count();
-        let rate = stacks as f64 * 1e9 / since_last as f64;
-        if rate > USER_STACKS_MOST {
-            self.user_stack_budget = (self.user_stack_budget * 2).min(USER_STACK_BUDGET_MOST);
-        } else if rate < USER_STACKS_FEW {
-            self.user_stack_budget = (self.user_stack_budget / 2).max(USER_STACK_BUDGET);
-        }
+    /// Keeps the rate of stacks within what reading them may cost. `elapsed` is the time since the last call.
+    pub fn adapt(&mut self, elapsed: Ns) {
+        let (user, kernel) = (self.user.adapt(elapsed), self.kernel.adapt(elapsed));
         if let Some(settings) = self.skeleton.maps.data_data.as_deref_mut() {
-            settings.user_budget = self.user_stack_budget;
+            settings.user_budget = self.user.budget;
+            settings.user_allowance = user;
+            settings.kernel_budget = self.kernel.budget;
+            settings.kernel_allowance = kernel;
         }
     }
 
@@ -339,8 +384,8 @@ impl Tracer {
             losses,
             not_measured: self.not_measured.clone(),
             programs: self.programs(),
-            kernel_stack_budget: KERNEL_STACK_BUDGET,
-            user_stack_budget: self.user_stack_budget,
+            kernel_stack_budget: self.kernel.budget,
+            user_stack_budget: self.user.budget,
             cpu_sample_period: CPU_SAMPLE_PERIOD,
         }
     }

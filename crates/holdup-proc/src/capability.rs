@@ -1,34 +1,12 @@
 //! What this machine and these privileges offer to a tracer: raw facts for `holdup doctor`, undecided.
 //!
-//! In: files that can be read without privilege. Out: [`Machine`]; `None` where a file did not tell.
+//! In: files that can be read without privilege. Out: [`Machine`]; `None` where a file did not tell. What only
+//! trying can tell (tracepoints, loading a program) is `holdup-bpf`'s.
 
+use crate::mountinfo;
 use crate::root::{Problem, Root, number, text_if_there, word};
 use crate::status::{self, Status};
-use crate::{btf, mountinfo};
-use std::collections::BTreeMap;
 use std::io::Read;
-
-/// Tracepoints that the tracer attaches to, by name.
-pub const TRACEPOINTS: [&str; 12] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup_new",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "task_rename",
-    "signal_generate",
-    "sk_data_ready",
-    "softirq_entry",
-    "irq_handler_entry",
-    "hrtimer_expire_entry",
-];
-
-/// Kernel functions that let a program look at a woken thread's memory before it runs on; either name will do.
-pub const TASK_WORK: [&str; 2] = [
-    "bpf_task_work_schedule_resume",
-    "bpf_task_work_schedule_resume_impl",
-];
 
 /// The kernel's self-imposed limits on root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,12 +28,6 @@ pub struct Machine {
     pub status: Status,
     /// `None` when the kernel has no lockdown or its state can't be read.
     pub lockdown: Option<Lockdown>,
-    /// Whether the kernel carries its type information. `None` without `/sys`.
-    pub btf: Option<bool>,
-    /// Tracepoints by name, from the type information.
-    pub tracepoints: BTreeMap<&'static str, bool>,
-    /// Whether a woken thread's memory can be read before it runs on.
-    pub task_work: Option<bool>,
     /// Where tracefs is mounted; holdup doesn't need it, others do.
     pub tracefs: Option<String>,
     /// `kernel.kptr_restrict`.
@@ -73,24 +45,10 @@ pub struct Machine {
 /// Looks at the machine.
 pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Machine {
     let kernel = root.proc.join("sys/kernel");
-    let mut wanted: Vec<String> = TRACEPOINTS
-        .iter()
-        .map(|name| format!("btf_trace_{name}"))
-        .collect();
-    wanted.extend(TASK_WORK.map(str::to_owned));
-    let names = btf::names(root, &wanted, problems);
     Machine {
         kernel_release: word(&kernel.join("osrelease"), problems),
         status: status::read(root, problems),
         lockdown: text_if_there(&root.sys.join("kernel/security/lockdown")).and_then(|text| lockdown(&text)),
-        btf: root.sys.join("kernel").exists().then_some(names.is_some()),
-        tracepoints: names
-            .iter()
-            .flat_map(|names| TRACEPOINTS.map(|name| (name, names.has_tracepoint(name))))
-            .collect(),
-        task_work: names
-            .as_ref()
-            .map(|names| TASK_WORK.iter().any(|name| names.has(name))),
         tracefs: mountinfo::read(root, problems)
             .into_iter()
             .find(|mount| mount.file_system == "tracefs")
@@ -178,9 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_what_the_tests_need() {
+    fn this_machine_says_what_it_allows() {
         let machine = read(&crate::Root::system(), &mut Vec::new());
         assert!(machine.status.effective.is_some());
-        assert_eq!(machine.tracepoints.get("sched_switch"), machine.btf.as_ref());
     }
 }

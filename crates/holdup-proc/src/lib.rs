@@ -13,7 +13,6 @@
 //! when one line is new to them, and what is needed here is a few lines each.
 
 pub mod block;
-pub mod btf;
 pub mod capability;
 pub mod cgroup;
 pub mod clocks;

@@ -5,11 +5,10 @@
 
 mod naming;
 
-use crate::commands::doctor::{self, Trial};
 use crate::commands::run::Collected;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{RawEvent, Tracer};
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, ThreadId};
@@ -18,11 +17,14 @@ use holdup_symbols::KernelSymbols;
 use naming::Naming;
 use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
 /// 16 MB.
 const PERIOD_MS: u16 = 20;
+
+/// How long a turn may take before signals and CMD are looked at again.
+const TURN: Duration = Duration::from_millis(100);
 
 /// What the loop gathers.
 struct Observation {
@@ -35,7 +37,7 @@ struct Observation {
     /// When the last thread of CMD's process seen to end did.
     ended: Option<Ns>,
     cmd: u32,
-    last_drain: Instant,
+    last_turn: Instant,
 }
 
 /// Runs CMD to its end, or until the person wants no more.
@@ -43,9 +45,6 @@ struct Observation {
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
 pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Result<Collected> {
-    if let Some(why) = doctor::lacking() {
-        bail!(why);
-    }
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();
@@ -60,8 +59,9 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
         started: None,
         ended: None,
         cmd: subject.pid(),
-        last_drain: Instant::now(),
+        last_turn: Instant::now(),
     };
+    stay_ahead();
     subject.wait_until_ready().context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid());
     subject.go();
@@ -70,10 +70,10 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
         ended = subject.try_wait()?;
         cgroup.look(subject.pid());
-        observation.turn();
+        observation.turn(&mut cgroup);
     }
     observation.tracer.freeze(clocks::monotonic());
-    observation.turn();
+    observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
     let (user_stacks, known) = observation.naming.finish();
     let question = facts::Question { cgroup: Some(cgroup), known, ..facts::Question::default() };
@@ -95,26 +95,56 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
 }
 
 impl Observation {
-    /// Takes what has come since the last turn.
-    fn turn(&mut self) {
-        let since_last = self.last_drain.elapsed();
-        self.last_drain = Instant::now();
-        let (mapped, raw) = self.tracer.drain(Ns::try_from(since_last.as_nanos()).unwrap_or(Ns::MAX));
+    /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at
+    /// signals and CMD again.
+    fn turn(&mut self, cgroup: &mut cgroup::Watch) {
+        let elapsed = self.last_turn.elapsed();
+        self.last_turn = Instant::now();
+        self.tracer.adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
+        while self.take(cgroup) && self.last_turn.elapsed() < TURN {}
+    }
+
+    /// Takes all that is left.
+    fn last_turns(&mut self, cgroup: &mut cgroup::Watch) {
+        while self.take(cgroup) {}
+    }
+
+    /// Takes a batch; `false` when there is none.
+    fn take(&mut self, cgroup: &mut cgroup::Watch) -> bool {
+        let (mapped, raw) = self.tracer.drain();
+        let some = !raw.is_empty();
         self.naming.mapped(mapped);
         for raw in raw {
-            self.note_times(&raw);
+            self.note(&raw, cgroup);
             self.naming.event(raw, &mut self.events);
             for event in self.events.drain(..) {
                 self.attribution.push(&event);
             }
         }
+        some
     }
 
-    fn note_times(&mut self, raw: &RawEvent) {
+    fn note(&mut self, raw: &RawEvent, cgroup: &mut cgroup::Watch) {
         match raw {
+            // A program that moves itself into another cgroup mostly does so before it execs.
+            RawEvent::Exec { task, .. } => cgroup.look(task.pid),
             RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
             RawEvent::End { end, .. } if end.task.pid == self.cmd => self.ended = self.ended.max(Some(end.at)),
             _ => {}
+        }
+    }
+}
+
+/// With thousands of runnable threads beside it, holdup would get too little of the CPUs to take records as fast
+/// as they come, and would have to drop some; even the best nice value is a small share then. So it runs before
+/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]).
+/// CMD, forked before, keeps its own policy.
+fn stay_ahead() {
+    let first = libc::sched_param { sched_priority: 1 };
+    // SAFETY: changes this process's own policy; without the privilege it stays as it is.
+    unsafe {
+        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) != 0 {
+            libc::setpriority(libc::PRIO_PROCESS, 0, -20);
         }
     }
 }
@@ -141,10 +171,4 @@ fn own_cpu_time() -> Ns {
         Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000 + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
     };
     time(usage.user_time()) + time(usage.system_time())
-}
-
-/// Tries what tracing cannot do without, for `holdup doctor`.
-pub(crate) fn try_out() -> Vec<Trial> {
-    let load = holdup_bpf::probe().into_iter().find(|capability| capability.name == "load");
-    load.map(|load| ("the tracing programs load".to_owned(), load.state)).into_iter().collect()
 }

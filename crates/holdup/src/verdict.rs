@@ -1,14 +1,11 @@
-//! From what was collected to the report: attribution is done, the rules judge, the report is built. Also the
-//! pages that `holdup explain` prints, which come from the same rules and causes.
+//! From what was collected to the report: the rules judge what attribution made of it, the report is built.
 
 use crate::commands::run::Collected;
 use crate::subject::{Command, Ended, Subject};
 use holdup_analysis::report::{Backend, Report, SubjectKind};
-use holdup_evidence::Cause;
-use holdup_views::Style;
+use holdup_analysis::rules::{Judgement, RuleId, Run, judge};
 use holdup_views::report::{Subject as Observed, Verdicts};
 use std::collections::BTreeSet;
-use std::io::Write;
 
 /// The report of a run.
 pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected) -> Report {
@@ -34,44 +31,22 @@ pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected
     holdup_views::report::build(
         observed,
         attributed,
-        Verdicts::default(),
+        verdicts(judge(&Run::new(attributed, &collected.facts))),
         &collected.facts,
         env!("CARGO_PKG_VERSION"),
     )
 }
 
-/// Something that has a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Topic {
-    /// What to type.
-    pub(crate) id: &'static str,
-    /// In a few words.
-    pub(crate) about: &'static str,
-    /// Its page, Markdown.
-    pub(crate) page: &'static str,
-}
-
-impl Topic {
-    /// Sets the page.
-    pub(crate) fn write(&self, style: &Style, out: &mut dyn Write) -> std::io::Result<()> {
-        let _ = style;
-        out.write_all(self.page.as_bytes())
+/// Rule ids are text in a report.
+fn verdicts(judgement: Judgement) -> Verdicts {
+    let by_id = |said: Vec<(RuleId, String)>| {
+        said.into_iter()
+            .map(|(rule, why)| (rule.id().to_owned(), why))
+            .collect()
+    };
+    Verdicts {
+        findings: judgement.findings,
+        ruled_out: by_id(judgement.ruled_out),
+        cannot_tell: by_id(judgement.cannot_tell),
     }
-}
-
-/// Every rule.
-pub(crate) fn rules() -> Vec<Topic> {
-    Vec::new()
-}
-
-/// Every cause.
-pub(crate) fn causes() -> Vec<Topic> {
-    Cause::ALL
-        .iter()
-        .map(|cause| Topic {
-            id: cause.id(),
-            about: cause.phrase(),
-            page: cause.phrase(),
-        })
-        .collect()
 }

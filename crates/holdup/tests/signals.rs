@@ -1,5 +1,7 @@
 //! Signals to holdup: what CMD gets, and that CMD is never left alone or hurt.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
 mod support;
 
 use nix::pty::openpty;

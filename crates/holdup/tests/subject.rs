@@ -1,5 +1,7 @@
 //! CMD is untouched: its exit status, its standard streams, its signals' dispositions, its user.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
 mod support;
 
 use std::io::Write;
@@ -58,6 +60,7 @@ fn what_goes_in_comes_out() {
         .arg("cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();

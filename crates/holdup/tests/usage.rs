@@ -1,5 +1,7 @@
 //! Bad usage and holdup's own failures: one sentence, and the exit status of the contract.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
 mod support;
 
 use std::process::{Command, Output};

@@ -4,11 +4,11 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
-use super::people::People;
+use super::numbers::NumberMap;
+use super::people::{Named, People};
 use super::thread::Thread;
-use crate::attributed::Link;
 use holdup_evidence::{Cause, Ns, ThreadId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Segments kept of each thread: some twenty waits with the running and queueing between them.
 const MAX_SEGMENTS: usize = 64;
@@ -24,6 +24,14 @@ pub(super) struct Segment {
     pub(super) end: Ns,
     /// For a wait that a thread of the run ended: which.
     pub(super) waker: Option<ThreadId>,
+}
+
+/// A link of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) name: Named,
+    pub(super) cause: Cause,
+    pub(super) ns: Ns,
 }
 
 /// A thread's recent past.
@@ -78,7 +86,7 @@ impl Segments {
                     longest.push(0);
                     causes.len() - 1
                 });
-            causes[at].ns += end - start;
+            causes[at].ns = causes[at].ns.saturating_add(end - start);
             if end - start > longest[at] {
                 longest[at] = end - start;
                 causes[at].next = segment.waker.map(|waker| (waker, start, end));
@@ -91,7 +99,7 @@ impl Segments {
 /// The links after the waiter's: what its waker did while it waited, what the one did that this was for, and
 /// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself.
 pub(super) fn follow(
-    threads: &HashMap<ThreadId, Box<Thread>>,
+    threads: &NumberMap<ThreadId, Box<Thread>>,
     people: &People,
     waiter: ThreadId,
     waker: ThreadId,
@@ -102,14 +110,17 @@ pub(super) fn follow(
     let mut seen = vec![waiter];
     let mut next = Some((waker, from, to));
     while let Some((id, from, to)) = next.take() {
-        let Some(thread) = threads.get(&id).filter(|_| !seen.contains(&id) && links.len() < MAX_LINKS) else {
+        let Some(thread) = threads
+            .get(&id)
+            .filter(|_| !seen.contains(&id) && links.len() < MAX_LINKS)
+        else {
             break;
         };
         let Some(doing) = thread.recent.doing(from, to) else {
             break;
         };
         links.push(Link {
-            name: people.describe(&thread.identity),
+            name: people.named(&thread.identity),
             cause: doing.cause,
             ns: doing.ns,
         });
@@ -133,12 +144,20 @@ mod tests {
             (Cause::LockFutex, 130, 160, Some(ThreadId(7))),
             (Cause::CpuUser, 160, 165, None),
         ] {
-            past.push(Segment { cause, start, end, waker });
+            past.push(Segment {
+                cause,
+                start,
+                end,
+                waker,
+            });
         }
         let doing = |cause, ns, next| Some(Doing { cause, ns, next });
         assert_eq!(past.doing(0, 165), doing(Cause::DiskSync, 100, None));
         assert_eq!(past.doing(90, 165), doing(Cause::CpuUser, 35, None));
-        assert_eq!(past.doing(125, 165), doing(Cause::LockFutex, 30, Some((ThreadId(7), 130, 160))));
+        assert_eq!(
+            past.doing(125, 165),
+            doing(Cause::LockFutex, 30, Some((ThreadId(7), 130, 160)))
+        );
         assert_eq!(past.doing(165, 200), None);
     }
 }

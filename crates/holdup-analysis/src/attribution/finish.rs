@@ -1,4 +1,7 @@
 //! The end of observation: closes what is open, reads the path, deals it out, and makes the whole.
+//!
+//! The elapsed time is that of the path: from the run's start to the end of CMD's last thread. CMD's parent
+//! may see that end some nanoseconds earlier or later; [`Finish::ended`] counts only where no end was seen.
 
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
@@ -27,8 +30,11 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let open = last.and_then(|last| last.open);
 
     let (mut singles, folded) = std::mem::take(&mut run.ended).into_ledgers();
-    let mut living: Vec<(ThreadId, Ledger)> =
-        run.threads.drain().map(|(id, thread)| (id, thread.ledger)).collect();
+    let mut living: Vec<(ThreadId, Ledger)> = run
+        .threads
+        .drain()
+        .map(|(id, thread)| (id, thread.ledger))
+        .collect();
     living.sort_by_key(|(id, _)| *id);
     singles.extend(living);
     let mut ledgers: Vec<Ledger> = singles.into_iter().map(|(_, ledger)| ledger).collect();
@@ -60,7 +66,9 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     path_times(&mut whole.path, &whole.waits, before, open);
     whole.threads.sort_by_key(|thread| Reverse(thread.wall));
-    whole.waits.sort_by_key(|row| (Reverse(row.ns), row.cause, row.asker.name.tid));
+    whole
+        .waits
+        .sort_by_key(|row| (Reverse(row.ns), row.cause, row.asker.name.tid));
     whole.coverage = coverage(&whole, finish, &run.faults);
     whole
 }
@@ -98,7 +106,13 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
 }
 
 /// Gives each site its part of the path; what was before an unknown birth is returned.
-fn deal_out(path: &mut Path, ledgers: &mut [Ledger], folded: &mut [Ledger], whats: &Whats, elapsed: Ns) -> Share {
+fn deal_out(
+    path: &mut Path,
+    ledgers: &mut [Ledger],
+    folded: &mut [Ledger],
+    whats: &Whats,
+    elapsed: Ns,
+) -> Share {
     let mut all: Vec<&mut Ledger> = ledgers.iter_mut().chain(folded).collect();
     let mut members: HashMap<Key, Vec<(usize, usize)>> = HashMap::new();
     for (at, ledger) in all.iter().enumerate() {
@@ -150,7 +164,8 @@ fn deal_out(path: &mut Path, ledgers: &mut [Ledger], folded: &mut [Ledger], what
 fn list(mut ledgers: Vec<Ledger>, folded: Vec<Ledger>, run: &mut Attribution) -> Vec<Ledger> {
     ledgers.sort_by_cached_key(|ledger| {
         let on_path = ledger.sites.iter().fold(0u64, |sum, site| {
-            sum.saturating_add(site.on_path.ns).saturating_add(site.on_path.handed_on)
+            sum.saturating_add(site.on_path.ns)
+                .saturating_add(site.on_path.handed_on)
         });
         Reverse((on_path, ledger.wall))
     });
@@ -165,7 +180,11 @@ fn list(mut ledgers: Vec<Ledger>, folded: Vec<Ledger>, run: &mut Attribution) ->
     ledgers
 }
 
-fn cpu_samples(ledgers: &[Ledger], whats: &Whats, people: &People) -> (HashMap<NameId, CauseSamples>, CauseSamples) {
+fn cpu_samples(
+    ledgers: &[Ledger],
+    whats: &Whats,
+    people: &People,
+) -> (HashMap<NameId, CauseSamples>, CauseSamples) {
     let mut by_process: HashMap<NameId, CauseSamples> = HashMap::new();
     let mut by_run = CauseSamples::new();
     for ledger in ledgers {
@@ -184,7 +203,7 @@ fn cpu_samples(ledgers: &[Ledger], whats: &Whats, people: &People) -> (HashMap<N
 
 fn name(ledger: &Ledger, people: &People) -> ThreadName {
     match &ledger.owner {
-        Owner::Thread(identity) => people.describe(identity),
+        Owner::Thread(identity) => people.describe(&people.named(identity)),
         Owner::Folded { process, pid } => ThreadName {
             pid: *pid,
             tid: 0,
@@ -219,7 +238,9 @@ fn count_path(path: &mut BTreeMap<Cause, Tally>, ledger: &Ledger, rows: &[Attrib
     for site in ledger.sites.iter().filter(|site| site.on_path.count > 0) {
         let what = whats.get(site.what);
         match what.role {
-            Role::Wait | Role::Queue | Role::Lost => path.entry(what.cause).or_default().count += site.on_path.count,
+            Role::Wait | Role::Queue | Role::Lost => {
+                path.entry(what.cause).or_default().count += site.on_path.count
+            }
             Role::CpuClass => {}
             Role::Cpu => {
                 let on_cpu: Vec<&AttributedWait> = rows.iter().filter(|row| row.cause.on_cpu()).collect();
@@ -234,7 +255,12 @@ fn count_path(path: &mut BTreeMap<Cause, Tally>, ledger: &Ledger, rows: &[Attrib
 }
 
 /// The path's times by cause. The longest piece of a cause is that of its longest row on the path.
-fn path_times(path: &mut BTreeMap<Cause, Tally>, rows: &[AttributedWait], before: Share, open: Option<Cause>) {
+fn path_times(
+    path: &mut BTreeMap<Cause, Tally>,
+    rows: &[AttributedWait],
+    before: Share,
+    open: Option<Cause>,
+) {
     for row in rows.iter().filter(|row| row.path_ns > 0) {
         let tally = path.entry(row.cause).or_default();
         tally.ns = tally.ns.saturating_add(row.path_ns);
@@ -256,7 +282,10 @@ fn path_times(path: &mut BTreeMap<Cause, Tally>, rows: &[AttributedWait], before
 }
 
 fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
-    let observed = whole.threads.iter().fold(0u64, |sum, thread| sum.saturating_add(thread.wall));
+    let observed = whole
+        .threads
+        .iter()
+        .fold(0u64, |sum, thread| sum.saturating_add(thread.wall));
     let unknown = whole
         .threads
         .iter()
@@ -276,7 +305,10 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
     for (words, (count, ns)) in [
         ("contradictory records", faults.contradictory),
         ("stack samples that came too late", (faults.late_askers, 0)),
-        ("threads whose losses the kernel side counts otherwise", faults.unequal_losses),
+        (
+            "threads whose losses the kernel side counts otherwise",
+            faults.unequal_losses,
+        ),
         ("threads whose end was not seen", faults.endless),
     ] {
         if count > 0 {

@@ -32,7 +32,11 @@ impl Ended {
         self.ids.insert(id.0);
         self.ledgers.insert(id, ledger);
         if self.ledgers.len() > MAX_ENDED {
-            let mut by_size: Vec<(Ns, ThreadId)> = self.ledgers.iter().map(|(id, ledger)| (ledger.wall, *id)).collect();
+            let mut by_size: Vec<(Ns, ThreadId)> = self
+                .ledgers
+                .iter()
+                .map(|(id, ledger)| (ledger.wall, *id))
+                .collect();
             by_size.sort_unstable();
             for (_, id) in &by_size[..MAX_ENDED / 2] {
                 if let Some(ledger) = self.ledgers.remove(id) {
@@ -48,7 +52,14 @@ impl Ended {
     }
 
     /// A user stack that came after its thread was gone; `false` when nothing remembers what it is of.
-    pub(super) fn asked_by(&mut self, id: ThreadId, on_cpu: bool, seq: Seq, stack: UserStackId, weight: Ns) -> bool {
+    pub(super) fn asked_by(
+        &mut self,
+        id: ThreadId,
+        on_cpu: bool,
+        seq: Seq,
+        stack: UserStackId,
+        weight: Ns,
+    ) -> bool {
         self.ledgers
             .get_mut(&id)
             .is_some_and(|ledger| ledger.asked_by(on_cpu, seq, stack, weight))
@@ -63,9 +74,17 @@ impl Ended {
 }
 
 /// Adds a ledger to that of its process name.
-pub(super) fn fold(folded: &mut HashMap<NameId, Ledger>, ledger: Ledger, people: &mut People, book: &mut Book) {
+pub(super) fn fold(
+    folded: &mut HashMap<NameId, Ledger>,
+    ledger: Ledger,
+    people: &mut People,
+    book: &mut Book,
+) {
     let (name, pid) = match ledger.owner {
-        Owner::Thread(identity) => (people.process_name(identity.process), people.pid(identity.process)),
+        Owner::Thread(identity) => (
+            people.process_name(identity.process),
+            people.pid(identity.process),
+        ),
         Owner::Folded { process, pid } => (process, pid),
     };
     let name = if folded.len() < MAX_NAMES || folded.contains_key(&name) {

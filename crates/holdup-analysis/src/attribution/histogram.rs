@@ -9,7 +9,7 @@ const SUB: u64 = 1 << SUB_BITS;
 /// Counts by length; few buckets are ever used, so they are kept as a sorted list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
-    buckets: Vec<(u8, u64)>,
+    buckets: Vec<(u8, u32)>,
 }
 
 impl Histogram {
@@ -18,9 +18,9 @@ impl Histogram {
         self.count(bucket(length), 1);
     }
 
-    fn count(&mut self, bucket: u8, number: u64) {
+    fn count(&mut self, bucket: u8, number: u32) {
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
-            Ok(at) => self.buckets[at].1 += number,
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(number),
             Err(at) => self.buckets.insert(at, (bucket, number)),
         }
     }
@@ -35,7 +35,7 @@ impl Histogram {
     /// The length that `percent` of the pieces do not exceed, to an eighth; `max` is the longest, which is
     /// known exactly. 0 when there is none.
     pub(super) fn percentile(&self, percent: u64, max: Ns) -> Ns {
-        let total: u64 = self.buckets.iter().map(|entry| entry.1).sum();
+        let total: u64 = self.buckets.iter().map(|entry| u64::from(entry.1)).sum();
         if total == 0 {
             return 0;
         }
@@ -46,7 +46,7 @@ impl Histogram {
         }
         let mut seen = 0;
         for &(bucket, number) in &self.buckets {
-            seen += number;
+            seen += u64::from(number);
             if seen >= rank {
                 return middle(bucket).min(max);
             }

@@ -4,9 +4,9 @@
 //! Out: at most one task a wait; of a site the few that were in the way longest. An interrupt is never
 //! named, nor a kernel thread but where the wait was for the kernel's own doings.
 
-use super::people::People;
+use super::people::{Named, People};
 use crate::attributed::{Holder, HowKnown, ThreadName};
-use holdup_evidence::{Call, Cause, LockHolder, Ns, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{Call, Cause, LockHolder, Ns, TaskName, TaskState, ThreadId, Wait, Waker};
 
 /// Holders kept of a site.
 const MAX_HOLDERS: usize = 8;
@@ -74,17 +74,23 @@ pub(super) fn judge(
     })
 }
 
-/// The name of a task outside the run that [`judge`] named for this wait.
-pub(super) fn describe_task(wait: &Wait, pid: u32, tid: u32, people: &People) -> ThreadName {
-    match (&wait.waker, people.stopper(pid)) {
-        (Waker::Outside { task, .. }, _) if task.tid == tid => people.describe_task(task),
-        (_, Some(sender)) if sender.tid == tid => people.describe_task(sender),
-        _ => ThreadName {
+/// The name of a task outside the run that [`judge`] named for this wait of a thread of process `waiter`.
+pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, people: &mut People) -> Named {
+    let (pid, tid) = match who {
+        Who::Task(pid, tid) => (pid, tid),
+        Who::Thread(_) => (0, 0),
+    };
+    let task = match (&wait.waker, people.stopper(waiter)) {
+        (Waker::Outside { task, .. }, _) if task.tid == tid => task.clone(),
+        (_, Some(sender)) if sender.tid == tid => sender.clone(),
+        _ => TaskName {
             pid,
             tid,
-            ..ThreadName::default()
+            name: String::new(),
+            kernel: false,
         },
-    }
+    };
+    people.named_task(&task)
 }
 
 /// The owner that the words of a mutex name, believed only if all of it fits: the word says "locked" and the
@@ -132,10 +138,40 @@ fn by_waking(cause: Cause, state: TaskState, call: &Call) -> HowKnown {
 /// Whether a call reads, writes or closes descriptors, as the other end of a pipe or socket does.
 fn transfers_or_closes(call: &Call) -> bool {
     const CALLS: &[&str] = &[
-        "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "splice",
-        "vmsplice", "tee", "sendfile", "copy_file_range", "sendto", "sendmsg", "sendmmsg", "recvfrom", "recvmsg",
-        "recvmmsg", "shutdown", "connect", "accept", "accept4", "close", "close_range", "dup2", "dup3", "exit",
-        "exit_group", "execve", "execveat", "io_uring_enter",
+        "read",
+        "readv",
+        "pread64",
+        "preadv",
+        "preadv2",
+        "write",
+        "writev",
+        "pwrite64",
+        "pwritev",
+        "pwritev2",
+        "splice",
+        "vmsplice",
+        "tee",
+        "sendfile",
+        "copy_file_range",
+        "sendto",
+        "sendmsg",
+        "sendmmsg",
+        "recvfrom",
+        "recvmsg",
+        "recvmmsg",
+        "shutdown",
+        "connect",
+        "accept",
+        "accept4",
+        "close",
+        "close_range",
+        "dup2",
+        "dup3",
+        "exit",
+        "exit_group",
+        "execve",
+        "execveat",
+        "io_uring_enter",
     ];
     call.name().is_some_and(|name| CALLS.contains(&name))
 }
@@ -144,10 +180,10 @@ fn transfers_or_closes(call: &Call) -> bool {
 #[derive(Debug, Clone)]
 struct Tally {
     in_the_way: InTheWay,
-    name: ThreadName,
+    name: Named,
     ns: Ns,
-    /// What it did meanwhile.
-    doing: Vec<(Cause, Ns)>,
+    /// What it did meanwhile, the most of it.
+    doing: [Option<(Cause, Ns)>; 2],
 }
 
 /// The holders of a site that were in the way longest.
@@ -163,7 +199,7 @@ impl TopHolders {
         in_the_way: InTheWay,
         ns: Ns,
         doing: Option<(Cause, Ns)>,
-        name: impl FnOnce() -> ThreadName,
+        name: impl FnOnce() -> Named,
     ) {
         if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
             known.add(ns, doing);
@@ -172,7 +208,7 @@ impl TopHolders {
                 in_the_way,
                 name: name(),
                 ns,
-                doing: doing.into_iter().collect(),
+                doing: [doing, None],
             });
         }
     }
@@ -194,27 +230,36 @@ impl TopHolders {
     /// Takes over another site's.
     pub(super) fn absorb(&mut self, other: TopHolders) {
         for tally in other.list {
-            match self.list.iter_mut().find(|known| known.in_the_way == tally.in_the_way) {
-                Some(known) => known.add(tally.ns, tally.doing),
+            match self
+                .list
+                .iter_mut()
+                .find(|known| known.in_the_way == tally.in_the_way)
+            {
+                Some(known) => known.add(tally.ns, tally.doing.into_iter().flatten()),
                 None => self.insert(tally),
             }
         }
     }
 
     /// As the report has them, longest first; `complete` adds what is known of tasks outside the run.
-    pub(super) fn holders(&self, complete: &dyn Fn(&mut ThreadName)) -> Vec<Holder> {
+    pub(super) fn holders(&self, people: &People, complete: &dyn Fn(&mut ThreadName)) -> Vec<Holder> {
         let mut holders: Vec<Holder> = self
             .list
             .iter()
             .map(|tally| {
-                let mut name = tally.name.clone();
+                let mut name = people.describe(&tally.name);
                 if matches!(tally.in_the_way.who, Who::Task(..)) {
                     complete(&mut name);
                 }
                 Holder {
                     name,
                     how_known: tally.in_the_way.how,
-                    doing: tally.doing.iter().max_by_key(|doing| doing.1).map(|doing| doing.0),
+                    doing: tally
+                        .doing
+                        .iter()
+                        .flatten()
+                        .max_by_key(|doing| doing.1)
+                        .map(|doing| doing.0),
                     ns: tally.ns,
                     stack: Vec::new(),
                 }
@@ -229,9 +274,15 @@ impl Tally {
     fn add(&mut self, ns: Ns, doing: impl IntoIterator<Item = (Cause, Ns)>) {
         self.ns = self.ns.saturating_add(ns);
         for (cause, ns) in doing {
-            match self.doing.iter_mut().find(|known| known.0 == cause) {
-                Some(known) => known.1 = known.1.saturating_add(ns),
-                None => self.doing.push((cause, ns)),
+            if let Some(known) = self.doing.iter_mut().flatten().find(|known| known.0 == cause) {
+                known.1 = known.1.saturating_add(ns);
+            } else if let Some(least) = self
+                .doing
+                .iter_mut()
+                .min_by_key(|known| known.map(|known| known.1))
+                && least.is_none_or(|least| least.1 < ns)
+            {
+                *least = Some((cause, ns));
             }
         }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Threads that get keys of their own: beyond the 200 that a report lists, and few enough that a path of
 /// them with some ten keys each is a tree of three levels.
-const OWN_THREADS: u64 = 512;
+const OWN_THREADS: u64 = 256;
 
 /// Keys in all before even they share: 24 bytes each in a path that nobody shares.
 const MAX_OWN: u32 = 32_768;

@@ -1,12 +1,13 @@
 //! One thread's time, or that of several folded together: its sites.
 
 use super::keys::Keys;
+use super::numbers::NumberMap;
 use super::people::{Identity, NameId};
 use super::site::Site;
 use super::what::{WhatId, Whats};
 use crate::attributed::Tally;
 use holdup_evidence::{Ns, Seq, UserStackId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Sites of one thread told apart by name; a program that reads a hundred thousand files is one reader.
 const MAX_SITES: usize = 256;
@@ -44,9 +45,20 @@ pub(super) enum Owner {
 #[derive(Debug, Clone, Copy)]
 struct Recent {
     seq: Seq,
-    site: usize,
+    site: u32,
     start: Ns,
     end: Ns,
+}
+
+impl Recent {
+    fn new(seq: Seq, site: usize, start: Ns, end: Ns) -> Recent {
+        Recent {
+            seq,
+            site: u32::try_from(site).expect("sites of a ledger are bounded"),
+            start,
+            end,
+        }
+    }
 }
 
 /// A ledger.
@@ -64,7 +76,7 @@ pub(super) struct Ledger {
     pub(super) sites: Vec<Site>,
     /// Names of those who ran while it queued.
     pub(super) ran_instead: Vec<(NameId, Ns)>,
-    index: HashMap<WhatId, usize>,
+    index: NumberMap<WhatId, usize>,
     own_keys: bool,
     waits: VecDeque<Recent>,
     samples: VecDeque<Recent>,
@@ -85,7 +97,7 @@ impl Ledger {
             open: false,
             sites: Vec::new(),
             ran_instead: Vec::new(),
-            index: HashMap::new(),
+            index: NumberMap::default(),
             own_keys,
             waits: VecDeque::new(),
             samples: VecDeque::new(),
@@ -112,7 +124,9 @@ impl Ledger {
         if let Some(site) = self.index.get(&what) {
             return *site;
         }
-        let key = book.keys.give(self.own_keys, process, book.whats.get(what).class());
+        let key = book
+            .keys
+            .give(self.own_keys, process, book.whats.get(what).class());
         self.sites.push(Site::new(what, key));
         self.index.insert(what, self.sites.len() - 1);
         self.sites.len() - 1
@@ -162,13 +176,12 @@ impl Ledger {
 
     /// Remembers which site a wait belonged to; `keep` at most.
     pub(super) fn remember_wait(&mut self, seq: Seq, site: usize, start: Ns, end: Ns, keep: usize) {
-        remember(&mut self.waits, Recent { seq, site, start, end }, keep);
+        remember(&mut self.waits, Recent::new(seq, site, start, end), keep);
     }
 
     /// The same for a CPU sample.
     pub(super) fn remember_sample(&mut self, seq: Seq, site: usize, at: Ns, keep: usize) {
-        let (start, end) = (at, at);
-        remember(&mut self.samples, Recent { seq, site, start, end }, keep);
+        remember(&mut self.samples, Recent::new(seq, site, at, at), keep);
     }
 
     /// A stack of a wait or sample that was remembered; `false` when it no longer is.
@@ -178,7 +191,7 @@ impl Ledger {
         let at = recent.partition_point(|recent| recent.seq <= seq);
         match at.checked_sub(1).and_then(|at| recent.get(at)) {
             Some(found) if found.seq == seq => {
-                self.sites[found.site].asked_by(stack, weight, found.start, found.end);
+                self.sites[found.site as usize].asked_by(stack, weight, found.start, found.end);
                 true
             }
             _ => false,

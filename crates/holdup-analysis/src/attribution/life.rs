@@ -1,15 +1,18 @@
 //! Births, execs, names and ends, and the clocks of threads that others meet.
 
-use super::thread::{Thread, nobody, unknown_path};
-use super::{Attribution, LastOfCmd};
+use super::ledger::Owner;
 use super::path::Path;
-use holdup_evidence::{Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId};
+use super::people::NameId;
+use super::thread::{Thread, nobody, unknown_path};
+use super::what::WhatId;
+use super::{Attribution, LastOfCmd};
+use holdup_evidence::{Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId};
 
 /// Ended threads that are still met as wakers: a parent or a joining thread is woken right after the end.
 const KEPT_ENDED: usize = 512;
 
 /// Waits and samples remembered for late stacks, over all threads: 24 bytes each.
-const REMEMBERED: usize = 262_144;
+const REMEMBERED: usize = 131_072;
 
 /// The same of one thread: at most, and even when there are very many.
 const REMEMBERED_MOST: usize = 4096;
@@ -49,7 +52,10 @@ impl Attribution {
             if thread.nameless {
                 thread.nameless = false;
                 thread.identity = self.people.born(start.thread, &start.task);
-                thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+                thread.ledger.owner = Owner::Thread(thread.identity);
+                if start.thread == ThreadId(0) {
+                    self.cmd = Some(thread.identity.process);
+                }
             }
             return self.contradiction(0);
         }
@@ -60,7 +66,10 @@ impl Attribution {
                 .path_of(*parent, clock, start.at)
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
-        let process = self.insert(start.thread, &start.task, start.at, path).identity.process;
+        let process = self
+            .insert(start.thread, &start.task, start.at.max(run_start), path)
+            .identity
+            .process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
         }
@@ -90,13 +99,17 @@ impl Attribution {
         if self.threads.contains_key(&id) || self.ended.contains(id) {
             return;
         }
-        let born = at.saturating_sub(clock.total());
+        let lived = clock
+            .cpu
+            .saturating_add(clock.queued)
+            .saturating_add(clock.blocked);
+        let born = at.saturating_sub(lived);
         let run_start = self.run_start(born);
         let path = unknown_path(run_start, born.max(run_start));
         self.insert(id, &nobody(), born.max(run_start), path).nameless = true;
     }
 
-    pub(super) fn process_name(&mut self, id: ThreadId) -> super::people::NameId {
+    pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
         match self.threads.get(&id) {
             Some(thread) => self.people.process_name(thread.identity.process),
             None => self.people.name_id("?"),
@@ -107,7 +120,7 @@ impl Attribution {
         self.settle(id);
         if let Some(thread) = self.threads.get_mut(&id) {
             self.people.is_now(id, &mut thread.identity, task);
-            thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+            thread.ledger.owner = Owner::Thread(thread.identity);
             thread
                 .ledger
                 .renamed(self.people.process_name(thread.identity.process), &mut self.book);
@@ -117,15 +130,18 @@ impl Attribution {
     pub(super) fn renamed(&mut self, id: ThreadId, name: &str) {
         if let Some(thread) = self.threads.get_mut(&id) {
             self.people.renamed(&mut thread.identity, name);
-            thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+            thread.ledger.owner = Owner::Thread(thread.identity);
         }
     }
 
     pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
         let Some(by) = &ran.by else { return };
-        let name = self.people.describe_task(by);
-        let name = if name.process.is_empty() { &by.name } else { &name.process };
-        let name = self.people.name_id(name);
+        let named = self.people.named_task(by);
+        let name = if self.people.text(named.process).is_empty() {
+            named.thread
+        } else {
+            named.process
+        };
         if let Some(thread) = self.threads.get_mut(&ran.thread) {
             thread.ledger.ran_instead(name, ran.ns);
         }
@@ -156,7 +172,7 @@ impl Attribution {
         } else {
             self.people.is_now(id, &mut thread.identity, &end.task);
         }
-        thread.ledger.owner = super::ledger::Owner::Thread(thread.identity);
+        thread.ledger.owner = Owner::Thread(thread.identity);
         let open = match &end.open {
             Some(OpenState::Blocked(wait)) => Some(wait),
             _ => None,
@@ -167,7 +183,7 @@ impl Attribution {
         match open {
             Some(wait) => {
                 thread.numbered(wait.seq);
-                let cause = self.apply_open(wait, spent.waited);
+                let cause = self.apply_open(id, wait, spent.waited);
                 self.close(end, Some(cause));
             }
             None => {
@@ -181,19 +197,27 @@ impl Attribution {
         }
     }
 
-    fn close(&mut self, end: &End, open: Option<holdup_evidence::Cause>) {
+    fn close(&mut self, end: &End, open: Option<Cause>) {
         let id = end.thread;
         let keep = self.remembered();
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
-        let found = thread.ledger.tally(super::what::WhatId::LOST).ns;
-        self.faults.lost_waits.0 += thread.lost_waits.max(end.lost.1);
+        let found = thread.ledger.tally(WhatId::LOST).ns;
+        // Nothing came after the last ones lost that could have shown a gap.
+        let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));
+        let gaps = thread
+            .lost_waits
+            .saturating_add(if found > 0 { after_last } else { 0 });
+        self.faults.lost_waits.0 = self.faults.lost_waits.0.saturating_add(gaps.max(end.lost.1));
         self.faults.lost_waits.1 = self.faults.lost_waits.1.saturating_add(found);
         if found != end.lost.0 {
             self.faults.unequal_losses.0 += 1;
-            self.faults.unequal_losses.1 =
-                self.faults.unequal_losses.1.saturating_add(found.abs_diff(end.lost.0));
+            self.faults.unequal_losses.1 = self
+                .faults
+                .unequal_losses
+                .1
+                .saturating_add(found.abs_diff(end.lost.0));
         }
         let wall = thread.at.saturating_sub(thread.born);
         thread.ledger.ended(wall, keep.min(256));
@@ -217,7 +241,8 @@ impl Attribution {
             && let Some(oldest) = self.ending.pop_front()
             && let Some(thread) = self.threads.remove(&oldest)
         {
-            self.ended.add(oldest, thread.ledger, &mut self.people, &mut self.book);
+            self.ended
+                .add(oldest, thread.ledger, &mut self.people, &mut self.book);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! thread, cause, resource and asker with who was in the way.
 //!
 //! The critical path is found without looking back. Each thread carries the path that a walk backwards from
-//! its own now would give (see [`path`]): running and queueing append to it; a wait that a thread of the run
+//! its own now would give (see `path.rs`): running and queueing append to it; a wait that a thread of the run
 //! ended replaces it by a copy of that thread's; a birth copies the creator's; any other wait appends its
 //! own cause. What CMD's last thread carries when it ends is the path of the run.
 //!
@@ -22,6 +22,7 @@ mod holders;
 mod keys;
 mod ledger;
 mod life;
+mod numbers;
 mod path;
 mod people;
 mod rows;
@@ -40,12 +41,16 @@ use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
 use ledger::Book;
+use numbers::NumberMap;
 use path::Path;
 use people::{People, ProcessId};
 use sights::Sights;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use thread::Thread;
 use what::Whats;
+
+/// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
+pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
 
 /// The judgements that attribution leaves to others: what a wait was for, what a running thread did, and
 /// how its resource is named at the end.
@@ -53,8 +58,8 @@ use what::Whats;
 pub struct Classifier {
     /// What a wait was for.
     pub wait: fn(&Site) -> Classified,
-    /// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
-    pub on_cpu: fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified,
+    /// What a running thread did.
+    pub on_cpu: OnCpu,
     /// Names what only the machine's facts can name.
     pub name_resource: fn(&mut Resource, Cause, &SystemFacts),
 }
@@ -99,7 +104,7 @@ pub struct Attribution {
     classifier: Classifier,
     run_start: Option<Ns>,
     /// Threads that live, and those that ended so lately that others may still be woken by them.
-    threads: HashMap<ThreadId, Box<Thread>>,
+    threads: NumberMap<ThreadId, Box<Thread>>,
     /// Those of `threads` that have ended, oldest first.
     ending: VecDeque<ThreadId>,
     ended: Ended,
@@ -131,7 +136,7 @@ impl Attribution {
         Attribution {
             classifier,
             run_start: None,
-            threads: HashMap::new(),
+            threads: NumberMap::default(),
             ending: VecDeque::new(),
             ended: Ended::default(),
             started: 0,

@@ -67,15 +67,16 @@ impl Node {
     fn each(&self, height: u32, base: u32, visit: &mut dyn FnMut(Key, Share)) {
         match self {
             Node::Leaf(entries) => {
-                for (offset, share) in (base..).zip(entries) {
+                // The entries lead: a range that goes on after the largest key would overflow.
+                for (share, key) in entries.iter().zip(base..=u32::MAX) {
                     if *share != Share::default() {
-                        visit(Key(offset), *share);
+                        visit(Key(key), *share);
                     }
                 }
             }
             Node::Branch(children) => {
                 let shift = LEAF_BITS + (height - 1) * BRANCH_BITS;
-                for (index, child) in (0u32..).zip(children) {
+                for (child, index) in children.iter().zip(0u32..) {
                     if let Some(child) = child {
                         child.each(height - 1, base | (index << shift), visit);
                     }
@@ -137,7 +138,8 @@ impl Path {
     /// Every entry that is not empty, by key.
     pub(super) fn entries(&self) -> Vec<(Key, Share)> {
         let mut all = Vec::new();
-        self.root.each(self.height, 0, &mut |key, share| all.push((key, share)));
+        self.root
+            .each(self.height, 0, &mut |key, share| all.push((key, share)));
         all
     }
 }
@@ -176,7 +178,11 @@ mod tests {
         let mut path = Path::new();
         path.spend(Key(u32::MAX), 5, 1);
         path.spend(Key(0), 7, 1);
-        let keys: Vec<_> = path.entries().into_iter().map(|(key, share)| (key.0, share.ns)).collect();
+        let keys: Vec<_> = path
+            .entries()
+            .into_iter()
+            .map(|(key, share)| (key.0, share.ns))
+            .collect();
         assert_eq!(keys, [(0, 7), (u32::MAX, 5)]);
     }
 }

@@ -3,6 +3,7 @@
 //! A process is named by its first thread, whose name changes with every exec, so threads refer to their
 //! process and ask for its name when they need one. In: births, execs, new names, ends. Out: [`ThreadName`]s.
 
+use super::numbers::NumberMap;
 use crate::attributed::ThreadName;
 use holdup_evidence::{TaskName, ThreadId};
 use std::collections::HashMap;
@@ -15,6 +16,15 @@ pub(super) struct NameId(u32);
 /// A process of the run; unlike its pid never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ProcessId(u32);
+
+/// A task as it was named at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) process: NameId,
+    pub(super) thread: NameId,
+}
 
 /// A thread's place among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +49,8 @@ pub(super) struct People {
     names: Vec<Arc<str>>,
     name_ids: HashMap<Arc<str>, NameId>,
     processes: Vec<Process>,
-    by_pid: HashMap<u32, ProcessId>,
-    by_tid: HashMap<u32, ThreadId>,
+    by_pid: NumberMap<u32, ProcessId>,
+    by_tid: NumberMap<u32, ThreadId>,
     stoppers: HashMap<u32, TaskName>,
 }
 
@@ -126,29 +136,40 @@ impl People {
         self.processes[process.0 as usize].name
     }
 
-    /// A thread as the report names it.
-    pub(super) fn describe(&self, identity: &Identity) -> ThreadName {
+    /// A thread as it is named now.
+    pub(super) fn named(&self, identity: &Identity) -> Named {
         let process = self.processes[identity.process.0 as usize];
-        ThreadName {
+        Named {
             pid: process.pid,
             tid: identity.tid,
-            process: self.text(process.name).to_owned(),
-            thread: self.text(identity.name).to_owned(),
+            process: process.name,
+            thread: identity.name,
         }
     }
 
-    /// Any task as the report names it; its process's name is empty where only facts can tell it.
-    pub(super) fn describe_task(&self, task: &TaskName) -> ThreadName {
-        let process = match self.by_pid.get(&task.pid) {
-            Some(process) => self.text(self.process_name(*process)).to_owned(),
-            None if task.pid == task.tid => task.name.clone(),
-            None => String::new(),
-        };
+    /// A name as the report has it.
+    pub(super) fn describe(&self, named: &Named) -> ThreadName {
         ThreadName {
+            pid: named.pid,
+            tid: named.tid,
+            process: self.text(named.process).to_owned(),
+            thread: self.text(named.thread).to_owned(),
+        }
+    }
+
+    /// Any task as it is named now; its process's name is empty where only facts can tell it.
+    pub(super) fn named_task(&mut self, task: &TaskName) -> Named {
+        let thread = self.name_id(&task.name);
+        let process = match self.by_pid.get(&task.pid) {
+            Some(process) => self.process_name(*process),
+            None if task.pid == task.tid => thread,
+            None => self.name_id(""),
+        };
+        Named {
             pid: task.pid,
             tid: task.tid,
             process,
-            thread: task.name.clone(),
+            thread,
         }
     }
 

@@ -4,13 +4,14 @@
 //! were split by.
 
 use super::asker::{Asking, choose};
+use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
 use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, Resource, ResourceKind, ThreadName};
+use crate::attributed::{Asker, AttributedWait, How, Link, Resource, ResourceKind, ThreadName};
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -63,7 +64,9 @@ impl Rows<'_> {
 
     fn row(&self, site: &Site, who: &ThreadName) -> AttributedWait {
         let what = self.whats.get(site.what);
-        let kernel_stack = site.kernel_stack().and_then(|stack| self.sights.kernel_stack(stack));
+        let kernel_stack = site
+            .kernel_stack()
+            .and_then(|stack| self.sights.kernel_stack(stack));
         AttributedWait {
             cause: what.cause,
             ns: site.tally.ns,
@@ -75,7 +78,11 @@ impl Rows<'_> {
             p99: site.lengths.percentile(99, site.tally.max),
             max_started: site.longest.0,
             max_ended: site.longest.1,
-            how: if site.borrowed > 0 { How::Sampled } else { How::Exact },
+            how: if site.borrowed > 0 {
+                How::Sampled
+            } else {
+                How::Exact
+            },
             // Told by one longer wait of a kind that varies: a sample of one is at most this far off.
             error: site.doubtful / 2,
             open: site.tally.open,
@@ -87,11 +94,19 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site.holders.holders(&|name| self.complete(name)),
-            chain: site.chain.clone(),
+            holders: site.holders.holders(self.people, &|name| self.complete(name)),
+            chain: site.chain.iter().map(|link| self.link(link)).collect(),
             ran_instead: Vec::new(),
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+        }
+    }
+
+    fn link(&self, link: &chain::Link) -> Link {
+        Link {
+            name: self.people.describe(&link.name),
+            cause: link.cause,
+            ns: link.ns,
         }
     }
 
@@ -325,7 +340,10 @@ impl Group {
         self.weight = self.weight.saturating_add(stack.weight);
         self.samples += stack.samples;
         self.longest = self.longest.max(stack.longest);
-        if self.heaviest.is_none_or(|heaviest| heaviest.weight < stack.weight) {
+        if self
+            .heaviest
+            .is_none_or(|heaviest| heaviest.weight < stack.weight)
+        {
             self.heaviest = Some(*stack);
         }
     }

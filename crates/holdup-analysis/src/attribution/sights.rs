@@ -1,21 +1,22 @@
 //! The objects and kernel stacks that events refer to, and what such evidence was told to mean.
 //!
-//! Most waits are like one just before: the same thread in the same call on the same object, ended by the
-//! same thread. What those were for is remembered. A wait that an interrupt ended is judged anew each time,
-//! because its length says whether its time ran out, and so is one whose memory was read.
+//! Most waits are like one just before: the same call on the same object, ended by a thread of the run in
+//! the same call. What those were for is remembered, so their length and who that thread was must not
+//! matter to the judgement. A wait that ended otherwise is judged anew each time, because its length says
+//! whether its time ran out, and so is one whose memory was read.
 
+use super::numbers::{NumberHasher, NumberMap};
 use super::what::WhatId;
 use crate::classify::{Classified, Site};
-use holdup_evidence::{Call, Cause, KernelStackId, Object, ObjectId, TaskState, ThreadId, Wait, WaitMemory, Waker};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use holdup_evidence::{Call, Cause, KernelStackId, Object, ObjectId, TaskState, Wait, WaitMemory, Waker};
+use std::hash::{BuildHasher, BuildHasherDefault};
 
 /// Objects kept. The half that nobody has used for longest is forgotten when there are more: some 300 bytes
 /// each.
 const MAX_OBJECTS: usize = 65_536;
 
-/// Remembered classifications: one each for the busy sites of a few hundred threads.
-const CACHE: usize = 2048;
+/// Remembered classifications, some 150 bytes each.
+const CACHE: usize = 4096;
 
 /// What classification made of a wait.
 #[derive(Debug, Clone, Copy)]
@@ -28,37 +29,34 @@ pub(super) struct Told {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Evidence {
-    thread: ThreadId,
     call: Call,
     state: TaskState,
     iowait: bool,
     object: Option<ObjectId>,
     ready: Option<ObjectId>,
     stack: Option<KernelStackId>,
-    waker: ThreadId,
-    waker_call: Call,
+    /// The number of the call that the waker was in.
+    waker: i32,
 }
 
 /// What was described so far.
 #[derive(Debug)]
 pub(super) struct Sights {
-    objects: HashMap<ObjectId, (Object, u64)>,
+    objects: NumberMap<ObjectId, (Object, u64)>,
     /// Counts uses of objects, to know which are old.
     uses: u64,
-    kernel_stacks: HashMap<KernelStackId, Vec<String>>,
+    kernel_stacks: NumberMap<KernelStackId, Vec<String>>,
     cache: Vec<Option<(Evidence, Told)>>,
-    hasher: RandomState,
 }
 
 impl Sights {
     /// With nothing seen.
     pub(super) fn new() -> Sights {
         Sights {
-            objects: HashMap::new(),
+            objects: NumberMap::default(),
             uses: 0,
-            kernel_stacks: HashMap::new(),
+            kernel_stacks: NumberMap::default(),
             cache: vec![None; CACHE],
-            hasher: RandomState::new(),
         }
     }
 
@@ -109,20 +107,18 @@ impl Sights {
         enter: impl FnOnce(Classified) -> WhatId,
     ) -> Told {
         let evidence = match &wait.waker {
-            Waker::Thread { thread, call, .. } if memory.is_none() => Some(Evidence {
-                thread: wait.thread,
+            Waker::Thread { call, .. } if memory.is_none() => Some(Evidence {
                 call: wait.call,
                 state: wait.state,
                 iowait: wait.iowait,
                 object: wait.object,
                 ready: wait.ready,
                 stack,
-                waker: *thread,
-                waker_call: *call,
+                waker: call.number,
             }),
             _ => None,
         };
-        let slot = evidence.map(|evidence| self.slot(&evidence));
+        let slot = evidence.map(|evidence| Sights::slot(&evidence));
         if let (Some(slot), Some(evidence)) = (slot, &evidence)
             && let Some((known, told)) = &self.cache[slot]
             && known == evidence
@@ -130,7 +126,12 @@ impl Sights {
             return *told;
         }
         let polled = memory.into_iter().flat_map(|memory| &memory.polled);
-        self.used(wait.object.into_iter().chain(wait.ready).chain(polled.filter_map(|fd| fd.object)));
+        self.used(
+            wait.object
+                .into_iter()
+                .chain(wait.ready)
+                .chain(polled.filter_map(|fd| fd.object)),
+        );
         let classified = self.classify(wait, memory, stack, classify);
         let told = Told {
             cause: classified.cause,
@@ -171,8 +172,8 @@ impl Sights {
         })
     }
 
-    fn slot(&self, evidence: &Evidence) -> usize {
+    fn slot(evidence: &Evidence) -> usize {
         // The remainder of a number below the cache's size fits a usize.
-        (self.hasher.hash_one(evidence) % CACHE as u64) as usize
+        (BuildHasherDefault::<NumberHasher>::default().hash_one(evidence) % CACHE as u64) as usize
     }
 }

@@ -3,11 +3,12 @@
 //! In: the single pieces, one by one, and the stacks seen. What is kept is bounded, so that a site costs the
 //! same after a hundred million pieces as after a thousand.
 
-use super::holders::TopHolders;
+use super::chain::Link;
 use super::histogram::Histogram;
+use super::holders::TopHolders;
 use super::path::{Key, Share};
 use super::what::WhatId;
-use crate::attributed::{Link, Tally};
+use crate::attributed::Tally;
 use holdup_evidence::{KernelStackId, Ns, UserStackId};
 
 /// Different user stacks kept for a site; later ones than these count as not seen.

@@ -7,11 +7,14 @@
 use super::chain::{Segment, Segments};
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
+use super::numbers::NumberMap;
 use super::path::{Path, Share};
 use super::people::{Identity, NameId};
+use super::waits::Over;
 use super::what::WhatId;
-use holdup_evidence::{Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait};
-use std::collections::HashMap;
+use holdup_evidence::{
+    Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait,
+};
 
 /// Calls and objects of a thread whose last kernel stack is remembered.
 const MAX_KERNEL_STACKS: usize = 64;
@@ -75,12 +78,19 @@ pub(super) struct Thread {
     piece_began: Ns,
     /// CPU samples of one class in a row: site, first, last.
     run: Option<(usize, Ns, Ns)>,
-    kernel_stacks: HashMap<(i32, Option<ObjectId>), KernelStackSeen>,
+    kernel_stacks: NumberMap<(i32, Option<ObjectId>), KernelStackSeen>,
 }
 
 impl Thread {
     /// A thread born at `born` with its creator's path of that instant.
-    pub(super) fn born(identity: Identity, process: NameId, born: Ns, path: Path, own: bool, book: &mut Book) -> Thread {
+    pub(super) fn born(
+        identity: Identity,
+        process: NameId,
+        born: Ns,
+        path: Path,
+        own: bool,
+        book: &mut Book,
+    ) -> Thread {
         Thread {
             identity,
             nameless: false,
@@ -97,7 +107,7 @@ impl Thread {
             piece: (0, 0),
             piece_began: born,
             run: None,
-            kernel_stacks: HashMap::new(),
+            kernel_stacks: NumberMap::default(),
         }
     }
 
@@ -211,12 +221,20 @@ impl Thread {
         let blocked = if began_before {
             wanted_blocked.abs_diff(waited + lost).min(lost)
         } else {
-            wanted_blocked.abs_diff(length.saturating_add(lost)).max(length - waited)
+            wanted_blocked
+                .abs_diff(length.saturating_add(lost))
+                .max(length - waited)
         };
-        let backwards = self.at.saturating_sub(at)
-            + self.clock.cpu.saturating_sub(clock.cpu)
-            + self.clock.queued.saturating_sub(clock.queued)
-            + self.clock.blocked.saturating_sub(clock.blocked);
+        let backwards = [
+            (self.at, at),
+            (self.clock.cpu, clock.cpu),
+            (self.clock.queued, clock.queued),
+            (self.clock.blocked, clock.blocked),
+        ]
+        .into_iter()
+        .fold(0u64, |sum, (before, now)| {
+            sum.saturating_add(before.saturating_sub(now))
+        });
         Spent {
             cpu,
             queued,
@@ -230,19 +248,19 @@ impl Thread {
     }
 
     /// Adds a wait's time to its site, its path and its recent past; says whether it is the site's longest.
-    pub(super) fn waited(&mut self, site: usize, cause: Cause, pending: &Pending, waker: Option<ThreadId>) -> bool {
-        let wait = &pending.wait;
+    pub(super) fn waited(&mut self, site: usize, cause: Cause, over: &Over, waker: Option<ThreadId>) -> bool {
+        let wait = over.wait;
         let tally = &mut self.ledger.sites[site];
-        tally.spend(pending.waited);
+        tally.spend(over.waited);
         let longest = tally.piece(wait.start, wait.end);
-        let share = if pending.handed_on {
+        let share = if over.handed_on {
             Share {
-                handed_on: pending.waited,
+                handed_on: over.waited,
                 ..Share::default()
             }
         } else {
             Share {
-                ns: pending.waited,
+                ns: over.waited,
                 count: 1,
                 handed_on: 0,
             }
@@ -286,7 +304,13 @@ impl Thread {
     }
 
     /// Remembers the kernel stack of a wait and what that wait was.
-    pub(super) fn lend_stack(&mut self, call: &Call, object: Option<ObjectId>, stack: KernelStackId, what: WhatId) {
+    pub(super) fn lend_stack(
+        &mut self,
+        call: &Call,
+        object: Option<ObjectId>,
+        stack: KernelStackId,
+        what: WhatId,
+    ) {
         let key = (call.number, object);
         if self.kernel_stacks.len() >= MAX_KERNEL_STACKS && !self.kernel_stacks.contains_key(&key) {
             self.kernel_stacks.clear();

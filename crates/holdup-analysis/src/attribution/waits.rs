@@ -1,17 +1,31 @@
 //! Waits, what their memory said, who asked, and CPU samples.
 
 use super::Attribution;
+use super::chain::{self, Link};
 use super::holders::{self, Who};
 use super::thread::{Pending, Thread};
 use super::what::Role;
-use super::{Faults, chain};
-use crate::attributed::{Link, ThreadName};
-use holdup_evidence::{AskerSample, Cause, CpuSample, Ns, ThreadId, Wait, WaitMemory, Waker};
+use holdup_evidence::{AskerSample, Cause, CpuSample, Ns, ThreadId, UserStackId, Wait, WaitMemory, Waker};
 
 /// User stacks kept for a wait whose memory has not arrived.
 const MAX_EARLY_ASKERS: usize = 4;
 
-/// A wait that was told, on its way into the books.
+/// A wait whose thread has moved on to its end, on its way into the books.
+#[derive(Clone, Copy)]
+pub(super) struct Over<'a> {
+    pub(super) wait: &'a Wait,
+    /// Its length within the observed time.
+    pub(super) waited: Ns,
+    /// Whether the path went to the waker.
+    pub(super) handed_on: bool,
+    /// User stacks that came already: stack, weight.
+    askers: &'a [(UserStackId, Ns)],
+    memory: Option<&'a WaitMemory>,
+    /// Whether observation ended before it.
+    open: bool,
+}
+
+/// Where it was booked.
 struct Entry {
     cause: Cause,
     site: usize,
@@ -32,25 +46,34 @@ impl Attribution {
             return self.contradiction(wait.end.saturating_sub(wait.start));
         };
         thread.numbered(wait.seq);
+        // A record that comes too late says nothing of a path that has moved on.
+        let theirs = theirs.filter(|_| thread.at <= wait.end);
         let handed_on = theirs.is_some();
         let span = Some((wait.start, wait.end));
         let spent = thread.advance(&wait.clock, wait.end, span, !handed_on, process, &mut self.book);
-        // A record that comes too late says nothing of a path that has moved on.
-        if let Some(path) = theirs.filter(|_| thread.at == wait.end) {
+        if let Some(path) = theirs {
             thread.path = path;
         }
         thread.open_pieces();
-        thread.pending = Some(Box::new(Pending {
-            wait: wait.clone(),
-            waited: spent.waited,
-            handed_on,
-            askers: Vec::new(),
-        }));
+        if wait.memory_follows {
+            thread.pending = Some(Box::new(Pending {
+                wait: wait.clone(),
+                waited: spent.waited,
+                handed_on,
+                askers: Vec::new(),
+            }));
+        } else {
+            self.apply(&Over {
+                wait,
+                waited: spent.waited,
+                handed_on,
+                askers: &[],
+                memory: None,
+                open: false,
+            });
+        }
         if spent.contradicted > 0 {
             self.contradiction(spent.contradicted);
-        }
-        if !wait.memory_follows {
-            self.settle(id);
         }
     }
 
@@ -59,7 +82,7 @@ impl Attribution {
             return;
         };
         if let Some(pending) = thread.pending.take_if(|pending| pending.wait.seq == memory.seq) {
-            self.apply(&pending, Some(memory), false);
+            self.apply(&pending.over(Some(memory)));
         }
     }
 
@@ -68,30 +91,34 @@ impl Attribution {
         if let Some(thread) = self.threads.get_mut(&id)
             && let Some(pending) = thread.pending.take()
         {
-            self.apply(&pending, None, false);
+            self.apply(&pending.over(None));
         }
     }
 
     /// Books a wait that was still open when observation ended.
-    pub(super) fn apply_open(&mut self, wait: &Wait, waited: Ns) -> Cause {
-        let pending = Pending {
-            wait: wait.clone(),
+    pub(super) fn apply_open(&mut self, thread: ThreadId, wait: &Wait, waited: Ns) -> Cause {
+        let wait = Wait {
+            thread,
+            ..wait.clone()
+        };
+        self.apply(&Over {
+            wait: &wait,
             waited,
             handed_on: false,
-            askers: Vec::new(),
-        };
-        self.apply(&pending, None, true)
+            askers: &[],
+            memory: None,
+            open: true,
+        })
     }
 
-    fn apply(&mut self, pending: &Pending, memory: Option<&WaitMemory>, open: bool) -> Cause {
-        let wait = &pending.wait;
-        let Some(entry) = self.enter(pending, memory, open) else {
+    fn apply(&mut self, over: &Over) -> Cause {
+        let Some(entry) = self.enter(over) else {
             return Cause::Unknown;
         };
-        self.in_the_way(pending, &entry);
+        self.in_the_way(over, &entry);
         if entry.longest {
-            let links = self.links(wait, entry.cause);
-            if let Some(thread) = self.threads.get_mut(&wait.thread) {
+            let links = self.links(over.wait, entry.cause);
+            if let Some(thread) = self.threads.get_mut(&over.wait.thread) {
                 thread.ledger.sites[entry.site].chain = links;
             }
         }
@@ -99,8 +126,8 @@ impl Attribution {
     }
 
     /// Tells what a wait was for and books it.
-    fn enter(&mut self, pending: &Pending, memory: Option<&WaitMemory>, open: bool) -> Option<Entry> {
-        let wait = &pending.wait;
+    fn enter(&mut self, over: &Over) -> Option<Entry> {
+        let wait = over.wait;
         let keep = self.remembered();
         let process = self.process_name(wait.thread);
         let thread = self.threads.get_mut(&wait.thread)?;
@@ -110,37 +137,39 @@ impl Attribution {
         };
         let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
         let whats = &mut self.book.whats;
-        let told = self.sights.tell(wait, memory, stack, self.classifier.wait, |classified| {
-            whats.classified(Role::Wait, classified)
-        });
+        let told = self
+            .sights
+            .tell(wait, over.memory, stack, self.classifier.wait, |classified| {
+                whats.classified(Role::Wait, classified)
+            });
         if let Some(stack) = wait.kernel_stack {
             thread.lend_stack(&wait.call, wait.object, stack, told.what);
         }
         let site = thread.ledger.site(told.what, process, &mut self.book);
         let waker = match &wait.waker {
-            Waker::Thread { thread, .. } if pending.handed_on => Some(*thread),
+            Waker::Thread { thread, .. } if over.handed_on => Some(*thread),
             _ => None,
         };
-        let longest = thread.waited(site, told.cause, pending, waker);
+        let longest = thread.waited(site, told.cause, over, waker);
         thread
             .ledger
             .remember_wait(wait.seq, site, wait.start, wait.end, keep);
         let tally = &mut thread.ledger.sites[site];
-        tally.tally.open |= open;
+        tally.tally.open |= over.open;
         tally.timed_out += u64::from(told.timed_out);
         if longest {
             tally.bytes = told.bytes;
         }
         if let Some(stack) = wait.kernel_stack {
-            tally.seen_in(stack, pending.waited);
+            tally.seen_in(stack, over.waited);
         }
         if let Some(seen) = borrowed {
-            tally.borrowed = tally.borrowed.saturating_add(pending.waited);
+            tally.borrowed = tally.borrowed.saturating_add(over.waited);
             if seen.varied {
-                tally.doubtful = tally.doubtful.saturating_add(pending.waited);
+                tally.doubtful = tally.doubtful.saturating_add(over.waited);
             }
         }
-        for (stack, weight) in &pending.askers {
+        for (stack, weight) in over.askers {
             tally.asked_by(*stack, *weight, wait.start, wait.end);
         }
         Some(Entry {
@@ -150,8 +179,8 @@ impl Attribution {
         })
     }
 
-    fn in_the_way(&mut self, pending: &Pending, entry: &Entry) {
-        let wait = &pending.wait;
+    fn in_the_way(&mut self, over: &Over, entry: &Entry) {
+        let wait = over.wait;
         let (threads, people) = (&self.threads, &self.people);
         let Some(waiter) = threads.get(&wait.thread) else {
             return;
@@ -165,23 +194,22 @@ impl Attribution {
             Who::Thread(id) => threads.get(&id),
             Who::Task(..) => None,
         };
-        if other.is_none() && matches!(found.who, Who::Thread(_)) {
-            return;
-        }
-        let identity = other.map(|thread| thread.identity);
+        let named = match (found.who, other) {
+            (Who::Thread(_), Some(other)) => Some(people.named(&other.identity)),
+            (Who::Thread(_), None) => return,
+            (Who::Task(..), _) => None,
+        };
         let doing = other
             .and_then(|thread| thread.recent.doing(wait.start, wait.end))
             .map(|doing| (doing.cause, doing.ns));
-        let Some(thread) = self.threads.get_mut(&wait.thread) else {
-            return;
-        };
-        thread.ledger.sites[entry.site]
-            .holders
-            .add(found, pending.waited, doing, || match (found.who, identity) {
-                (Who::Task(pid, tid), _) => holders::describe_task(wait, pid, tid, people),
-                (Who::Thread(_), Some(identity)) => people.describe(&identity),
-                (Who::Thread(_), None) => ThreadName::default(),
-            });
+        let people = &mut self.people;
+        if let Some(thread) = self.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site]
+                .holders
+                .add(found, over.waited, doing, || {
+                    named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
+                });
+        }
     }
 
     fn links(&self, wait: &Wait, cause: Cause) -> Vec<Link> {
@@ -189,7 +217,7 @@ impl Attribution {
             return Vec::new();
         };
         let mut links = vec![Link {
-            name: self.people.describe(&waiter.identity),
+            name: self.people.named(&waiter.identity),
             cause,
             ns: wait.end.saturating_sub(wait.start),
         }];
@@ -218,8 +246,7 @@ impl Attribution {
             Some(thread) => early(thread, sample) || thread.ledger.asked_by(on_cpu, seq, stack, weight),
             None => self.ended.asked_by(id, on_cpu, seq, stack, weight),
         };
-        let Faults { late_askers, .. } = &mut self.faults;
-        *late_askers += u64::from(!found);
+        self.faults.late_askers += u64::from(!found);
     }
 
     pub(super) fn cpu(&mut self, sample: &CpuSample) {
@@ -227,19 +254,23 @@ impl Attribution {
         let keep = self.remembered();
         let process = self.process_name(sample.thread);
         self.sights.used(sample.object);
-        let Some(thread) = self.threads.get_mut(&sample.thread).filter(|thread| !thread.ended) else {
+        let Some(thread) = self
+            .threads
+            .get_mut(&sample.thread)
+            .filter(|thread| !thread.ended)
+        else {
             return;
         };
-        let stack = sample.kernel_stack.and_then(|stack| self.sights.kernel_stack(stack));
+        let stack = sample
+            .kernel_stack
+            .and_then(|stack| self.sights.kernel_stack(stack));
         let object = self.sights.object(sample.object);
         let classified = (self.classifier.on_cpu)(sample.call, sample.user, object, stack);
         let bytes = classified.bytes;
         let what = self.book.whats.classified(Role::CpuClass, classified);
         let site = thread.ledger.site(what, process, &mut self.book);
         thread.sampled(site, sample.at);
-        thread
-            .ledger
-            .remember_sample(sample.seq, site, sample.at, keep);
+        thread.ledger.remember_sample(sample.seq, site, sample.at, keep);
         let class = &mut thread.ledger.sites[site];
         class.bytes = class.bytes.or(bytes);
         if let Some(stack) = sample.kernel_stack {
@@ -252,11 +283,26 @@ impl Attribution {
 fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
     match &mut thread.pending {
         Some(pending)
-            if !sample.on_cpu && pending.wait.seq == sample.seq && pending.askers.len() < MAX_EARLY_ASKERS =>
+            if !sample.on_cpu
+                && pending.wait.seq == sample.seq
+                && pending.askers.len() < MAX_EARLY_ASKERS =>
         {
             pending.askers.push((sample.stack, sample.weight));
             true
         }
         _ => false,
+    }
+}
+
+impl Pending {
+    fn over<'a>(&'a self, memory: Option<&'a WaitMemory>) -> Over<'a> {
+        Over {
+            wait: &self.wait,
+            waited: self.waited,
+            handed_on: self.handed_on,
+            askers: &self.askers,
+            memory,
+            open: false,
+        }
     }
 }

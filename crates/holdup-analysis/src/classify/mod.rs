@@ -65,7 +65,12 @@ pub fn wait(site: &Site) -> Classified {
 
 /// What a running thread was doing.
 #[must_use]
-pub fn on_cpu(call: Call, user: bool, _object: Option<&Object>, _kernel_stack: Option<&[String]>) -> Classified {
+pub fn on_cpu(
+    call: Call,
+    user: bool,
+    _object: Option<&Object>,
+    _kernel_stack: Option<&[String]>,
+) -> Classified {
     Classified {
         cause: if user { Cause::CpuUser } else { Cause::CpuKernel },
         resource: Resource::default(),

@@ -9,6 +9,12 @@ use crate::finding::{Evidence, Finding, Remedy};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::IoLimit;
 
+/// Requests that one wait may stand for: a commit of a journal writes a handful of blocks before it is waited for.
+const REQUESTS_A_WAIT: u64 = 8;
+
+/// Bytes that one wait may stand for: what read-ahead or write-back commonly has in flight at once.
+const BYTES_A_WAIT: u64 = 4 << 20;
+
 /// A device as a reader knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Device {
@@ -18,71 +24,57 @@ pub(super) struct Device {
     pub file: Option<String>,
     /// Whether it turns.
     pub rotational: Option<bool>,
-    /// For a loop device the file behind it.
-    pub backing_file: Option<String>,
-    /// The limit that slows it, in words: setting, value, cgroup.
-    pub limit: Option<String>,
+    /// The file behind a loop device.
+    backing_file: Option<String>,
+    /// The limit that slows it.
+    limit: Option<Limit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Limit {
+    cgroup: String,
+    /// The kernel's file and the value in it; `None` where only the cgroup is known.
+    setting: Option<(String, u64)>,
 }
 
 /// The device that a wait was for.
 pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     let resource = &wait.resource;
-    let detail = |key: &str| {
-        resource
-            .detail
-            .get(key)
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
-    };
-    let file = detail("file").map(str::to_owned).or_else(|| {
-        (resource.kind == ResourceKind::File && !resource.name.is_empty()).then(|| resource.name.clone())
+    let detail = |key: &str| resource.detail.get(key).filter(|text| !text.is_empty()).cloned();
+    let name_if = |kind| (resource.kind == kind && !resource.name.is_empty()).then(|| resource.name.clone());
+    let file = detail("file").or_else(|| name_if(ResourceKind::File));
+    let named = detail("device").or_else(|| name_if(ResourceKind::Device));
+    let named = named.map(|name| name.trim_start_matches("/dev/").to_owned());
+    let known = run.facts.block_devices.iter().find(|known| {
+        named
+            .as_ref()
+            .is_some_and(|name| *name == known.name || *name == known.number.to_string())
     });
-    let named = detail("device")
-        .map(|device| device.trim_start_matches("/dev/"))
-        .or_else(|| {
-            (resource.kind == ResourceKind::Device).then(|| resource.name.trim_start_matches("/dev/"))
-        });
-    let known = run
-        .facts
-        .block_devices
-        .iter()
-        .find(|known| named.is_some_and(|name| name == known.name || name == known.number.to_string()));
+    let limits = run.facts.cgroup.io_limits.iter();
+    let limit = known.and_then(|known| {
+        let mut of_device = limits.filter(|limit| known.number == limit.device);
+        of_device.find(|limit| fits_kind(limit, wait) && reached(limit, wait))
+    });
+    let limit = match limit {
+        Some(limit) => Some(Limit {
+            cgroup: limit.cgroup.clone(),
+            setting: Some((limit.setting.clone(), limit.value)),
+        }),
+        None => name_if(ResourceKind::Cgroup).map(|cgroup| Limit {
+            cgroup,
+            setting: None,
+        }),
+    };
     let name = known
         .map(|device| device.name.clone())
-        .or_else(|| named.map(str::to_owned));
-    let limited = resource.kind == ResourceKind::Cgroup;
-    let limit: Option<&IoLimit> = limited
-        .then(|| {
-            let of_device = |limit: &&IoLimit| known.is_some_and(|device| device.number == limit.device);
-            let limits = &run.facts.cgroup.io_limits;
-            let kind = |limit: &&IoLimit| fits_kind(limit, wait);
-            limits
-                .iter()
-                .find(|l| of_device(l) && kind(l))
-                .or_else(|| limits.iter().find(of_device))
-        })
-        .flatten();
+        .or(named)
+        .or_else(|| file.clone());
     Device {
-        name: name
-            .or_else(|| file.clone())
-            .unwrap_or_else(|| "a disk".to_owned()),
+        name: name.unwrap_or_else(|| "a disk".to_owned()),
         file,
         rotational: known.and_then(|device| device.rotational),
         backing_file: known.and_then(|device| device.backing_file.clone()),
-        limit: match limit {
-            Some(limit) => Some(format!(
-                "{} {} of cgroup {}",
-                limit.setting, limit.value, limit.cgroup
-            )),
-            None => limited.then(|| {
-                let words = [detail("setting").or(detail("limit")), detail("value")];
-                let words: Vec<&str> = words.into_iter().flatten().collect();
-                match words.is_empty() {
-                    true => format!("an I/O limit of cgroup {}", resource.name),
-                    false => format!("{} of cgroup {}", words.join(" "), resource.name),
-                }
-            }),
-        },
+        limit,
     }
 }
 
@@ -96,26 +88,72 @@ fn fits_kind(limit: &IoLimit, wait: &AttributedWait) -> bool {
     on_reads == reads
 }
 
+/// Whether a limit counts bytes rather than requests.
+fn in_bytes(setting: &str) -> bool {
+    setting.contains("bps")
+}
+
+/// Whether as much was waited for as the limit lets through. One that is far away slows nothing.
+fn reached(limit: &IoLimit, wait: &AttributedWait) -> bool {
+    let one_wait = if in_bytes(&limit.setting) {
+        BYTES_A_WAIT
+    } else {
+        REQUESTS_A_WAIT
+    };
+    let seconds = wait.ns as f64 / 1e9;
+    wait.count as f64 * one_wait as f64 >= limit.value as f64 * seconds
+}
+
+impl Limit {
+    fn words(&self) -> String {
+        let Some((setting, value)) = &self.setting else {
+            return format!("an I/O limit of cgroup {}", self.cgroup);
+        };
+        let unit = if in_bytes(setting) { "bytes" } else { "requests" };
+        format!("{setting} is {value} {unit} a second in cgroup {}", self.cgroup)
+    }
+}
+
 impl Device {
-    /// The limit, or what stands behind the device.
-    pub(super) fn evidence(&self) -> Option<Evidence> {
-        if let Some(limit) = &self.limit {
-            let text = format!("what slows it is a limit, not the device: {limit}");
-            return Some(Evidence::new(text, "the cgroup's I/O settings"));
-        }
-        let backing = self.backing_file.as_deref()?;
-        Some(Evidence::new(
-            format!("{} is a loop device on {backing}", self.name),
-            "/sys/block loop/backing_file",
-        ))
+    /// Whether a cgroup's limit slows it.
+    pub(super) fn limited(&self) -> bool {
+        self.limit.is_some()
     }
 
-    /// First of all the limit is to be raised, where there is one.
-    pub(super) fn limit_remedy(&self, finding: Finding) -> Finding {
-        let Some(limit) = &self.limit else { return finding };
+    /// Adds the limit as what the wait was for, and what to do about it; else what stands behind the device.
+    pub(super) fn tell(&self, mut finding: Finding) -> Finding {
+        let Some(limit) = &self.limit else {
+            let Some(backing) = &self.backing_file else {
+                return finding;
+            };
+            let text = format!("{} is a loop device on {backing}", self.name);
+            return finding.and(Evidence::new(text, "/sys/block loop/backing_file"));
+        };
+        let resource = &mut finding.resource;
+        resource.kind = ResourceKind::Cgroup;
+        resource.name.clone_from(&limit.cgroup);
+        let mut detail = |key: &str, value: &str| {
+            resource
+                .detail
+                .entry(key.to_owned())
+                .or_insert_with(|| value.to_owned());
+        };
+        detail("device", &self.name);
+        if let Some(file) = &self.file {
+            detail("file", file);
+        }
+        if let Some((setting, value)) = &limit.setting {
+            detail("setting", setting);
+            detail("value", &value.to_string());
+        }
+        let words = limit.words();
         finding
+            .and(Evidence::new(
+                format!("what slows it is a limit, not the device: {words}"),
+                "the cgroup's I/O settings",
+            ))
             .remedy(Remedy::changing(
-                format!("raise or lift the limit: {limit}"),
+                format!("raise or lift the limit: {words}"),
                 "whoever shares the device may be slowed by this program then",
             ))
             .remedy(Remedy::pointless(

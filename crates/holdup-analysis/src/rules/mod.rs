@@ -4,7 +4,7 @@
 //! (each with its number) and what could not be told (each with what is missing).
 //!
 //! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
-//! that `holdup explain` prints; its examples are the rule's tests) and a scenario of the same name. The list of
+//! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
 mod clocks;
@@ -22,7 +22,8 @@ pub use list::{ALL, RuleId};
 pub use run::{Run, Waits};
 pub use say::{duration, percent};
 
-use crate::finding::{Evidence, Finding, Severity, Verdict};
+use crate::attributed::Resource;
+use crate::finding::{Confidence, Evidence, Finding, Severity, Verdict};
 use holdup_evidence::{Cause, Ns};
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
@@ -109,7 +110,8 @@ pub struct Rule {
     pub causes: &'static [Cause],
     /// Share of the elapsed time (0..1) that one cause must have for the check to be made.
     pub from: f64,
-    /// Rules that say more about the same time: where one of them speaks of the cause, this one does not.
+    /// Rules that say more about the same time: where one of them speaks of the same cause, or of one that this rule
+    /// does not look at, this one is silent.
     pub gives_way_to: &'static [RuleId],
     /// End or way.
     pub place: Place,
@@ -145,15 +147,19 @@ impl Rule {
     /// A finding of this rule about some waits: their cost, the costliest one's resource and asker, and how often and
     /// how long, as its first evidence.
     pub(crate) fn finding(&self, severity: Severity, title: String, waits: &Waits<'_>) -> Finding {
+        self.finding_by(severity, title, waits, say::how_long(waits))
+    }
+
+    /// The same with a first evidence that says more.
+    pub(crate) fn finding_by(
+        &self,
+        severity: Severity,
+        title: String,
+        waits: &Waits<'_>,
+        first: Evidence,
+    ) -> Finding {
         let main = waits.main();
-        let finding = Finding::new(
-            self.id.id(),
-            severity,
-            title,
-            waits.cause(),
-            waits.cost(),
-            say::how_long(waits),
-        );
+        let finding = Finding::new(self.id.id(), severity, title, waits.cause(), waits.cost(), first);
         finding.about(main.resource.clone(), main.asker.clone())
     }
 }
@@ -193,7 +199,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     found.retain(|(rule, finding)| {
         let better = speakers.iter().find(|(id, cause, ns)| {
             // Half, so that a better rule that explains a small part does not silence the rest.
-            rule.gives_way_to.contains(id) && *cause == finding.cause && ns.saturating_mul(2) >= finding.ns
+            let same_time = *cause == finding.cause || !rule.causes.contains(cause);
+            rule.gives_way_to.contains(id) && same_time && ns.saturating_mul(2) >= finding.ns
         });
         let Some((id, _, ns)) = better else { return true };
         if !judgement
@@ -233,10 +240,16 @@ fn fires(finding: Finding) -> Verdict {
     Verdict::Fires(vec![finding])
 }
 
-/// More evidence and remedies where there are some.
+/// What a finding gets where there is some.
 trait Extend: Sized {
-    /// Adds a piece of evidence if there is one.
+    /// Another piece of evidence.
     fn and_if(self, evidence: Option<Evidence>) -> Self;
+
+    /// *Proved* where the one in the way or the end of the wait is known, else *strong*.
+    fn proved_if(self, known: bool) -> Self;
+
+    /// What it is about, where the waits themselves name nothing.
+    fn about_if_unnamed(self, resource: Option<Resource>) -> Self;
 }
 
 impl Extend for Finding {
@@ -245,5 +258,20 @@ impl Extend for Finding {
             Some(evidence) => self.and(evidence),
             None => self,
         }
+    }
+
+    fn proved_if(self, known: bool) -> Finding {
+        self.confidence(if known {
+            Confidence::Proved
+        } else {
+            Confidence::Strong
+        })
+    }
+
+    fn about_if_unnamed(mut self, resource: Option<Resource>) -> Finding {
+        if let Some(resource) = resource.filter(|_| self.resource.name.is_empty()) {
+            self.resource = resource;
+        }
+        self
     }
 }

@@ -3,7 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use crate::attributed::{Holder, HowKnown, ThreadName};
+use crate::attributed::{Holder, HowKnown, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
 use holdup_evidence::{Cause, Ns};
 
@@ -29,10 +29,11 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// `1 wait`, `12 waits`.
+/// `1 wait`, `12 waits`, `2 stretches`.
 pub(super) fn several(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
+        _ if one.ends_with("ch") => format!("{count} {one}es"),
         _ => format!("{count} {one}s"),
     }
 }
@@ -80,35 +81,21 @@ pub(super) fn quoted(word: &str) -> String {
 /// First evidence of most findings: how often, how long, in which call.
 pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
     let main = waits.main();
-    let what = if main.cause.on_cpu() { "stretch" } else { "wait" };
+    let on_cpu = main.cause.on_cpu();
     let call = main
         .call
         .as_deref()
         .map(|call| format!(" in {call}"))
         .unwrap_or_default();
-    let count = waits.count().max(1);
-    let noun = if what == "stretch" && count != 1 {
-        "stretche"
-    } else {
-        what
-    };
-    let text = if count == 1 {
-        format!("1 {what}{call} of {}", duration(waits.own()))
-    } else {
-        let median = if main.cause.on_cpu() {
-            String::new()
-        } else {
-            format!(
-                ", mostly {}, at most {}",
-                duration(waits.median()),
-                duration(waits.longest().max)
-            )
-        };
-        format!(
-            "{}{call}, {} in all{median}",
-            several(count, noun),
-            duration(waits.own())
-        )
+    let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
+    let own = duration(waits.own());
+    let text = match waits.count() {
+        0 | 1 => format!("{count}{call} of {own}"),
+        _ if on_cpu => format!("{count}{call}, {own} in all"),
+        _ => {
+            let (median, longest) = (duration(waits.median()), duration(waits.longest().max));
+            format!("{count}{call}, {own} in all, mostly {median}, at most {longest}")
+        }
     };
     Evidence::new(text, SCHEDULER)
 }
@@ -159,7 +146,9 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
 pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let main = waits.main();
-    let end = main.chain.last()?;
+    let [_, .., end] = main.chain.as_slice() else {
+        return None;
+    };
     let steps: Vec<String> = main.chain.iter().map(|link| who(&link.name)).collect();
     let text = format!(
         "the time went on to {}: {} of it {} ({})",
@@ -171,21 +160,6 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "the critical path"))
 }
 
-/// Who asked, where a stack names it.
-pub(super) fn asked_by(waits: &Waits<'_>) -> Option<Evidence> {
-    let asker = &waits.main().asker;
-    let frame = asker.frame.as_deref()?;
-    let module = asker
-        .module
-        .as_deref()
-        .map(|module| format!(" in {module}"))
-        .unwrap_or_default();
-    Some(Evidence::new(
-        format!("{} asked in {frame}{module}", who(&asker.name)),
-        "user stacks",
-    ))
-}
-
 /// The kernel functions at the top of the stack that the most of the time was seen in.
 pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     /// Frames that are enough to recognise a wait.
@@ -193,6 +167,16 @@ pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     let stack = &waits.main().kernel_stack;
     let top: Vec<&str> = stack.iter().take(FRAMES).map(String::as_str).collect();
     (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
+}
+
+/// The one in the way, as what a wait was for.
+pub(super) fn in_the_way(holder: &Holder) -> Resource {
+    let pid = (holder.name.pid != 0).then(|| ("pid".to_owned(), holder.name.pid.to_string()));
+    Resource {
+        kind: ResourceKind::Process,
+        name: who(&holder.name),
+        detail: pid.into_iter().collect(),
+    }
 }
 
 /// A cause's phrase as the beginning of a sentence.

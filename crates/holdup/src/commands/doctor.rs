@@ -6,7 +6,7 @@
 mod sights;
 mod table;
 
-use crate::{collect, output};
+use crate::output;
 use holdup_proc::Root;
 use holdup_proc::capability::{self, Machine};
 use sights::Sight;
@@ -14,8 +14,8 @@ use sights::Sight;
 /// `holdup run` does not work here.
 const CANNOT_RUN: u8 = 1;
 
-/// Something that the tracer tried: what, and why it failed.
-pub(crate) type Trial = (String, Result<(), String>);
+/// Something that the tracer tried.
+type Trial = holdup_bpf::Capability;
 
 /// What was found about one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Checkup {
 pub(crate) fn run() -> anyhow::Result<u8> {
     let mut problems = Vec::new();
     let machine = capability::read(&Root::system(), &mut problems);
-    let checkup = decide(&machine, &collect::try_out());
+    let checkup = decide(&machine, &holdup_bpf::probe());
     let mut text = table::text(&checkup, &machine);
     for problem in problems {
         text.push_str(&format!("  {problem}\n"));
@@ -91,43 +91,37 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     Ok(if checkup.works() { 0 } else { CANNOT_RUN })
 }
 
-/// What this machine or these privileges lack for `holdup run` to work, as far as files tell; `None` when nothing.
+/// The first thing that this machine or these privileges lack for `holdup run` to work: what hangs on it fails
+/// too. `None` when nothing is found to be lacking.
 pub(crate) fn lacking() -> Option<String> {
-    let checkup = decide(&capability::read(&Root::system(), &mut Vec::new()), &[]);
-    let lacking: Vec<&str> = checkup
+    let checkup = decide(
+        &capability::read(&Root::system(), &mut Vec::new()),
+        &holdup_bpf::probe(),
+    );
+    checkup
         .rows
-        .iter()
+        .into_iter()
         .filter(|row| row.essential)
-        .filter_map(|row| match &row.state {
-            State::No(why) => Some(why.as_str()),
+        .find_map(|row| match row.state {
+            State::No(why) => Some(why),
             State::Yes(_) | State::NotTold(_) => None,
         })
-        .collect();
-    (!lacking.is_empty()).then(|| lacking.join(", "))
 }
 
-/// What the facts mean. A trial beats a fact: it is the thing itself.
+/// What the facts and the trials mean.
 fn decide(machine: &Machine, trials: &[Trial]) -> Checkup {
-    let mut rows: Vec<Row> = Sight::all().map(|sight| sight.row(machine)).collect();
-    for (what, result) in trials {
-        rows.push(Row {
-            what: what.clone(),
-            state: match result {
-                Ok(()) => State::Yes("tried".to_owned()),
-                Err(why) => State::No(why.clone()),
-            },
-            essential: true,
-            lost: "everything: holdup run does not work".to_owned(),
-            fix: "what is missing above; if nothing is, the sentence of the kernel here tells why".to_owned(),
-        });
+    Checkup {
+        rows: Sight::all(trials)
+            .map(|sight| sight.row(machine, trials))
+            .collect(),
     }
-    Checkup { rows }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Checkup, State, decide, table};
-    use holdup_proc::capability::{Lockdown, Machine, TRACEPOINTS};
+    use super::{Checkup, State, Trial, decide, table};
+    use holdup_bpf::capability::{OPTIONAL_TRACEPOINTS, REQUIRED_TRACEPOINTS};
+    use holdup_proc::capability::{Lockdown, Machine};
     use holdup_proc::status::Status;
 
     /// A machine on which everything works.
@@ -140,9 +134,6 @@ mod tests {
                 seccomp: Some(0),
             },
             lockdown: Some(Lockdown::None),
-            btf: Some(true),
-            tracepoints: TRACEPOINTS.map(|name| (name, true)).into(),
-            task_work: Some(true),
             tracefs: None,
             kptr_restrict: Some(0),
             kernel_symbols: Some(true),
@@ -150,6 +141,35 @@ mod tests {
             unprivileged_bpf_disabled: Some(2),
             kernel_log: Some(true),
         }
+    }
+
+    /// Trials that all worked but those named.
+    fn trials(failed: &[&str]) -> Vec<Trial> {
+        let tracepoints = |names: &'static [&str], required| {
+            names
+                .iter()
+                .map(move |name| (format!("tracepoint:{name}"), required))
+        };
+        [
+            ("btf", true),
+            ("task-work", false),
+            ("cpu-clock", false),
+            ("load", true),
+        ]
+        .map(|(name, required)| (name.to_owned(), required))
+        .into_iter()
+        .chain(tracepoints(REQUIRED_TRACEPOINTS, true))
+        .chain(tracepoints(OPTIONAL_TRACEPOINTS, false))
+        .map(|(name, required)| Trial {
+            state: if failed.contains(&name.as_str()) {
+                Err("refused".into())
+            } else {
+                Ok(())
+            },
+            name,
+            required,
+        })
+        .collect()
     }
 
     fn missing(checkup: &Checkup) -> Vec<&str> {
@@ -161,11 +181,9 @@ mod tests {
             .collect()
     }
 
-    /// Takes one thing away and expects exactly that to be missing.
-    fn without(take: impl FnOnce(&mut Machine), what: &[&str], works: bool) {
-        let mut machine = able();
-        take(&mut machine);
-        let checkup = decide(&machine, &[]);
+    /// Expects exactly this to be missing, and every line of it to be complete.
+    fn expect(machine: &Machine, trials: &[Trial], what: &[&str], works: bool) {
+        let checkup = decide(machine, trials);
         assert_eq!(
             (missing(&checkup), checkup.works()),
             (what.to_vec(), works),
@@ -183,17 +201,21 @@ mod tests {
         }
     }
 
-    #[test]
-    fn with_everything_nothing_is_missing() {
-        without(|_| (), &[], true);
-        assert_eq!(
-            decide(&able(), &[]).sentence(),
-            "holdup run works here and sees all it can."
-        );
+    fn without(take: impl FnOnce(&mut Machine), what: &[&str], works: bool) {
+        let mut machine = able();
+        take(&mut machine);
+        expect(&machine, &trials(&[]), what, works);
     }
 
     #[test]
-    fn each_thing_taken_away_is_named_and_nothing_else() {
+    fn with_everything_nothing_is_missing() {
+        without(|_| (), &[], true);
+        let sentence = decide(&able(), &trials(&[])).sentence();
+        assert_eq!(sentence, "holdup run works here and sees all it can.");
+    }
+
+    #[test]
+    fn each_fact_taken_away_is_named_and_nothing_else() {
         const NO_BPF: u64 = !(1 << 39 | 1 << 21);
         const NO_PERFMON: u64 = !(1 << 38 | 1 << 21);
         const NO_PTRACE: u64 = !(1 << 19);
@@ -224,76 +246,58 @@ mod tests {
             &["kernel symbols"],
             true,
         );
-        without(
-            |machine| machine.task_work = Some(false),
-            &["woken threads' memory"],
-            true,
-        );
-        without(
-            |machine| machine.perf_event_paranoid = None,
-            &["CPU samples"],
-            true,
-        );
         without(|machine| machine.kernel_log = Some(false), &["kernel log"], true);
-        for (name, works) in [
-            ("sched_switch", false),
-            ("sched_waking", false),
-            ("sched_process_fork", false),
-            ("sched_process_exec", false),
-            ("task_rename", true),
-            ("signal_generate", true),
-            ("sk_data_ready", true),
-        ] {
-            let what = format!("tracepoint {name}");
-            without(
-                |machine| _ = machine.tracepoints.insert(name, false),
-                &[&what],
-                works,
-            );
+    }
+
+    #[test]
+    fn each_trial_that_fails_is_named_and_nothing_else() {
+        expect(&able(), &trials(&["load"]), &["BPF programs"], false);
+        expect(&able(), &trials(&["task-work"]), &["woken threads' memory"], true);
+        expect(&able(), &trials(&["cpu-clock"]), &["CPU samples"], true);
+        for (names, works) in [(REQUIRED_TRACEPOINTS, false), (OPTIONAL_TRACEPOINTS, true)] {
+            for name in names {
+                let failed = trials(&[&format!("tracepoint:{name}")]);
+                expect(&able(), &failed, &[&format!("tracepoint {name}")], works);
+            }
         }
     }
 
     #[test]
     fn without_type_information_nothing_is_said_of_what_hangs_on_it() {
-        without(
-            |machine| {
-                machine.btf = Some(false);
-                machine.tracepoints.clear();
-                machine.task_work = None;
-            },
-            &["kernel type information"],
+        let hanging: Vec<String> = trials(&[]).into_iter().map(|trial| trial.name).collect();
+        let hanging: Vec<&str> = hanging
+            .iter()
+            .map(String::as_str)
+            .filter(|name| *name != "cpu-clock")
+            .collect();
+        expect(
+            &able(),
+            &trials(&hanging),
+            &["kernel type information", "BPF programs"],
             false,
         );
     }
 
     #[test]
     fn a_machine_that_tells_nothing_is_not_condemned() {
-        let checkup = decide(&Machine::default(), &[]);
-        assert_eq!(missing(&checkup), ["CPU samples"]);
-    }
-
-    #[test]
-    fn a_trial_that_fails_is_the_last_word() {
-        let trials = [("BPF programs".to_owned(), Err("the verifier refused".to_owned()))];
-        let checkup = decide(&able(), &trials);
-        assert!(!checkup.works());
-        assert_eq!(checkup.sentence(), "holdup run does not work here: BPF programs.");
+        expect(&Machine::default(), &[], &[], true);
     }
 
     #[test]
     fn the_table_is_plain_and_fits() {
         let mut machine = able();
-        machine.task_work = Some(false);
-        machine.tracepoints.insert("sk_data_ready", false);
         machine.status.effective = Some(0);
         machine.kernel_release = Some("6.1\x1b[2J".into());
-        let text = table::text(
-            &decide(&machine, &[("x".into(), Err("y\nz\x1b".into()))]),
-            &machine,
-        );
+        let mut failed = trials(&["tracepoint:sk_data_ready", "task-work", "cpu-clock"]);
+        let load = failed.iter_mut().find(|trial| trial.name == "load").unwrap();
+        load.state = Err(format!("y\nz\x1b{}", " word".repeat(40)));
+        let text = table::text(&decide(&machine, &failed), &machine);
         for line in text.lines() {
             assert!(line.chars().count() <= 80 && !line.contains('\x1b'), "{line:?}");
         }
-        assert!(text.contains("lost"), "{text}");
+        assert!(
+            text.contains("lost") && text.contains("random-reads-dominate"),
+            "{text}"
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::cli::{Color, ExplainArgs};
 use crate::usage::Usage;
-use crate::verdict::{Topic, causes, rules};
 use crate::{output, terminal};
-use holdup_views::Style;
+use holdup_evidence::Cause;
 use holdup_views::text::printable;
+use holdup_views::{Style, page};
 use std::fmt::Write;
 
 /// Names more different than this aren't what was meant: a similarity between 0 and 1, found by trying typing
@@ -13,6 +13,39 @@ use std::fmt::Write;
 const SIMILAR: f64 = 0.7;
 /// How many of the nearest are named.
 const NEAREST: usize = 3;
+
+/// Something that has a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Topic {
+    /// What to type.
+    id: &'static str,
+    /// In a few words.
+    about: &'static str,
+    /// Its page, Markdown.
+    page: &'static str,
+}
+
+fn rules() -> Vec<Topic> {
+    holdup_analysis::rules::ALL
+        .iter()
+        .map(|rule| Topic {
+            id: rule.id.id(),
+            about: rule.about,
+            page: rule.id.page(),
+        })
+        .collect()
+}
+
+fn causes() -> Vec<Topic> {
+    Cause::ALL
+        .iter()
+        .map(|cause| Topic {
+            id: cause.id(),
+            about: cause.phrase(),
+            page: cause.phrase(),
+        })
+        .collect()
+}
 
 /// Prints the page or the list.
 ///
@@ -31,7 +64,7 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
     match &args.name {
         None => text.extend(list(&rules, &causes).into_bytes()),
         Some(name) => match rules.iter().chain(&causes).find(|topic| topic.id == name) {
-            Some(topic) => topic.write(&style, &mut text)?,
+            Some(topic) => page::write(topic.page, &style, &mut text)?,
             None => return Err(Usage::Wrong(unknown(name, &rules, &causes)).into()),
         },
     }
@@ -90,8 +123,7 @@ fn unknown(name: &str, rules: &[Topic], causes: &[Topic]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{list, unknown};
-    use crate::verdict::{causes, rules};
+    use super::{causes, list, rules, unknown};
 
     #[test]
     fn every_topic_is_listed_within_the_terminal() {

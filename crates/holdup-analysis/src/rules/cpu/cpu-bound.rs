@@ -1,6 +1,6 @@
 //! It does not wait: the time goes into its own code.
 
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::LockConvoy],
     place: Place::End,
     check,
 };
@@ -45,6 +45,7 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
     let finding = RULE
         .finding(Severity::Note, title, user)
         .and(Evidence::new(text, "CPU samples"))
+        .about_if_unnamed(Some(function(user.main())))
         .and_if(functions(run, user))
         .confidence(Confidence::Strong);
     fires(
@@ -53,11 +54,29 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
     )
 }
 
+/// The function that the thread ran, in its module; without names the process.
+fn function(wait: &AttributedWait) -> Resource {
+    let asker = &wait.asker;
+    let name = asker
+        .frame
+        .as_ref()
+        .or(asker.module.as_ref())
+        .unwrap_or(&asker.name.process);
+    let module = asker
+        .module
+        .iter()
+        .map(|module| ("module".to_owned(), module.clone()));
+    Resource {
+        kind: ResourceKind::Name,
+        name: name.clone(),
+        detail: module.collect(),
+    }
+}
+
 /// The functions in which it runs the longest.
 fn functions(run: &Run<'_>, user: &Waits<'_>) -> Option<Evidence> {
-    let function = |wait: &AttributedWait| wait.asker.frame.clone();
     let named = user.only(|wait| wait.asker.frame.is_some())?;
-    let groups = named.split(function);
+    let groups = named.split(|wait| wait.asker.frame.clone());
     let top: Vec<String> = groups
         .iter()
         .take(FUNCTIONS)

@@ -2,7 +2,7 @@
 
 use crate::attributed::{Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use std::collections::BTreeMap;
 
@@ -134,7 +134,12 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             format!("{who} was ready to run, and had to wait for a CPU"),
         ),
     };
-    let finding = RULE.finding(severity, title, waits);
+    let winner = instead.first().map(|(name, _)| Resource {
+        kind: ResourceKind::Process,
+        name: (*name).to_owned(),
+        detail: BTreeMap::new(),
+    });
+    let finding = RULE.finding(severity, title, waits).about_if_unnamed(winner);
     let finding = match instead.is_empty() {
         true => finding.confidence(Confidence::Suspect),
         false => {

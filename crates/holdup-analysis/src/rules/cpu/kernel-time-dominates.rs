@@ -38,7 +38,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .finding(Severity::Note, title, waits)
         .and(Evidence::new(text, "CPU samples"))
         .and_if(say::kernel_top(top))
-        .and_if(say::asked_by(top))
         .confidence(Confidence::Strong);
     fires(finding.remedy(Remedy::safe(match main.call {
         Some(_) => "make fewer of these calls: larger buffers, several requests in one call",

@@ -1,6 +1,6 @@
 //! Waiting for the daemon behind a FUSE file system.
 
-use crate::finding::{Confidence, Remedy, Severity, Verdict};
+use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
@@ -40,12 +40,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         RULE.finding(Severity::Warning, title, group)
             .and_if(holders.first().map(say::meanwhile))
             .and_if(say::kernel_top(group))
-            .and_if(say::asked_by(group))
-            .confidence(if holders.is_empty() {
-                Confidence::Strong
-            } else {
-                Confidence::Proved
-            })
+            .proved_if(!holders.is_empty())
             .remedy(Remedy::safe(
                 "see what the daemon itself waits for, and mend that: holdup run its command",
             ))

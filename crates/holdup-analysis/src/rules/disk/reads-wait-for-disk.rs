@@ -29,9 +29,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Cause::MemPagefault => "touches mapped files that must first be read from",
             _ => "waits for reads from",
         };
-        let title = match device.limit {
-            Some(_) => format!("{who} {what} {}, which its cgroup limits", device.name),
-            None => format!("{who} {what} {}", device.name),
+        let title = match device.limited() {
+            true => format!("{who} {what} {}, which its cgroup limits", device.name),
+            false => format!("{who} {what} {}", device.name),
         };
         let mut finding = RULE.finding(Severity::Warning, title, group);
         if let Some(file) = &device.file {
@@ -45,12 +45,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             );
             finding = finding.and(Evidence::new(text, "/sys/block queue/rotational"));
         }
-        finding = finding
-            .and_if(device.evidence())
-            .and_if(say::clock(run, group))
-            .and_if(say::asked_by(group));
+        finding = finding.and_if(say::clock(run, group));
         device
-            .limit_remedy(finding)
+            .tell(finding)
             .remedy(Remedy::safe(
                 "run it again: if it is fast then, the data fits into memory and only the first run pays",
             ))

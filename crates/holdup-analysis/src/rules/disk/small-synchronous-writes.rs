@@ -51,9 +51,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Cause::DiskWrite => "for a write to reach the disk",
         _ => "for its data to be safe on disk",
     };
-    let each = match device.limit {
-        Some(_) => "a limit of its cgroup slows each",
-        None => "each waits for the one before",
+    let each = match device.limited() {
+        true => "a limit of its cgroup slows each",
+        false => "each waits for the one before",
     };
     let text = format!("on {}, {} each", device.name, duration(group.own() / count));
     let finding = RULE
@@ -63,9 +63,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             group,
         )
         .and(Evidence::new(text, say::SCHEDULER))
-        .and_if(device.evidence())
-        .and_if(say::clock(run, group))
-        .and_if(say::asked_by(group));
+        .and_if(say::clock(run, group));
     let batch = match group.cause() {
         Cause::DiskWrite => Remedy::safe("write more at a time, or several at once"),
         _ => Remedy::changing(
@@ -74,7 +72,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         ),
     };
     device
-        .limit_remedy(finding)
+        .tell(finding)
         .remedy(batch)
         .remedy(Remedy::safe(
             "put the file on a device that answers faster, or give its log one of its own",

@@ -35,17 +35,15 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Cause::DiskDiscard => "waits for freed blocks to be discarded on",
             _ => "waits for its writes to",
         };
-        let title = match device.limit {
-            Some(_) => format!("{who} {what} {}, which its cgroup limits", device.name),
-            None => format!("{who} {what} {}", device.name),
+        let title = match device.limited() {
+            true => format!("{who} {what} {}, which its cgroup limits", device.name),
+            false => format!("{who} {what} {}", device.name),
         };
         let finding = RULE
             .finding(Severity::Warning, title, group)
-            .and_if(device.evidence())
             .and_if(say::clock(run, group))
-            .and_if(say::kernel_top(group))
-            .and_if(say::asked_by(group));
-        device.limit_remedy(finding).remedy(match group.cause() {
+            .and_if(say::kernel_top(group));
+        device.tell(finding).remedy(match group.cause() {
             Cause::DiskSync => Remedy::changing(
                 "sync less, or later, or in another thread",
                 "after a crash what was not synced is gone",

@@ -1,7 +1,7 @@
 //! Waiting for whoever has the other end of a pipe or FIFO.
 
 use crate::attributed::AttributedWait;
-use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
@@ -52,12 +52,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         .finding(severity, title, group)
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
-        .and_if(say::asked_by(group))
-        .confidence(if peer.is_some() {
-            Confidence::Proved
-        } else {
-            Confidence::Strong
-        });
+        .proved_if(peer.is_some());
     let peer = peer.unwrap_or_else(|| "the process at the other end".into());
     let finding = match group.handed_on() {
         true => finding.remedy(Remedy::safe(format!(

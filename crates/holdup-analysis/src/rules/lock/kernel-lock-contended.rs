@@ -20,7 +20,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let title = match waits.cause() {
-        Cause::MemMmaplock => format!("threads of {who} wait in turn for the lock on their memory map"),
+        Cause::MemMmaplock => format!("Threads of {who} wait in turn for the lock on their memory map"),
         _ => format!("{who} waits for a lock inside the kernel"),
     };
     let holders = waits.holders();
@@ -28,7 +28,6 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .finding(Severity::Warning, title, waits)
         .and_if(say::kernel_top(waits))
         .and_if(holders.first().map(say::meanwhile))
-        .and_if(say::asked_by(waits))
         .confidence(if holders.is_empty() {
             Confidence::Suspect
         } else {

@@ -8,6 +8,9 @@ use holdup_evidence::Cause;
 /// Threads from which it is a queue.
 const QUEUE: usize = 2;
 
+/// Holders that are named at most.
+const NAMED: usize = 3;
+
 /// Functions of the C library under which a futex is a condition, a join or a barrier: nobody holds anything.
 const NOT_A_LOCK: [&str; 6] = [
     "cond_wait",
@@ -110,11 +113,9 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     } else {
         "held by"
     };
-    let held: Vec<String> = holders
-        .iter()
-        .take(3)
-        .map(|holder| say::who(&holder.name))
-        .collect();
+    let mut held: Vec<String> = holders.iter().map(|holder| say::who(&holder.name)).collect();
+    held.dedup();
+    held.truncate(NAMED);
     let text = format!(
         "the lock at {}, {how} {}",
         say::name_or(name, "one address"),
@@ -125,7 +126,6 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         .and(Evidence::new(text, say::how_known(worst.how_known)))
         .and(say::meanwhile(worst))
         .and_if(say::clock(run, queue))
-        .and_if(say::asked_by(queue))
         .confidence(if owners.is_empty() {
             Confidence::Suspect
         } else {

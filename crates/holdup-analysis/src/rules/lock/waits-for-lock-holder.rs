@@ -1,6 +1,6 @@
 //! Waiting for a file lock that someone else holds.
 
-use crate::finding::{Confidence, Remedy, Severity, Verdict};
+use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
@@ -35,12 +35,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .and_if(holders.first().map(say::meanwhile))
             .and_if(say::way(group))
             .and_if(say::clock(run, group))
-            .and_if(say::asked_by(group))
-            .confidence(if holders.is_empty() {
-                Confidence::Strong
-            } else {
-                Confidence::Proved
-            });
+            .proved_if(!holders.is_empty());
         let finding = match holders.first() {
             Some(holder) => finding.remedy(Remedy::safe(format!(
                 "let {} finish first, or start the two at different times",

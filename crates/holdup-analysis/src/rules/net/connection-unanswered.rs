@@ -63,7 +63,6 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, group)
         .and_if(say::clock(run, group))
         .and_if(given_up(run))
-        .and_if(say::asked_by(group))
         .confidence(Confidence::Strong);
     if group.timed_out() > 0 {
         let text = format!(

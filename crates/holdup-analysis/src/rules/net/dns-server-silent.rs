@@ -1,13 +1,16 @@
 //! A name server that does not answer.
 
 use crate::attributed::AttributedWait;
-use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
 
 /// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
 /// the resolver's default time-out of 5 s. A slow answer that travels round the world takes a tenth of it.
 const SILENT: Ns = 4_500_000_000;
+
+/// Where systemd-resolved listens; it passes questions on to the servers of each network.
+const RESOLVED: &str = "127.0.0.53";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -22,11 +25,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn server(wait: &AttributedWait) -> String {
-    wait.resource
-        .detail
-        .get("server")
-        .unwrap_or(&wait.resource.name)
-        .clone()
+    let name = &wait.resource.name;
+    let server = wait.resource.detail.get("server").unwrap_or(name);
+    server.strip_suffix(":53").unwrap_or(server).to_owned()
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -60,19 +61,23 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         );
         Evidence::new(text, "what poll returned")
     }));
-    finding
+    let finding = finding
         .and_if(say::clock(run, group))
         .and_if(resolv_conf(run))
-        .and_if(say::asked_by(group))
-        .confidence(if timed_out > 0 {
-            Confidence::Proved
-        } else {
-            Confidence::Strong
-        })
-        .remedy(Remedy::changing(
+        .proved_if(timed_out > 0);
+    let finding = match server {
+        RESOLVED => finding.remedy(
+            Remedy::safe(
+                "that is systemd-resolved on this machine: see which servers it asks, and mend those",
+            )
+            .with_command("resolvectl status"),
+        ),
+        _ => finding.remedy(Remedy::changing(
             format!("take {server} out of /etc/resolv.conf, put one that answers before it, or mend it"),
             "every program of this machine that starts afterwards asks the others instead",
-        ))
+        )),
+    };
+    finding
         .remedy(Remedy::changing(
             "until then: options timeout:1 attempts:2 in /etc/resolv.conf, or a local cache",
             "a slow but living server is given up sooner, too",

@@ -1,7 +1,7 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use crate::attributed::AttributedWait;
-use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
@@ -65,12 +65,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
-        .and_if(say::asked_by(group))
-        .confidence(if holders.is_empty() {
-            Confidence::Strong
-        } else {
-            Confidence::Proved
-        });
+        .proved_if(!holders.is_empty());
     if group.handed_on() {
         return finding.remedy(Remedy::safe(format!(
             "make {peer} faster: its own time is what this wait is"

@@ -1,7 +1,7 @@
 //! A server without a client.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -20,9 +20,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let address = say::name_or(&main.resource.name, "its socket");
     let title = format!("{} waits for a client at {address}", say::who(&main.asker.name));
-    let finding = RULE
-        .finding(Severity::Note, title, waits)
-        .and_if(say::asked_by(waits));
+    let finding = RULE.finding(Severity::Note, title, waits);
     fires(finding.remedy(Remedy::safe(
         "nothing is wrong with a server that nobody asks; measure it under load",
     )))

@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let program = say::name_or(&main.resource.name, "a program");
-    let title = format!("loading {program} takes a large part of the time");
+    let title = format!("Loading {program} takes a large part of the time");
     let processes = waits.split(|wait| wait.asker.name.pid).len() as u64;
     let finding = RULE
         .finding(Severity::Note, title, waits)

@@ -1,7 +1,7 @@
 //! Stopped by a signal, a tracer or the freezer.
 
 use crate::attributed::HowKnown;
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 
@@ -43,11 +43,8 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             title,
             waits,
         )
-        .confidence(if by.is_some() {
-            Confidence::Proved
-        } else {
-            Confidence::Strong
-        });
+        .about_if_unnamed(by.map(say::in_the_way))
+        .proved_if(by.is_some());
     if let Some(signal) = main.resource.detail.get("signal") {
         let sender = by
             .map(|holder| format!(", sent by {}", say::who_with_pid(&holder.name)))
@@ -58,12 +55,14 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     }
     finding = finding.and_if(say::kernel_top(waits));
+    let had_a_reason = "whoever stopped it may have had a reason";
     let remedy = match (main.cause, traced) {
-        (Cause::ProcessFrozen, _) => {
-            Remedy::safe("thaw the cgroup, or find out who froze it (a container was paused?)")
-        }
+        (Cause::ProcessFrozen, _) => Remedy::changing(
+            "find out who froze the cgroup (a container was paused?), and thaw it",
+            had_a_reason,
+        ),
         (_, true) => Remedy::safe("detach the debugger or tracer, or let it stop the program less often"),
-        _ => Remedy::safe("find out why it was stopped; kill -CONT lets it go on")
+        _ => Remedy::changing("find out why it was stopped, and let it go on", had_a_reason)
             .with_command(format!("kill -CONT {}", main.asker.name.pid)),
     };
     fires(finding.remedy(remedy))

@@ -38,7 +38,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(why)
         .and_if(on)
         .and_if(say::kernel_top(waits))
-        .and_if(say::asked_by(waits))
         .confidence(Confidence::Suspect);
     let doctor = Remedy::safe("see what holdup can't observe here, and what would change that");
     fires(finding.remedy(doctor.with_command("holdup doctor")))

@@ -60,7 +60,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::clock(run, waits))
         .and_if(say::kernel_top(waits))
-        .and_if(say::asked_by(waits))
         .confidence(Confidence::Suspect);
     let explain = Remedy::safe("read what this kind of wait means, and who can end it");
     fires(finding.remedy(explain.with_command(format!("holdup explain {}", main.cause))))

@@ -1,6 +1,6 @@
 //! Waiting for a child process, whose own time is what matters.
 
-use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
@@ -38,12 +38,9 @@ fn finding(group: &Waits<'_>) -> Finding {
         .first()
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
     RULE.finding(Severity::Note, title, group)
+        .about_if_unnamed(children.first().map(say::in_the_way))
         .and_if(children.first().map(say::meanwhile))
         .and_if(say::way(group))
-        .confidence(if children.is_empty() {
-            Confidence::Strong
-        } else {
-            Confidence::Proved
-        })
+        .proved_if(!children.is_empty())
         .remedy(Remedy::safe(format!("look at {child}: this wait is its time")))
 }

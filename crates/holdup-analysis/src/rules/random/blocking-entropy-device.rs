@@ -38,12 +38,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     finding = finding
         .and_if(pool(run))
         .and_if(waits.holders().first().map(say::meanwhile));
-    fires(remedies(
-        run,
-        waits,
-        impostor,
-        finding.and_if(say::asked_by(waits)),
-    ))
+    fires(remedies(run, waits, impostor, finding))
 }
 
 fn kind(wait: &AttributedWait) -> Option<&str> {
@@ -93,7 +88,7 @@ fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<&str>, finding: F
                 "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
             ))
             .remedy(Remedy::safe(
-                "give the machine a source: virtio-rng for a guest, or a kernel of 5.6 or later",
+                "give the machine a source: for a guest -device virtio-rng-pci",
             )),
         (None, _) => finding.remedy(Remedy::safe(
             "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",

@@ -24,10 +24,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = "The kernel had no randomness to give yet".to_owned();
     let (confidence, seen) = seeding(run, waits);
     let finding = RULE
-        .finding(Severity::Warning, title, waits)
-        .and(seen)
+        .finding_by(Severity::Warning, title, waits, seen)
+        .and_if(sources(run))
         .confidence(confidence);
-    let finding = finding.and_if(sources(run)).and_if(say::asked_by(waits));
     fires(remedies(run, finding))
 }
 
@@ -96,8 +95,9 @@ fn remedies(run: &Run<'_>, finding: Finding) -> Finding {
         finding
     };
     let finding = match random.virtual_machine {
-        Some(false) => finding.remedy(Remedy::safe(
+        Some(false) => finding.remedy(Remedy::changing(
             "use a kernel of 5.4 or later, which makes its own randomness within a second, or attach a hardware source",
+            "another kernel needs a reboot, and everything on the machine runs on it",
         )),
         Some(true) => finding.remedy(Remedy::safe(
             "give the guest a source: -device virtio-rng-pci, or expose RDRAND (-cpu host)",

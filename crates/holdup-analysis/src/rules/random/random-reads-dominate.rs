@@ -2,9 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{
-    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 
 /// Size of the random pool on the generator before Linux 5.18, bits: `/proc/sys/kernel/random/poolsize`.
@@ -63,7 +61,6 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
         );
         finding = finding.and(Evidence::new(text, "/proc/sys/kernel/random/poolsize"));
     }
-    finding = finding.and_if(say::asked_by(&waits));
     if asked_by_ares(main) {
         finding = finding.remedy(Remedy::safe(
             "c-ares reads random bytes for each channel: keep the handle for many requests, use c-ares 1.20 or later, \
@@ -80,8 +77,7 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
 }
 
 fn asked_by_ares(wait: &AttributedWait) -> bool {
-    let of_ares = |name: &Option<String>| name.as_deref().is_some_and(|name| name.contains("ares"));
-    of_ares(&wait.asker.frame)
-        || of_ares(&wait.asker.module)
-        || wait.asker.stack.iter().any(|frame| of_ares(&frame.module))
+    let of_ares =
+        |module: &Option<String>| module.as_deref().is_some_and(|name| name.starts_with("libcares"));
+    of_ares(&wait.asker.module) || wait.asker.stack.iter().any(|frame| of_ares(&frame.module))
 }

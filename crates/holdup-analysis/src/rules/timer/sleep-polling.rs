@@ -1,7 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 
 /// Sleeps from which it is a habit.
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             percent(run.share(waits.cost())),
         ));
     }
-    Verdict::Fires(habits.into_iter().map(finding).collect())
+    Verdict::Fires(habits.into_iter().map(|group| finding(run, group)).collect())
 }
 
 /// Many sleeps of about one length.
@@ -53,21 +53,27 @@ fn is_habit(group: &Waits<'_>) -> bool {
     group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
 }
 
-fn finding(group: &Waits<'_>) -> Finding {
-    let main = group.main();
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let length = duration(group.median());
-    let title = format!(
-        "{} sleeps {length} at a time, {} times over",
-        say::who(&main.asker.name),
-        group.count()
-    );
+    let sleeper = say::who(&group.main().asker.name);
+    let times = format!("sleeps {length} at a time, {} times over", group.count());
+    // A shell sleeps by starting a program for it.
+    let started = run.waits(|wait| {
+        wait.cause == Cause::ProcessChild && wait.holders.iter().any(|child| say::who(&child.name) == sleeper)
+    });
+    let title = match started {
+        Some(parent) => format!(
+            "{} {times}, by way of {sleeper}",
+            say::who(&parent.main().asker.name)
+        ),
+        None => format!("{sleeper} {times}"),
+    };
     let text = format!(
         "what it looks for is on average found {} late",
         duration(group.median() / 2)
     );
     RULE.finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "half of the length of a sleep"))
-        .and_if(say::asked_by(group))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
             "wait for the event itself: inotify for files, wait for children, poll for sockets, a condition for threads",

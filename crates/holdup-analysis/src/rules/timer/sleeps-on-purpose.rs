@@ -1,7 +1,7 @@
 //! Sleeping because the program was told to.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -19,10 +19,8 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let title = format!("{who} sleeps, because it was told to: {}", duration(waits.cost()));
-    let finding = RULE
-        .finding(Severity::Note, title, waits)
-        .and_if(say::asked_by(waits));
+    let title = format!("{} of sleep that {who} asked for", duration(waits.cost()));
+    let finding = RULE.finding(Severity::Note, title, waits);
     fires(finding.remedy(Remedy::safe(
         "sleep less, or wait for the event that the sleep stands for",
     )))

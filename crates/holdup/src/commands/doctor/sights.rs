@@ -1,17 +1,19 @@
 //! What holdup sees with: each thing it can need of a machine, whether it is there, what is lost without it, and
 //! the fix. One line of the table each.
 
-use super::{Row, State};
-use holdup_proc::capability::{Lockdown, Machine, TASK_WORK, TRACEPOINTS};
+use super::{Row, State, Trial};
+use holdup_analysis::rules::{self, Need};
+use holdup_proc::capability::{Lockdown, Machine};
 use holdup_proc::status::Capability;
 
 /// Something that holdup sees with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sight {
     Privilege,
     NoLockdown,
     TypeInformation,
-    Tracepoint(&'static str),
+    Tracepoint(String),
+    Load,
     KernelSymbols,
     WokenMemory,
     CpuSamples,
@@ -19,15 +21,21 @@ pub(super) enum Sight {
     KernelLog,
 }
 
-const EVERYTHING: &str = "everything: holdup run does not work";
+/// What is before a tracepoint's name in the name of its trial.
+const TRACEPOINT: &str = "tracepoint:";
 
 impl Sight {
-    /// All, in the order of the table.
-    pub(super) fn all() -> impl Iterator<Item = Sight> {
+    /// All, in the order of the table: what others hang on comes first.
+    pub(super) fn all(trials: &[Trial]) -> impl Iterator<Item = Sight> {
+        let tracepoints = trials
+            .iter()
+            .filter_map(|trial| trial.name.strip_prefix(TRACEPOINT))
+            .map(str::to_owned);
         [Sight::Privilege, Sight::NoLockdown, Sight::TypeInformation]
             .into_iter()
-            .chain(TRACEPOINTS.map(Sight::Tracepoint))
+            .chain(tracepoints.map(Sight::Tracepoint))
             .chain([
+                Sight::Load,
                 Sight::KernelSymbols,
                 Sight::WokenMemory,
                 Sight::CpuSamples,
@@ -37,22 +45,40 @@ impl Sight {
     }
 
     /// The line of the table.
-    pub(super) fn row(self, machine: &Machine) -> Row {
+    pub(super) fn row(&self, machine: &Machine, trials: &[Trial]) -> Row {
+        let trial = self
+            .trial()
+            .and_then(|name| trials.iter().find(|trial| trial.name == name));
+        let essential = trial.map_or(*self == Sight::Privilege || *self == Sight::NoLockdown, |trial| {
+            trial.required
+        });
+        let lost = if essential {
+            "everything: holdup run does not work".to_owned()
+        } else {
+            self.lost()
+        };
+        let blind = trials
+            .iter()
+            .any(|trial| trial.name == "btf" && trial.state.is_err());
         Row {
             what: self.name(),
-            state: self.state(machine),
-            essential: self.lost() == EVERYTHING,
-            lost: self.lost().to_owned(),
+            state: match self.fact(machine) {
+                Some(state) => state,
+                None => tried(trial, blind && self.hangs_on_types()),
+            },
+            essential,
+            lost,
             fix: self.fix().to_owned(),
         }
     }
 
-    fn name(self) -> String {
+    fn name(&self) -> String {
         match self {
             Sight::Privilege => "privilege".to_owned(),
             Sight::NoLockdown => "no lockdown".to_owned(),
             Sight::TypeInformation => "kernel type information".to_owned(),
             Sight::Tracepoint(name) => format!("tracepoint {name}"),
+            Sight::Load => "BPF programs".to_owned(),
             Sight::KernelSymbols => "kernel symbols".to_owned(),
             Sight::WokenMemory => "woken threads' memory".to_owned(),
             Sight::CpuSamples => "CPU samples".to_owned(),
@@ -61,43 +87,42 @@ impl Sight {
         }
     }
 
-    fn state(self, machine: &Machine) -> State {
+    /// The tracer's name for having tried it.
+    fn trial(&self) -> Option<String> {
         match self {
+            Sight::TypeInformation => Some("btf".to_owned()),
+            Sight::Tracepoint(name) => Some(format!("{TRACEPOINT}{name}")),
+            Sight::Load => Some("load".to_owned()),
+            Sight::WokenMemory => Some("task-work".to_owned()),
+            Sight::CpuSamples => Some("cpu-clock".to_owned()),
+            Sight::Privilege
+            | Sight::NoLockdown
+            | Sight::KernelSymbols
+            | Sight::OthersLibraries
+            | Sight::KernelLog => None,
+        }
+    }
+
+    fn hangs_on_types(&self) -> bool {
+        matches!(self, Sight::Tracepoint(_) | Sight::WokenMemory)
+    }
+
+    /// What files tell of it; `None` for what only trying tells.
+    fn fact(&self, machine: &Machine) -> Option<State> {
+        Some(match self {
             Sight::Privilege => privilege(machine),
             Sight::NoLockdown => match machine.lockdown {
-                Some(Lockdown::Confidentiality) => no("the kernel is locked down: confidentiality"),
+                Some(Lockdown::Confidentiality) => no("the kernel is locked down (confidentiality)"),
                 Some(Lockdown::Integrity) => yes("integrity, which lets BPF read"),
                 Some(Lockdown::None) => yes(""),
-                None => State::NotTold("no file says".to_owned()),
+                None => not_told("no file says"),
             },
-            Sight::TypeInformation => told(
-                machine.btf,
-                "BTF",
-                "no /sys/kernel/btf/vmlinux",
-                "/sys is not mounted",
-            ),
-            Sight::Tracepoint(name) => told(
-                machine.tracepoints.get(name).copied(),
-                "",
-                "this kernel has none of this name",
-                "no type information to look in",
-            ),
             Sight::KernelSymbols => told(
                 machine.kernel_symbols,
                 "/proc/kallsyms",
                 "/proc/kallsyms hides the addresses",
                 "no /proc/kallsyms",
             ),
-            Sight::WokenMemory => told(
-                machine.task_work,
-                TASK_WORK[0],
-                "this kernel has no bpf_task_work_schedule_resume",
-                "no type information to look in",
-            ),
-            Sight::CpuSamples => match machine.perf_event_paranoid {
-                Some(level) => yes(&format!("cpu-clock, perf_event_paranoid {level}")),
-                None => no("this kernel has no performance events"),
-            },
             Sight::OthersLibraries => told(
                 machine.status.has(Capability::SysPtrace),
                 "CAP_SYS_PTRACE",
@@ -110,56 +135,78 @@ impl Sight {
                 "/dev/kmsg can't be read",
                 "no /dev/kmsg",
             ),
-        }
+            Sight::TypeInformation
+            | Sight::Tracepoint(_)
+            | Sight::Load
+            | Sight::WokenMemory
+            | Sight::CpuSamples => return None,
+        })
     }
 
-    /// What can't be told without it: causes by id, rules by id.
-    fn lost(self) -> &'static str {
-        match self {
-            Sight::Privilege | Sight::NoLockdown | Sight::TypeInformation => EVERYTHING,
-            Sight::Tracepoint(name) => match name {
-                "task_rename" => "names of threads that rename themselves",
-                "signal_generate" => "who stopped a process (process.stopped, rule stopped)",
-                "sk_data_ready" => {
-                    "which socket ended a wait: net.receive and net.dns behind poll.wait, and the peer in the way"
-                }
-                "softirq_entry" | "irq_handler_entry" | "hrtimer_expire_entry" => {
-                    "whether a device or timer ended a wait; the one that was interrupted could be blamed"
-                }
-                _ => EVERYTHING,
+    /// What can't be told without it: causes by id, and the rules that say they need it.
+    fn lost(&self) -> String {
+        let (words, need) = match self {
+            Sight::Tracepoint(name) => match name.as_str() {
+                "task_rename" => ("names of threads that rename themselves", None),
+                "signal_generate" => ("who stopped a process (process.stopped)", None),
+                "sk_data_ready" => (
+                    "which socket ended a wait, and so the peer in the way of net.receive",
+                    None,
+                ),
+                _ => (
+                    "whether a device or timer ended a wait, so that wakers are not named",
+                    None,
+                ),
             },
-            Sight::KernelSymbols => {
+            Sight::KernelSymbols => (
                 "what the kernel itself waited in: disk.writeback, disk.journal, lock.kernel, mem.mmaplock, \
-                 mem.reclaim, fs.frozen become unknown"
+                 mem.reclaim and their like become unknown",
+                Some(Need::KernelStacks),
+            ),
+            Sight::WokenMemory => (
+                "what ended a poll (poll.wait keeps its time) and paths of calls that take one; askers of short \
+                 waits are known less exactly",
+                Some(Need::WaitMemory),
+            ),
+            Sight::CpuSamples => (
+                "how CPU time splits into cpu.user and cpu.kernel, and who used it; random.unseeded while it spins",
+                Some(Need::CpuSamples),
+            ),
+            Sight::OthersLibraries => (
+                "functions of programs that run as another user: askers stay addresses",
+                None,
+            ),
+            Sight::KernelLog => ("when the random generator was seeded", Some(Need::KernelLog)),
+            Sight::Privilege | Sight::NoLockdown | Sight::TypeInformation | Sight::Load => {
+                ("everything", None)
             }
-            Sight::WokenMemory => {
-                "what ended a poll (poll.wait keeps its time), paths of calls that have no descriptor; askers of \
-                 waits are known less exactly"
-            }
-            Sight::CpuSamples => {
-                "how CPU time splits into cpu.user and cpu.kernel, who used it (rule cpu-bound), and \
-                 random.unseeded while it spins"
-            }
-            Sight::OthersLibraries => {
-                "names of functions of programs that run as another user: askers stay addresses"
-            }
-            Sight::KernelLog => "when the generator was seeded (rule crng-not-seeded has less evidence)",
+        };
+        let rules: Vec<&str> = rules::ALL
+            .iter()
+            .filter(|rule| need.is_some_and(|need| rule.needs.contains(&need)))
+            .map(|rule| rule.id.id())
+            .collect();
+        if rules.is_empty() {
+            words.to_owned()
+        } else {
+            format!("{words}; of the rules: {}", rules.join(", "))
         }
     }
 
-    fn fix(self) -> &'static str {
+    fn fix(&self) -> &'static str {
         match self {
-            Sight::Privilege => "sudo holdup …; or give CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE to it",
+            Sight::Privilege => "sudo holdup …; or give it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
             Sight::NoLockdown => "boot with lockdown=integrity, or with Secure Boot off",
             Sight::TypeInformation => {
                 "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of Debian 11, Ubuntu 20.10, Fedora 31, RHEL \
                  8.2 and later are; in a container, mount /sys"
             }
-            Sight::Tracepoint("sk_data_ready") => "Linux 6.3 or later",
+            Sight::Tracepoint(name) if name == "sk_data_ready" => "Linux 6.3 or later",
             Sight::Tracepoint(_) => "a distribution's kernel, or one built with CONFIG_TRACEPOINTS=y",
-            Sight::KernelSymbols => "sysctl kernel.kptr_restrict=1 (or 0), and CAP_SYSLOG or root",
+            Sight::Load => "what is missing above; if nothing is, please report the kernel's words here",
+            Sight::KernelSymbols => "sysctl kernel.kptr_restrict=1 (or 0), and root or CAP_SYSLOG",
             Sight::WokenMemory => "Linux 6.18 or later",
-            Sight::CpuSamples => "a kernel built with CONFIG_PERF_EVENTS=y",
+            Sight::CpuSamples => "root or CAP_PERFMON, and a kernel built with CONFIG_PERF_EVENTS=y",
             Sight::OthersLibraries => "sudo holdup …; in a container, add CAP_SYS_PTRACE",
             Sight::KernelLog => {
                 "root or CAP_SYSLOG, or sysctl kernel.dmesg_restrict=0; in a container, give it /dev/kmsg"
@@ -172,7 +219,7 @@ impl Sight {
 fn privilege(machine: &Machine) -> State {
     let status = &machine.status;
     if status.effective.is_none() {
-        return State::NotTold("no /proc/self/status".to_owned());
+        return not_told("no /proc/self/status");
     }
     if status.has(Capability::SysAdmin) == Some(true) {
         return yes("CAP_SYS_ADMIN");
@@ -189,11 +236,20 @@ fn privilege(machine: &Machine) -> State {
     }
 }
 
+fn tried(trial: Option<&Trial>, blind: bool) -> State {
+    match trial.map(|trial| &trial.state) {
+        Some(Ok(())) => yes(""),
+        Some(Err(_)) if blind => not_told("needs the type information"),
+        Some(Err(why)) => no(why),
+        None => not_told("not tried"),
+    }
+}
+
 fn told(fact: Option<bool>, is: &str, is_not: &str, unknown: &str) -> State {
     match fact {
         Some(true) => yes(is),
         Some(false) => no(is_not),
-        None => State::NotTold(unknown.to_owned()),
+        None => not_told(unknown),
     }
 }
 
@@ -203,4 +259,8 @@ fn yes(note: &str) -> State {
 
 fn no(why: &str) -> State {
     State::No(why.to_owned())
+}
+
+fn not_told(why: &str) -> State {
+    State::NotTold(why.to_owned())
 }

@@ -1,0 +1,101 @@
+//! Attribution against a slow and obviously right one, and against cases told by hand.
+
+mod cases;
+mod properties;
+mod scene;
+mod simulator;
+mod who;
+
+use crate::attributed::{Attributed, Resource, ResourceKind};
+use crate::attribution::{Attribution, Classifier};
+use crate::classify::{Classified, Site};
+use holdup_evidence::{Call, Cause, Event, Finish, Object, SystemFacts};
+
+/// A call that the tests' classifier takes for this cause; `about` tells resources apart.
+pub(super) fn call_for(cause: Cause, about: u64) -> Call {
+    let number = Cause::ALL
+        .iter()
+        .position(|known| *known == cause)
+        .expect("every cause is listed");
+    Call {
+        number: i32::try_from(number).expect("a short list"),
+        args: [about, 0, 0, 0],
+    }
+}
+
+fn cause_of(number: i64) -> Cause {
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| Cause::ALL.get(number).copied())
+        .unwrap_or(Cause::Unknown)
+}
+
+/// The cause is what the call's number says; the value returned overrides it once memory is there.
+fn wait(site: &Site) -> Classified {
+    let told = site.memory.and_then(|memory| memory.returned);
+    Classified {
+        cause: cause_of(told.unwrap_or_else(|| i64::from(site.call.number))),
+        resource: Resource {
+            kind: ResourceKind::Name,
+            name: site.call.args[0].to_string(),
+            ..Resource::default()
+        },
+        timed_out: false,
+        bytes: None,
+        call: None,
+        why_unknown: None,
+    }
+}
+
+fn on_cpu(call: Call, user: bool, _: Option<&Object>, _: Option<&[String]>) -> Classified {
+    Classified {
+        cause: if user { Cause::CpuUser } else { Cause::CpuKernel },
+        resource: Resource {
+            name: call.args[0].to_string(),
+            ..Resource::default()
+        },
+        timed_out: false,
+        bytes: None,
+        call: None,
+        why_unknown: None,
+    }
+}
+
+fn name_resource(_: &mut Resource, _: Cause, _: &SystemFacts) {}
+
+/// Attributes events with the tests' classifier.
+pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) -> Attributed {
+    let mut attribution = Attribution::with(Classifier {
+        wait,
+        on_cpu,
+        name_resource,
+    });
+    for event in events {
+        attribution.push(event);
+    }
+    attribution.finish(finish, facts)
+}
+
+/// What holds of every run, whatever was lost.
+pub(super) fn balances(run: &Attributed) -> Result<(), String> {
+    let path: u64 = run.path.values().map(|tally| tally.ns).sum();
+    if path != run.elapsed {
+        return Err(format!("path {path} of {} elapsed", run.elapsed));
+    }
+    for thread in &run.threads {
+        let causes: u64 = thread.causes.values().map(|tally| tally.ns).sum();
+        if causes != thread.wall {
+            return Err(format!("{:?}: {causes} of {}", thread.name, thread.wall));
+        }
+    }
+    let walls: u64 = run.threads.iter().map(|thread| thread.wall).sum();
+    let rows: u64 = run.waits.iter().map(|row| row.ns).sum();
+    let coverage = &run.coverage;
+    if walls != rows || walls != coverage.observed || walls != coverage.attributed + coverage.unknown {
+        return Err(format!("threads {walls}, rows {rows}, coverage {coverage:?}"));
+    }
+    match run.waits.iter().find(|row| row.handed_on_ns > run.elapsed) {
+        Some(row) => Err(format!("{} handed on of {}", row.handed_on_ns, run.elapsed)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,252 @@
+//! Who asked, who was in the way, who ran instead: told by hand.
+
+use super::scene::{By, Scene, exiting, path, row};
+use crate::attributed::{How, HowKnown};
+use holdup_evidence::{Cause, Event, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId};
+
+#[test]
+fn a_site_is_split_by_who_asked() {
+    let mut scene = Scene::new("app");
+    scene.wait(0, Cause::DiskSync, 700, By::Interrupt);
+    scene.asked(0, "save", 700);
+    scene.wait(0, Cause::DiskSync, 1001, By::Interrupt);
+    scene.asked(0, "log", 300);
+    scene.end(0);
+    let run = scene.attributed();
+    let rows: Vec<_> = run
+        .waits
+        .iter()
+        .map(|row| {
+            (
+                row.asker.frame.as_deref(),
+                row.ns,
+                row.path_ns,
+                row.count,
+                row.max,
+                row.how,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Some("save"), 701, 701, 1, 700, How::Sampled),
+            (Some("log"), 300, 300, 1, 300, How::Sampled),
+        ]
+    );
+    assert!(run.waits[0].error > 0);
+}
+
+#[test]
+fn cpu_time_is_split_by_samples_and_named_by_function() {
+    let mut scene = Scene::new("app");
+    for sample in 0..10 {
+        scene.cpu(0, 10);
+        match sample {
+            0..6 => scene.look(0, true, Some("compress")),
+            6..8 => scene.look(0, true, Some("hash")),
+            _ => scene.look(0, false, Some("compress")),
+        }
+    }
+    scene.end(0);
+    let run = scene.attributed();
+    let rows: Vec<_> = run
+        .waits
+        .iter()
+        .map(|row| {
+            (
+                row.cause,
+                row.resource.name.as_str(),
+                row.asker.frame.as_deref(),
+                row.ns,
+                row.how,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Cause::CpuUser, "compress", Some("compress"), 60, How::Sampled),
+            (Cause::CpuUser, "hash", Some("hash"), 20, How::Sampled),
+            (Cause::CpuKernel, "0", Some("compress"), 20, How::Sampled),
+        ]
+    );
+    assert_eq!(path(&run), [(Cause::CpuUser, 80), (Cause::CpuKernel, 20)]);
+    let kernel = row(&run, 0, Cause::CpuKernel);
+    assert_eq!(
+        (kernel.max, kernel.max_started, kernel.max_ended),
+        (10, 90, 100),
+        "samples of one class on end are one stretch"
+    );
+}
+
+#[test]
+fn a_thread_without_samples_is_split_as_its_process_and_said_to_be_in_doubt() {
+    let mut scene = Scene::new("app");
+    scene.thread(1, 0, "brief");
+    scene.cpu(1, 8);
+    scene.end(1);
+    for user in [true, true, true, false] {
+        scene.cpu(0, 100);
+        scene.look(0, user, None);
+    }
+    scene.end(0);
+    let run = scene.attributed();
+    let (user, kernel) = (row(&run, 1, Cause::CpuUser), row(&run, 1, Cause::CpuKernel));
+    assert_eq!((user.ns, user.error, user.how), (6, 6, How::Sampled));
+    assert_eq!((kernel.ns, kernel.error), (2, 2));
+    assert_eq!(user.resource.name, "app");
+}
+
+#[test]
+fn a_short_wait_borrows_the_kernel_stack_of_a_longer_one() {
+    let mut scene = Scene::new("app");
+    let stack = scene.kernel_stack(1, "do_wait");
+    scene.wait(0, Cause::DiskSync, 100, By::Interrupt);
+    scene.wait(0, Cause::DiskRead, 200, By::Interrupt).kernel_stack = Some(stack);
+    scene.wait(0, Cause::DiskRead, 210, By::Interrupt);
+    scene.end(0);
+    let run = scene.attributed();
+    let read = row(&run, 0, Cause::DiskRead);
+    assert_eq!((read.ns, read.how, read.error), (110, How::Sampled, 0));
+    assert_eq!(read.kernel_stack, ["do_wait"]);
+    let sync = row(&run, 0, Cause::DiskSync);
+    assert_eq!(
+        (sync.how, sync.kernel_stack.len()),
+        (How::Exact, 0),
+        "another call's stack is none of its own"
+    );
+}
+
+#[test]
+fn a_stopped_thread_names_who_sent_the_signal() {
+    let mut scene = Scene::new("app");
+    scene.events.push(Event::Signal(SignalSent {
+        at: 0,
+        thread: ThreadId(0),
+        signal: 19,
+        by: TaskName {
+            pid: 40,
+            tid: 41,
+            name: "kill".to_owned(),
+            kernel: false,
+        },
+    }));
+    scene
+        .wait(0, Cause::ProcessStopped, 100, By::Outside(50, "bash"))
+        .state = TaskState::Stopped;
+    scene
+        .wait(0, Cause::ProcessStopped, 120, By::Outside(50, "gdb"))
+        .state = TaskState::Traced;
+    scene.end(0);
+    let run = scene.attributed();
+    let holders: Vec<_> = row(&run, 0, Cause::ProcessStopped)
+        .holders
+        .iter()
+        .map(|holder| {
+            (
+                holder.name.tid,
+                holder.name.thread.as_str(),
+                holder.how_known,
+                holder.ns,
+            )
+        })
+        .collect();
+    assert_eq!(
+        holders,
+        [
+            (41, "kill", HowKnown::Waker, 100),
+            (50, "gdb", HowKnown::Tracer, 20)
+        ]
+    );
+}
+
+#[test]
+fn a_file_lock_names_its_owner_from_the_kernels_list() {
+    let mut scene = Scene::new("app");
+    scene
+        .wait(0, Cause::LockFile, 100, By::Outside(50, "flock"))
+        .holder = Some(LockHolder::FileLock { pid: 77 });
+    scene.wait(0, Cause::DiskRead, 150, By::Interrupt);
+    scene.end(0);
+    scene.facts.processes.insert(77, "keeper".to_owned());
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::LockFile).holders[0];
+    assert_eq!(holder.name.process, "keeper");
+    assert_eq!(
+        (holder.name.pid, holder.how_known, holder.doing),
+        (77, HowKnown::FileLock, None)
+    );
+    assert!(
+        row(&run, 0, Cause::DiskRead).holders.is_empty(),
+        "an interrupt is nobody"
+    );
+}
+
+#[test]
+fn who_ran_instead_is_named_by_its_process() {
+    let mut scene = Scene::new("app");
+    scene.queue(0, 100);
+    for (tid, ns) in [(60, 30), (61, 50), (60, 20)] {
+        scene.events.push(Event::RanInstead(RanInstead {
+            at: 100,
+            thread: ThreadId(0),
+            ns,
+            by: Some(TaskName {
+                pid: 60,
+                tid,
+                name: if tid == 60 { "burn" } else { "spin" }.to_owned(),
+                kernel: false,
+            }),
+            cpu: 0,
+        }));
+    }
+    scene.end(0);
+    let run = scene.attributed();
+    let queue = row(&run, 0, Cause::SchedRunqueue);
+    assert_eq!((queue.ns, queue.how), (100, How::Exact));
+    assert_eq!(
+        queue.ran_instead,
+        [("burn".to_owned(), 50), ("spin".to_owned(), 50)]
+    );
+}
+
+#[test]
+fn a_stack_may_come_after_its_thread_is_gone() {
+    let mut scene = Scene::new("sh");
+    scene.process(1, 0, "child");
+    scene.wait(1, Cause::DiskRead, 50, By::Interrupt);
+    scene.end(1);
+    scene.wait(0, Cause::ProcessChild, 50, By::Thread(1, exiting()));
+    scene.asked(1, "load", 50);
+    scene.end(0);
+    let run = scene.attributed();
+    assert_eq!(row(&run, 1, Cause::DiskRead).asker.frame.as_deref(), Some("load"));
+    assert_eq!(run.coverage.lost, []);
+}
+
+#[test]
+fn a_stack_of_a_wait_that_nobody_knows_is_counted() {
+    let mut scene = Scene::new("app");
+    scene.wait(0, Cause::DiskRead, 50, By::Interrupt);
+    scene.events.pop();
+    scene.asked(0, "load", 50);
+    scene.end(0);
+    let run = scene.attributed();
+    let unknown = row(&run, 0, Cause::Unknown);
+    assert_eq!((unknown.ns, unknown.asker.frame.as_deref()), (50, None));
+    let lost: Vec<(&str, u64, u64)> = run
+        .coverage
+        .lost
+        .iter()
+        .map(|(words, count, ns)| (words.as_str(), *count, *ns))
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            ("stack samples that came too late", 1, 0),
+            ("threads whose losses the kernel side counts otherwise", 1, 50),
+            ("waits whose record was dropped", 1, 50),
+        ]
+    );
+}
