@@ -88,8 +88,9 @@ fn mount_of<'a>(
     number: Option<DeviceNumber>,
     facts: &'a SystemFacts,
 ) -> Option<&'a Mount> {
-    let path = (resource.kind == ResourceKind::File && resource.name.starts_with('/'))
-        .then(|| Path::new(&resource.name));
+    // A FIFO has a path and no device that matters.
+    let file = resource.kind == ResourceKind::File && !resource.detail.contains_key("fd_kind");
+    let path = (file && resource.name.starts_with('/')).then(|| Path::new(&resource.name));
     let contains = |mount: &&Mount| path.is_some_and(|path| path.starts_with(&mount.target));
     let nearest = |mounts: &mut dyn Iterator<Item = &'a Mount>| {
         mounts.filter(contains).max_by_key(|mount| mount.target.len())
