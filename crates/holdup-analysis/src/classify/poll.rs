@@ -129,7 +129,11 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
             timed_out: false,
         })
     };
-    let polled: &[PolledFd] = site.memory.map_or(&[], |memory| &memory.polled);
+    // Before the call returns, or when it fails, `revents` still holds what an earlier call left there.
+    let successful = site
+        .memory
+        .filter(|memory| memory.returned.is_some_and(|value| value > 0));
+    let polled: &[PolledFd] = successful.map_or(&[], |memory| &memory.polled);
     let mut ready = polled.iter().filter(|fd| fd.revents != 0);
     let by_memory = ready.find_map(|fd| {
         let object = (site.objects)(fd.object?)?;
@@ -139,7 +143,11 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
         } else {
             fd.revents
         };
-        found(object, use_of(used, object))
+        // The descriptor was looked up after the call, when a connection that was awaited is made.
+        let before = site
+            .object
+            .filter(|before| objects::was_connecting(before, object));
+        found(before.unwrap_or(object), use_of(used, object))
     });
     by_memory
         .or_else(|| {
