@@ -11,12 +11,13 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{RawEvent, Tracer};
-use holdup_evidence::{Event, Finish, NotMeasured, Ns, ThreadId};
+use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
 use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -53,7 +54,7 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
     let kernel = kernel_symbols(&root, &mut not_measured);
     let mut observation = Observation {
         tracer: Tracer::load()?,
-        naming: Naming::new(kernel),
+        naming: Naming::new(kernel, whole_mounts(&mounts)),
         attribution: Attribution::new(),
         events: Vec::new(),
         started: None,
@@ -61,13 +62,15 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
         cmd: subject.pid(),
         last_turn: Instant::now(),
     };
-    stay_ahead();
+    let mut priority = Priority::begin();
     subject.wait_until_ready().context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid());
     subject.go();
     let mut ended: Option<Ended> = None;
     while ended.is_none() && signals.serve(subject) == Control::Continue {
+        let asleep = Instant::now();
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
+        priority.adapt(asleep.elapsed());
         ended = subject.try_wait()?;
         cgroup.look(subject.pid());
         observation.turn(&mut cgroup);
@@ -135,16 +138,43 @@ impl Observation {
     }
 }
 
-/// With thousands of runnable threads beside it, holdup would get too little of the CPUs to take records as fast
-/// as they come, and would have to drop some; even the best nice value is a small share then. So it runs before
-/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]).
-/// CMD, forked before, keeps its own policy.
-fn stay_ahead() {
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: changes this process's own policy; without the privilege it stays as it is.
-    unsafe {
-        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) != 0 {
-            libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+/// Where each file system's own root is mounted; of several places the first.
+fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
+    let mut targets = HashMap::new();
+    for mount in mounts.iter().filter(|mount| mount.root == "/") {
+        targets.entry(mount.device).or_insert_with(|| mount.target.clone());
+    }
+    targets
+}
+
+/// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
+/// of the CPUs to take records as fast as they come: once it has been kept from its CPU for long, it runs before
+/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
+/// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
+/// idle one. CMD, forked before, keeps its own policy.
+#[derive(Default)]
+struct Priority {
+    first: bool,
+}
+
+/// Kept from the CPU for so long after its time to wake, holdup is starving: at 400,000 waits a second the ring
+/// would be half full.
+const STARVED: Duration = Duration::from_millis(100);
+
+impl Priority {
+    fn begin() -> Priority {
+        // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        Priority::default()
+    }
+
+    /// `slept` is how long a sleep of at most [`PERIOD_MS`] took.
+    fn adapt(&mut self, slept: Duration) {
+        if !self.first && slept > STARVED {
+            self.first = true;
+            let first = libc::sched_param { sched_priority: 1 };
+            // SAFETY: as above, of its scheduling policy.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
         }
     }
 }
