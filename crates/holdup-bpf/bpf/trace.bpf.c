@@ -303,6 +303,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(on_page_added, struct folio *folio)
+{
+	struct thread *t = thread_of(bpf_get_current_task_btf());
+	if (t)
+		t->reading = (u64)BPF_CORE_READ(folio, mapping, host);
+	return 0;
+}
+
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sk)
 {

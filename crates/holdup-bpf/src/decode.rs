@@ -39,6 +39,8 @@ pub enum RawEvent {
         id: ObjectId,
         /// What it is.
         object: Object,
+        /// Its path begins at the root of its file system, wherever that is mounted.
+        in_file_system: bool,
     },
     /// The kernel stack of the wait that follows for the same thread and number.
     KernelStack {
@@ -502,6 +504,7 @@ fn object(raw: &wire::holdup_object) -> RawEvent {
             device: device(raw.device),
             file_system: text(&raw.file_system),
         },
+        in_file_system: raw.names_in_file_system != 0,
     }
 }
 

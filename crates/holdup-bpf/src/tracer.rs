@@ -40,9 +40,19 @@ struct Allowance {
 
 impl Allowance {
     /// Unwinding a user stack takes some 30 µs.
-    const USER: Allowance = Allowance { most: 500.0, few: 100.0, budget: STACK_BUDGET, seen: 0 };
+    const USER: Allowance = Allowance {
+        most: 500.0,
+        few: 100.0,
+        budget: STACK_BUDGET,
+        seen: 0,
+    };
     /// A kernel stack is some names by the time it gets here, and found again by them.
-    const KERNEL: Allowance = Allowance { most: 20_000.0, few: 4_000.0, budget: STACK_BUDGET, seen: 0 };
+    const KERNEL: Allowance = Allowance {
+        most: 20_000.0,
+        few: 4_000.0,
+        budget: STACK_BUDGET,
+        seen: 0,
+    };
 
     /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
     fn adapt(&mut self, elapsed: Ns) -> i32 {
@@ -163,6 +173,7 @@ fn open(types: &KernelTypes) -> Result<OpenTraceSkel<'static>, TraceError> {
         (&mut programs.on_rename, "task_rename"),
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
+        (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
@@ -208,6 +219,7 @@ impl Tracer {
             &programs.on_rename,
             &programs.on_signal,
             &programs.on_data_ready,
+            &programs.on_page_added,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,
@@ -226,11 +238,13 @@ impl Tracer {
         let cpus = online_cpus();
         for cpu in &cpus {
             let mut attributes = cpu_clock_attributes(CPU_SAMPLE_PERIOD);
-            let attached =
-                open_event(&mut attributes, *cpu).map_err(|error| error.desc().to_owned()).and_then(|clock| {
+            let attached = open_event(&mut attributes, *cpu)
+                .map_err(|error| error.desc().to_owned())
+                .and_then(|clock| {
                     let link = programs.on_cpu_clock.attach_perf_event(clock.as_raw_fd());
                     // The link closes the event when it goes.
-                    link.map(|link| (link, clock.into_raw_fd()).0).map_err(|error| error.to_string())
+                    link.map(|link| (link, clock.into_raw_fd()).0)
+                        .map_err(|error| error.to_string())
                 });
             match attached {
                 Ok(link) => links.push(link),

@@ -11,12 +11,13 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{RawEvent, Tracer};
-use holdup_evidence::{Event, Finish, NotMeasured, Ns, ThreadId};
+use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
 use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -53,7 +54,7 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
     let kernel = kernel_symbols(&root, &mut not_measured);
     let mut observation = Observation {
         tracer: Tracer::load()?,
-        naming: Naming::new(kernel),
+        naming: Naming::new(kernel, whole_mounts(&mounts)),
         attribution: Attribution::new(),
         events: Vec::new(),
         started: None,
@@ -61,13 +62,17 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
         cmd: subject.pid(),
         last_turn: Instant::now(),
     };
-    stay_ahead();
-    subject.wait_until_ready().context("the child that becomes the command does not answer")?;
+    let mut priority = Priority::begin();
+    subject
+        .wait_until_ready()
+        .context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid());
     subject.go();
     let mut ended: Option<Ended> = None;
     while ended.is_none() && signals.serve(subject) == Control::Continue {
+        let asleep = Instant::now();
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
+        priority.adapt(asleep.elapsed());
         ended = subject.try_wait()?;
         cgroup.look(subject.pid());
         observation.turn(&mut cgroup);
@@ -76,13 +81,20 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
     observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
     let (user_stacks, known) = observation.naming.finish();
-    let question = facts::Question { cgroup: Some(cgroup), known, ..facts::Question::default() };
+    let question = facts::Question {
+        cgroup: Some(cgroup),
+        known,
+        ..facts::Question::default()
+    };
     let facts = facts::collect(&root, &question, &mut problems);
     let report = observation.tracer.report();
     not_measured.extend(report.not_measured);
     let finish = Finish {
         started,
-        ended: observation.ended.filter(|_| ended.is_some()).unwrap_or_else(clocks::monotonic),
+        ended: observation
+            .ended
+            .filter(|_| ended.is_some())
+            .unwrap_or_else(clocks::monotonic),
         user_stacks,
         losses: report.losses,
         not_measured,
@@ -91,7 +103,13 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
         user_stack_budget: report.user_stack_budget,
         cpu_sample_period: report.cpu_sample_period,
     };
-    Ok(Collected { attributed: observation.attribution.finish(&finish, &facts), started, facts, ended, problems })
+    Ok(Collected {
+        attributed: observation.attribution.finish(&finish, &facts),
+        started,
+        facts,
+        ended,
+        problems,
+    })
 }
 
 impl Observation {
@@ -100,7 +118,8 @@ impl Observation {
     fn turn(&mut self, cgroup: &mut cgroup::Watch) {
         let elapsed = self.last_turn.elapsed();
         self.last_turn = Instant::now();
-        self.tracer.adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
+        self.tracer
+            .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
         while self.take(cgroup) && self.last_turn.elapsed() < TURN {}
     }
 
@@ -129,22 +148,53 @@ impl Observation {
             // A program that moves itself into another cgroup mostly does so before it execs.
             RawEvent::Exec { task, .. } => cgroup.look(task.pid),
             RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
-            RawEvent::End { end, .. } if end.task.pid == self.cmd => self.ended = self.ended.max(Some(end.at)),
+            RawEvent::End { end, .. } if end.task.pid == self.cmd => {
+                self.ended = self.ended.max(Some(end.at))
+            }
             _ => {}
         }
     }
 }
 
-/// With thousands of runnable threads beside it, holdup would get too little of the CPUs to take records as fast
-/// as they come, and would have to drop some; even the best nice value is a small share then. So it runs before
-/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]).
-/// CMD, forked before, keeps its own policy.
-fn stay_ahead() {
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: changes this process's own policy; without the privilege it stays as it is.
-    unsafe {
-        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) != 0 {
-            libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+/// Where each file system's own root is mounted; of several places the first.
+fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
+    let mut targets = HashMap::new();
+    for mount in mounts.iter().filter(|mount| mount.root == "/") {
+        targets
+            .entry(mount.device)
+            .or_insert_with(|| mount.target.clone());
+    }
+    targets
+}
+
+/// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
+/// of the CPUs to take records as fast as they come: once it has been kept from its CPU for long, it runs before
+/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
+/// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
+/// idle one. CMD, forked before, keeps its own policy.
+#[derive(Default)]
+struct Priority {
+    first: bool,
+}
+
+/// Kept from the CPU for so long after its time to wake, holdup is starving: at 400,000 waits a second the ring
+/// would be half full.
+const STARVED: Duration = Duration::from_millis(100);
+
+impl Priority {
+    fn begin() -> Priority {
+        // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        Priority::default()
+    }
+
+    /// `slept` is how long a sleep of at most [`PERIOD_MS`] took.
+    fn adapt(&mut self, slept: Duration) {
+        if !self.first && slept > STARVED {
+            self.first = true;
+            let first = libc::sched_param { sched_priority: 1 };
+            // SAFETY: as above, of its scheduling policy.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
         }
     }
 }
@@ -166,9 +216,12 @@ fn kernel_symbols(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Ke
 
 /// CPU time of this process so far, all threads.
 fn own_cpu_time() -> Ns {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return 0 };
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return 0;
+    };
     let time = |time: nix::sys::time::TimeVal| {
-        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000 + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
+        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
+            + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
     };
     time(usage.user_time()) + time(usage.system_time())
 }
