@@ -5,7 +5,9 @@ use super::chain::{self, Link};
 use super::holders::{self, Who};
 use super::thread::{Pending, Thread};
 use super::what::Role;
-use holdup_evidence::{AskerSample, Cause, CpuSample, Ns, ThreadId, TaskState, UserStackId, Wait, WaitMemory, Waker};
+use holdup_evidence::{
+    AskerSample, Cause, CpuSample, Ns, TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+};
 
 /// User stacks kept for a wait whose memory has not arrived.
 const MAX_EARLY_ASKERS: usize = 4;
