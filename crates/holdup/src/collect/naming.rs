@@ -100,7 +100,7 @@ impl Naming {
                     object.path = object
                         .path
                         .as_deref()
-                        .map(|path| self.from_root(object.device, path));
+                        .map(|path| self.below_its_mount(object.device, path));
                 }
                 out.push(Event::Object { id, object });
             }
@@ -153,7 +153,7 @@ impl Naming {
     }
 
     /// A path below the root of its file system, as a path of the machine.
-    fn from_root(&self, device: DeviceNumber, path: &str) -> String {
+    fn below_its_mount(&self, device: DeviceNumber, path: &str) -> String {
         match self
             .mounts
             .get(&device)
