@@ -53,6 +53,13 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     }) || (calls::polled_count(&site.call) == Some(1) && awaited.len() == 1);
     // A signal ended it, or nothing has: what it awaited is told as for one whose time ran out.
     let unfinished = returned.is_some_and(|value| value < 0);
+    if unfinished && ended_by_child(site) {
+        return Polled {
+            cause: Cause::ProcessChild,
+            resource: objects::named(ResourceKind::Process, "a child"),
+            timed_out: false,
+        };
+    }
     let candidates = if timed_out || unfinished {
         without_own_wakeups(&awaited)
     } else {
@@ -160,6 +167,15 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
                 .and_then(|object| found(object, guess_use(object)))
         })
         .or_else(|| by_waker(site, awaited).and_then(|one| found(one.object, one.used)))
+}
+
+/// Whether a process that ended sent the signal that a call of its parent failed with: what an ending process
+/// sends is SIGCHLD. make waits so for children and tokens at once.
+fn ended_by_child(site: &Site) -> bool {
+    let Waker::Thread { call, .. } = site.waker else {
+        return false;
+    };
+    matches!(call.name(), Some("exit" | "exit_group"))
 }
 
 /// The only descriptor of the set that the waker's system call can have made ready.

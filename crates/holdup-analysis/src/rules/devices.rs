@@ -3,7 +3,7 @@
 //! In: a wait's resource and the facts. Out: [`Device`]. A limit comes before the device: where a cgroup slows the
 //! requests, a faster disk changes nothing.
 
-use super::Run;
+use super::{Run, say};
 use crate::attributed::{AttributedWait, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy};
 use holdup_evidence::Cause;
@@ -43,6 +43,7 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     let detail = |key: &str| resource.detail.get(key).filter(|text| !text.is_empty()).cloned();
     let name_if = |kind| (resource.kind == kind && !resource.name.is_empty()).then(|| resource.name.clone());
     let file = detail("file").or_else(|| name_if(ResourceKind::File));
+    let file = file.filter(|file| file != say::MANY);
     let named = detail("device").or_else(|| name_if(ResourceKind::Device));
     let named = named.map(|name| name.trim_start_matches("/dev/").to_owned());
     let known = run.facts.block_devices.iter().find(|known| {
@@ -65,6 +66,8 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
             setting: None,
         }),
     };
+    // A guest's disk says that it turns unless its host has said otherwise, whatever it is.
+    let guest = run.facts.random.virtual_machine == Some(true);
     let name = known
         .map(|device| device.name.clone())
         .or(named)
@@ -72,7 +75,7 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     Device {
         name: name.unwrap_or_else(|| "a disk".to_owned()),
         file,
-        rotational: known.and_then(|device| device.rotational),
+        rotational: known.and_then(|device| device.rotational).filter(|_| !guest),
         backing_file: known.and_then(|device| device.backing_file.clone()),
         limit,
     }
