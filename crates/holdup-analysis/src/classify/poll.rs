@@ -45,12 +45,6 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     let awaited = awaited(site, kind);
     let returned = site.memory.and_then(|memory| memory.returned);
     let timed_out = returned == Some(0) || returned.is_some_and(|value| ETIMEDOUT_OR_AGAIN.contains(&value));
-    if !timed_out && let Some(found) = ended_by(site, &awaited) {
-        return found;
-    }
-    let complete = site.memory.is_some_and(|memory| {
-        !memory.polled_truncated && memory.polled.len() == awaited.len() && !awaited.is_empty()
-    }) || (calls::polled_count(&site.call) == Some(1) && awaited.len() == 1);
     // A signal ended it, or nothing has: what it awaited is told as for one whose time ran out.
     let unfinished = returned.is_some_and(|value| value < 0);
     if unfinished && ended_by_child(site) {
@@ -60,6 +54,12 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
             timed_out: false,
         };
     }
+    if !timed_out && let Some(found) = ended_by(site, &awaited) {
+        return found;
+    }
+    let complete = site.memory.is_some_and(|memory| {
+        !memory.polled_truncated && memory.polled.len() == awaited.len() && !awaited.is_empty()
+    }) || (calls::polled_count(&site.call) == Some(1) && awaited.len() == 1);
     let candidates = if timed_out || unfinished {
         without_own_wakeups(&awaited)
     } else {
