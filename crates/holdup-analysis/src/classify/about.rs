@@ -40,7 +40,10 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
         Cause::ProcessChild => named(ResourceKind::Process, "a child"),
         Cause::ProcessExit => by_function(ResourceKind::Process, "its own end"),
-        Cause::ProcessExec => of_path("a program"),
+        Cause::ProcessExec => match site.object.filter(|object| on_disk(object)) {
+            Some(object) => program(object, path.as_deref()),
+            None => of_path("a program"),
+        },
         Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
         // In a system call the object is the call's, and the page is another file's.
         Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
@@ -50,6 +53,15 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
             None => of_path(site.call.name().unwrap_or(cause.phrase())),
         },
     }
+}
+
+/// The program whose pages an exec waits for; by the name that was asked for where the file has no path.
+fn program(file: &Object, asked: Option<&str>) -> Resource {
+    let mut resource = objects::resource(file);
+    if let (None, Some(asked)) = (&file.path, asked) {
+        asked.clone_into(&mut resource.name);
+    }
+    resource
 }
 
 /// Whether a wait for this cause can be about this object: `sendfile` and `splice` have two.

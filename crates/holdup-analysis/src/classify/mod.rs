@@ -201,7 +201,7 @@ fn by_strong_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Fou
         (None, Some((_, cause))) => (cause, None),
         (None, None) => return None,
     };
-    let cause = served_elsewhere(site, cause);
+    let cause = served_elsewhere(site, cause, kind);
     Found::new(cause, resource_for(site, cause, function, kind))
 }
 
@@ -314,7 +314,7 @@ fn by_object_alone(site: &Site, have_stack: bool, kind: Kind) -> Option<Found> {
         }
         _ => return None,
     };
-    let cause = served_elsewhere(site, cause);
+    let cause = served_elsewhere(site, cause, kind);
     Found::new(cause, objects::resource(object))
 }
 
@@ -335,7 +335,7 @@ fn verdict<'a>(site: &Site, stack: &Stack<'a>, kind: Kind) -> Option<Verdict<'a>
 
 /// FUSE and network file systems beat what looks like a disk on this machine: a page that a daemon delivers
 /// is waited for as any other page is.
-fn served_elsewhere(site: &Site, cause: Cause) -> Cause {
+fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
     let disk = matches!(
         cause,
         Cause::DiskRead
@@ -346,8 +346,11 @@ fn served_elsewhere(site: &Site, cause: Cause) -> Cause {
             | Cause::MemPagefault
             | Cause::ProcessExec
     );
+    // In a system call the object is the call's, and the page is another file's.
+    let another = cause == Cause::MemPagefault && kind != Kind::None;
     let server = site
         .object
+        .filter(|_| !another)
         .and_then(|object| objects::served_by(&object.file_system));
     server.filter(|_| disk).unwrap_or(cause)
 }

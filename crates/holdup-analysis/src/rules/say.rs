@@ -3,7 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use crate::attributed::{Holder, HowKnown, Resource, ResourceKind, ThreadName};
+use crate::attributed::{Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
 use holdup_evidence::{Cause, Ns};
 
@@ -146,10 +146,12 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
 pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let main = waits.main();
-    let [_, .., end] = main.chain.as_slice() else {
+    let after = main.chain.iter().filter(|link| link.name != main.asker.name);
+    let after: Vec<&Link> = after.collect();
+    let [_, .., end] = after.as_slice() else {
         return None;
     };
-    let steps: Vec<String> = main.chain.iter().map(|link| who(&link.name)).collect();
+    let steps: Vec<String> = after.iter().map(|link| who(&link.name)).collect();
     let text = format!(
         "the time went on to {}: {} of it {} ({})",
         steps.join(", then "),

@@ -284,3 +284,58 @@ fn futexes_that_only_let_time_pass_are_sleeps() {
     }
     assert_eq!(wait_until(0).classify().resource.name, "futex 0x7f00");
 }
+
+#[test]
+fn a_page_of_a_served_file_system_is_its_daemons() {
+    const EXEC: &str = "folio_wait_bit_common filemap_read_folio filemap_update_page filemap_get_pages \
+                        filemap_read fuse_file_read_iter __kernel_read bprm_execve do_execveat_common";
+    const READ: &str = "folio_wait_bit_common filemap_update_page filemap_get_pages filemap_read \
+                        __kernel_read bprm_execve do_execveat_common";
+    let exec = || Case::new("execve", [0; 4]).blocked(true);
+    let fault = || Case::new("none", [0; 4]).blocked(true);
+    let cases = [
+        (
+            exec().on("file fuse 0:50 /mnt/tool").stack(EXEC),
+            Cause::FsFuse,
+            "/mnt/tool",
+        ),
+        (
+            exec().on("file fuse 0:50 /mnt/tool").stack(READ),
+            Cause::FsFuse,
+            "/mnt/tool",
+        ),
+        (
+            exec().on("file nfs4 0:51 /net/tool").stack(READ),
+            Cause::FsNetwork,
+            "/net/tool",
+        ),
+        (
+            exec().on("file ext4 7:0 /srv/tool").stack(READ),
+            Cause::ProcessExec,
+            "/srv/tool",
+        ),
+        (
+            fault().on("file fuse 0:50 /mnt/data").stack(READ_FAULT),
+            Cause::FsFuse,
+            "/mnt/data",
+        ),
+        (
+            fault().on("file ext4 7:0 /srv/data").stack(READ_FAULT),
+            Cause::MemPagefault,
+            "/srv/data",
+        ),
+    ];
+    for (case, cause, name) in cases {
+        let found = case.classify();
+        assert_eq!((found.cause, found.resource.name.as_str()), (cause, name));
+        assert!(found.resource.detail.contains_key("device"), "{name}");
+    }
+    // The object is the call's; the page that its buffer lies in is another file's.
+    let copied = Case::new("write", [3, 0, 1, 0])
+        .blocked(true)
+        .on("file fuse 0:50 /mnt/log");
+    assert_eq!(copied.stack(READ_FAULT).cause(), Cause::MemPagefault);
+    // A file without a path is named as it was asked for.
+    let unnamed = exec().on("file ext4 7:0").stack(READ).path("./tool").classify();
+    assert_eq!(unnamed.resource.name, "./tool");
+}
