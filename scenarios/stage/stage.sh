@@ -22,10 +22,6 @@ if [ -z "${STAGED-}" ]; then
     exec env STAGED=1 PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --net bash "$0" "$@"
 fi
 
-# What else this machine does must not queue before a scenario and be taken for its trouble. All its own processes
-# are alike, so that those that are to disturb each other still do.
-renice -n -10 -p $$ >/dev/null
-
 scenario=$1
 mode=$2
 here=$(dirname "$0")

@@ -70,12 +70,10 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
     subject.go();
     let mut ended: Option<Ended> = None;
     while ended.is_none() && signals.serve(subject) == Control::Continue {
-        let asleep = Instant::now();
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
-        priority.adapt(asleep.elapsed());
         ended = subject.try_wait()?;
         cgroup.look(subject.pid());
-        observation.turn(&mut cgroup);
+        priority.adapt(observation.turn(&mut cgroup));
     }
     observation.tracer.freeze(clocks::monotonic());
     observation.last_turns(&mut cgroup);
@@ -115,23 +113,31 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
 impl Observation {
     /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at
     /// signals and CMD again.
-    fn turn(&mut self, cgroup: &mut cgroup::Watch) {
+    /// Returns how many records there were.
+    fn turn(&mut self, cgroup: &mut cgroup::Watch) -> usize {
         let elapsed = self.last_turn.elapsed();
         self.last_turn = Instant::now();
         self.tracer
             .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
-        while self.take(cgroup) && self.last_turn.elapsed() < TURN {}
+        let mut found = 0;
+        loop {
+            let taken = self.take(cgroup);
+            found += taken;
+            if taken == 0 || self.last_turn.elapsed() >= TURN {
+                return found;
+            }
+        }
     }
 
     /// Takes all that is left.
     fn last_turns(&mut self, cgroup: &mut cgroup::Watch) {
-        while self.take(cgroup) {}
+        while self.take(cgroup) > 0 {}
     }
 
-    /// Takes a batch; `false` when there is none.
-    fn take(&mut self, cgroup: &mut cgroup::Watch) -> bool {
+    /// Takes a batch; returns how many records that were.
+    fn take(&mut self, cgroup: &mut cgroup::Watch) -> usize {
         let (mapped, raw) = self.tracer.drain();
-        let some = !raw.is_empty();
+        let taken = raw.len();
         self.naming.mapped(mapped);
         for raw in raw {
             self.note(&raw, cgroup);
@@ -140,7 +146,7 @@ impl Observation {
                 self.attribution.push(&event);
             }
         }
-        some
+        taken
     }
 
     fn note(&mut self, raw: &RawEvent, cgroup: &mut cgroup::Watch) {
@@ -168,8 +174,7 @@ fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
 }
 
 /// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
-/// of the CPUs to take records as fast as they come: once it has been kept from its CPU for long, it runs before
-/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
+/// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
 /// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
 /// idle one. CMD, forked before, keeps its own policy.
 #[derive(Default)]
@@ -177,9 +182,9 @@ struct Priority {
     first: bool,
 }
 
-/// Kept from the CPU for so long after its time to wake, holdup is starving: at 400,000 waits a second the ring
-/// would be half full.
-const STARVED: Duration = Duration::from_millis(100);
+/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring, and
+/// at [`PERIOD_MS`] would stand for a million waits a second.
+const BEHIND: usize = 20_000;
 
 impl Priority {
     fn begin() -> Priority {
@@ -188,9 +193,9 @@ impl Priority {
         Priority::default()
     }
 
-    /// `slept` is how long a sleep of at most [`PERIOD_MS`] took.
-    fn adapt(&mut self, slept: Duration) {
-        if !self.first && slept > STARVED {
+    /// `found` is how many records a turn took.
+    fn adapt(&mut self, found: usize) {
+        if !self.first && found > BEHIND {
             self.first = true;
             let first = libc::sched_param { sched_priority: 1 };
             // SAFETY: as above, of its scheduling policy.

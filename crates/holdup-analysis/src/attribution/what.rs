@@ -13,9 +13,6 @@ use std::sync::Arc;
 /// Entries told apart by name. At some 400 bytes each this is 7 MB.
 const MAX_NAMED: usize = 16_384;
 
-/// The name of a resource that stands for more than can be told apart.
-pub(super) const MANY: &str = "(many)";
-
 /// Which of a thread's counters it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
@@ -146,7 +143,7 @@ fn coarse(what: &What) -> What {
         call: what.call,
         resource: Resource {
             kind: what.resource.kind,
-            name: MANY.to_owned(),
+            name: what.resource.kind.many().to_owned(),
             detail: ["device", "file_system"].into_iter().filter_map(kept).collect(),
         },
         why_unknown: (what.cause == Cause::Unknown).then(|| "several reasons".to_owned()),

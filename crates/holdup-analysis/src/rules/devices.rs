@@ -3,7 +3,7 @@
 //! In: a wait's resource and the facts. Out: [`Device`]. A limit comes before the device: where a cgroup slows the
 //! requests, a faster disk changes nothing.
 
-use super::{Run, say};
+use super::Run;
 use crate::attributed::{AttributedWait, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy};
 use holdup_evidence::Cause;
@@ -43,7 +43,6 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     let detail = |key: &str| resource.detail.get(key).filter(|text| !text.is_empty()).cloned();
     let name_if = |kind| (resource.kind == kind && !resource.name.is_empty()).then(|| resource.name.clone());
     let file = detail("file").or_else(|| name_if(ResourceKind::File));
-    let file = file.filter(|file| file != say::MANY);
     let named = detail("device").or_else(|| name_if(ResourceKind::Device));
     let named = named.map(|name| name.trim_start_matches("/dev/").to_owned());
     let known = run.facts.block_devices.iter().find(|known| {

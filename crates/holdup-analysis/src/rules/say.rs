@@ -57,16 +57,9 @@ pub(super) fn who_with_pid(name: &ThreadName) -> String {
     }
 }
 
-/// Attribution's name for more things than can be told apart.
-pub(super) const MANY: &str = "(many)";
-
-/// A name, or what to say when there is none, or too many.
+/// A name, or what to say when there is none.
 pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
-    if name.is_empty() || name == MANY {
-        otherwise
-    } else {
-        name
-    }
+    if name.is_empty() { otherwise } else { name }
 }
 
 /// A string as one word of a shell command, whatever it contains.
@@ -96,7 +89,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         _ if on_cpu => format!("{count}{call}, {own} in all"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(waits.longest().max));
-            format!("{count}{call}, {own} in all, mostly {median}, at most {longest}")
+            format!("{count}{call}, {own} in all, {median} at the median, at most {longest}")
         }
     };
     Evidence::new(text, SCHEDULER)

@@ -388,7 +388,7 @@ fn more_files_than_can_be_told_apart_still_have_their_device() {
     let many = &whats.get(many).resource;
     assert_eq!(
         (many.name.as_str(), many.detail["device"].as_str()),
-        ("(many)", "8:1")
+        ("many files", "8:1")
     );
     assert!(!many.detail.contains_key("call"));
 }
