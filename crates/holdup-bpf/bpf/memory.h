@@ -231,14 +231,14 @@ static int run_errand(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* Asks for the woken thread's memory; true when it will come. */
-static __always_inline bool send_errand(struct thread *t, struct task_struct *task, u64 weight)
+/* Asks for the memory of a woken thread that is about to run here. */
+static __always_inline void send_errand(struct thread *t, struct task_struct *task, u64 weight)
 {
 	u32 key = t->id;
 	struct errand *e;
 
 	if (!have_task_work || !bpf_ksym_exists(bpf_task_work_schedule_resume_impl))
-		return false;
+		return;
 	e = bpf_map_lookup_elem(&errands, &key);
 	if (!e) {
 		struct errand fresh = {};
@@ -246,7 +246,7 @@ static __always_inline bool send_errand(struct thread *t, struct task_struct *ta
 		e = bpf_map_lookup_elem(&errands, &key);
 		if (!e) {
 			count_loss(HOLDUP_LOST_STACKS);
-			return false;
+			return;
 		}
 	}
 	e->seq = t->seq;
@@ -255,11 +255,8 @@ static __always_inline bool send_errand(struct thread *t, struct task_struct *ta
 	e->args[0] = t->call.args[0];
 	e->args[1] = t->call.args[1];
 	e->args[2] = t->call.args[2];
-	if (bpf_task_work_schedule_resume_impl(task, &e->work, &errands, run_errand, 0)) {
+	if (bpf_task_work_schedule_resume_impl(task, &e->work, &errands, run_errand, 0))
 		count_loss(HOLDUP_LOST_STACKS);
-		return false;
-	}
-	return true;
 }
 
 #endif
