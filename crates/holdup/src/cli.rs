@@ -12,7 +12,8 @@ use std::path::PathBuf;
     name = "holdup",
     version,
     max_term_width = 100,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
 )]
 pub(crate) struct Cli {
     /// Colour the output
@@ -21,6 +22,12 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const EXAMPLES: &str = "Examples:
+  sudo holdup run -- sshd -t             what does it wait for?
+  sudo holdup run --user al -- make      the same, as user al
+  holdup explain disk.sync               what a cause or rule is
+  sudo holdup doctor                     does it work here?";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
