@@ -56,7 +56,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 * 1024 * 1024);
+	__uint(max_entries, 16 * 1024 * 1024); /* user space sets its own at load */
 } records SEC(".maps");
 
 /* Settings, fixed at load. */

@@ -56,8 +56,22 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
+/* It leaves a CPU that it was not seen to get, so its waking was not seen either: kernels were met that run no
+ * program at all for moments, and count nothing as missed. How that stretch splits into waiting, queueing and
+ * running is not known; it is counted as a wait whose record was lost. */
+static __always_inline void count_unseen(struct thread *t, u64 now)
+{
+	if (t->phase != HOLDUP_BLOCKED)
+		return;
+	t->lost_ns += turn(t, HOLDUP_RUNNING, now);
+	t->lost_count++;
+	t->seq++;
+	count_loss(HOLDUP_LOST_WAITS);
+}
+
 static __always_inline void leave_cpu(struct thread *t, struct task_struct *task, bool preempt, u32 state, u64 now)
 {
+	count_unseen(t, now);
 	if (!preempt && (state & TASK_DEAD)) {
 		turn(t, HOLDUP_NEW, now);
 		end_thread(t, task, 0, 0);

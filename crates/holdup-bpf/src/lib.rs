@@ -27,4 +27,4 @@ mod skeleton {
 pub use capability::{Capability, probe};
 pub use decode::{Asleep, RawEvent, RawMemory, Registers};
 pub use mappings::{Change, Mapped, Mapping};
-pub use tracer::{Report, TraceError, Tracer};
+pub use tracer::{DEFAULT_BUFFER, LARGEST_BUFFER, Options, Report, SMALLEST_BUFFER, TraceError, Tracer};

@@ -1,7 +1,7 @@
 //! Live: what the programs add up agrees with the kernel's own accounts, thread by thread. Needs root and BPF.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdup_bpf::{RawEvent, Tracer};
+use holdup_bpf::{Options, RawEvent, Tracer};
 use holdup_evidence::{End, Ns, ThreadId, Waker};
 use std::collections::HashMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ fn now() -> Ns {
 
 /// Runs a script under observation to its end and returns all its records.
 fn observe(script: &str) -> Vec<RawEvent> {
-    let mut tracer = Tracer::load().expect("tracing works here (as root, see holdup doctor)");
+    let mut tracer = Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
     let mut shell = Command::new("sh")
         .args(["-c", &format!("read go; {script}")])
         .stdin(Stdio::piped())

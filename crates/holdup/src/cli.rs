@@ -2,6 +2,7 @@
 
 use crate::usage;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use holdup_bpf::{LARGEST_BUFFER, SMALLEST_BUFFER};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -62,6 +63,11 @@ pub(crate) struct RunArgs {
     /// Where the evidence comes from
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
+    /// Size of the buffer between the kernel and holdup
+    ///
+    /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
+    pub(crate) buffer: u32,
     /// Print only the verdict's first lines
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -71,6 +77,20 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Reads a size such as `256K`.
+fn buffer_size(text: &str) -> Result<u32, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let bytes = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| bytes.is_power_of_two() && (SMALLEST_BUFFER..=LARGEST_BUFFER).contains(bytes))
+        .ok_or_else(|| "a power of two from 64K to 1G".to_owned())
 }
 
 const EXIT_STATUS: &str = "Exit status: that of CMD, 128+N if signal N ended it; 127 if CMD was not found, \
@@ -144,12 +164,24 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, Command};
+    use super::{Cli, Command, buffer_size};
     use clap::Parser;
 
     #[test]
     fn the_definition_is_sound() {
         Cli::definition().debug_assert();
+    }
+
+    #[test]
+    fn a_buffer_is_a_power_of_two_within_bounds() {
+        let of = |size: &str| buffer_size(size).ok();
+        assert_eq!(of("64K"), Some(64 << 10));
+        assert_eq!(of("16m"), Some(16 << 20));
+        assert_eq!(of("1G"), Some(1 << 30));
+        assert_eq!(of("131072"), Some(131_072));
+        for wrong in ["", "K", "0", "32K", "65K", "3M", "2G", "4G", "99999999999", "-1M", "1 M", "1é"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

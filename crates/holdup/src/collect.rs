@@ -10,7 +10,7 @@ use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
-use holdup_bpf::{RawEvent, Tracer};
+use holdup_bpf::{Options, RawEvent, Tracer};
 use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
@@ -45,7 +45,7 @@ struct Observation {
 ///
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Result<Collected> {
+pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options) -> anyhow::Result<Collected> {
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals) -> anyhow::Resul
     let mut cgroup = cgroup::Watch::new(&root, &mounts);
     let kernel = kernel_symbols(&root, &mut not_measured);
     let mut observation = Observation {
-        tracer: Tracer::load()?,
+        tracer: Tracer::load(options)?,
         naming: Naming::new(kernel, whole_mounts(&mounts)),
         attribution: Attribution::new(),
         events: Vec::new(),

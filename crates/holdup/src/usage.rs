@@ -63,7 +63,9 @@ fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let valid = of(ContextKind::ValidValue).map(|values| format!("one of {values}"));
-            let valid = valid.unwrap_or_else(|| "a value".to_owned());
+            // What our own parsers say is what would be right.
+            let said = || std::error::Error::source(&error).map(ToString::to_string);
+            let valid = valid.or_else(said).unwrap_or_else(|| "a value".to_owned());
             match of(ContextKind::InvalidValue) {
                 Some(value) => format!("{argument} wants {valid}, not {value}"),
                 None => format!("{argument} wants {valid}"),

@@ -17,6 +17,7 @@ use nix::poll::PollTimeout;
 struct Plan {
     command: Command,
     outputs: Outputs,
+    tracing: holdup_bpf::Options,
     verbose: bool,
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
     let mut signals = Signals::watch()?;
     let mut subject = Subject::prepare(&plan.command)?;
     plan.outputs.leave_stdio_to_cmd()?;
-    match collect::run(&mut subject, &mut signals) {
+    match collect::run(&mut subject, &mut signals, plan.tracing) {
         Ok(collected) => {
             if plan.verbose {
                 collected
@@ -72,6 +73,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
             user: args.user.as_deref().map(User::look_up).transpose()?,
         },
         outputs: Outputs::open(args, color)?,
+        tracing: holdup_bpf::Options { buffer: args.buffer },
         verbose: args.verbose,
     })
 }
