@@ -9,6 +9,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
@@ -189,6 +190,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	/* Objects are described before the record that refers to them is begun. */
 	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
 	u32 socket = ready_socket_of(t);
+	if (length >= ASKED_LEAST && is_poll(t->call.number))
+		send_asked(t, task);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -454,6 +457,8 @@ int each_task(struct bpf_iter__task *ctx)
 	u64 length = turn(t, phase, frozen_at);
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
+		if (is_poll(t->call.number))
+			send_asked(t, task);
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

@@ -129,6 +129,10 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		t->reading = 0;
 	if (number < 0 || number >= 512)
 		return;
+	if (number == __NR_poll || number == __NR_ppoll) {
+		if (bpf_probe_read_user(t->asked, sizeof(t->asked), (void *)t->call.args[0]))
+			bpf_probe_read_user(t->asked, sizeof(t->asked[0]), (void *)t->call.args[0]);
+	}
 	if (number == __NR_select || number == __NR_pselect6) {
 		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
 		t->select_writes = read_set_of(t->call.args[0], t->call.args[2]);
@@ -183,6 +187,50 @@ static __always_inline bool is_epoll(s32 number)
 static __always_inline bool is_poll(s32 number)
 {
 	return number == __NR_poll || number == __NR_ppoll || number == __NR_select || number == __NR_pselect6;
+}
+
+struct asked_fd { s32 fd; u32 events; u32 object; };
+
+static __always_inline struct asked_fd asked_of(const struct thread *t, struct task_struct *task, u32 i, u64 *left)
+{
+	struct asked_fd a = { .fd = -1 };
+	if (t->call.number == __NR_poll || t->call.number == __NR_ppoll) {
+		if (i < t->call.args[1]) {
+			a.fd = t->asked[i].fd;
+			a.events = (u16)t->asked[i].events;
+		}
+	} else if (*left) {
+		a.fd = lowest_bit(*left) & 63;
+		a.events = ((t->select_reads >> a.fd) & 1) | (((t->select_writes >> a.fd) & 1) << 2);
+		*left &= *left - 1;
+	}
+	if (a.fd >= 0)
+		a.object = object_of_file((u64)file_of(task, a.fd));
+	return a;
+}
+
+/* What a poll waited for, as it began: the thread's memory may never be seen, and then this is all there is. */
+static __always_inline void send_asked(struct thread *t, struct task_struct *task)
+{
+	bool poll = t->call.number == __NR_poll || t->call.number == __NR_ppoll;
+	u64 left = t->select_reads | t->select_writes;
+	struct asked_fd a = asked_of(t, task, 0, &left), b = asked_of(t, task, 1, &left);
+	struct asked_fd c = asked_of(t, task, 2, &left), d = asked_of(t, task, 3, &left);
+	struct holdup_asked *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		count_loss(HOLDUP_LOST_STACKS);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->head.type = HOLDUP_ASKED_FOR;
+	r->head.thread = t->id;
+	r->seq = t->seq;
+	r->truncated = poll ? t->call.args[1] > HOLDUP_ASKED : left != 0 || t->call.args[0] > 64;
+	r->polled = (a.fd >= 0) + (b.fd >= 0) + (c.fd >= 0) + (d.fd >= 0);
+#define ASKED(i, x) r->polled_fds[i].fd = x.fd; r->polled_fds[i].events = x.events; r->polled_fds[i].object = x.object;
+	ASKED(0, a) ASKED(1, b) ASKED(2, c) ASKED(3, d)
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
 /* The socket that had just become ready on this CPU, when a soft interrupt wakes a poller. */

@@ -13,6 +13,7 @@
 #define HOLDUP_NAMES 2048         /* path components of an object, bytes */
 #define HOLDUP_NAME_MAX 256       /* longest component, bytes */
 #define HOLDUP_POLLED 16          /* descriptors of a poll kept */
+#define HOLDUP_ASKED 4            /* descriptors of a poll kept as it begins */
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
@@ -24,6 +25,7 @@ enum holdup_record {
 	HOLDUP_OBJECT,
 	HOLDUP_KERNEL_STACK,   /* belongs to the wait record that follows for the same thread */
 	HOLDUP_WAIT,
+	HOLDUP_ASKED_FOR,      /* belongs to the wait record that follows for the same thread */
 	HOLDUP_MEMORY,
 	HOLDUP_CPU,
 	HOLDUP_RAN_INSTEAD,
@@ -131,6 +133,16 @@ struct holdup_wait {
 
 struct holdup_polled { s32 fd; u16 events; u16 revents; u32 object; };
 
+/* What a poll waited for, as it began. */
+struct holdup_asked {
+	struct holdup_head head;
+	u32 seq;
+	u32 polled;
+	u32 truncated;
+	u32 zero;
+	struct holdup_polled polled_fds[HOLDUP_ASKED];
+};
+
 /* What a thread's memory held: after a wait, or when it was sampled on a CPU. */
 struct holdup_memory {
 	struct holdup_head head;
@@ -197,7 +209,7 @@ struct holdup_end {
 union holdup_wire {
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
-	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_memory memory;
+	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;
 };
 

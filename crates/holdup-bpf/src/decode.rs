@@ -51,6 +51,8 @@ pub enum RawEvent {
         /// Addresses, innermost first.
         addresses: Vec<u64>,
     },
+    /// What the poll asked for that the wait that follows for the same thread and number was in.
+    Asked(WaitMemory),
     /// A wait ended; its kernel stack is to be filled in.
     Wait(Box<Wait>),
     /// A wait that had not ended when observation did; the thread's [`RawEvent::End`] follows.
@@ -156,6 +158,7 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_OBJECT => object::decode(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_KERNEL_STACK => kernel_stack(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_WAIT => wait(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_ASKED_FOR => asked(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_MEMORY => memory(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_CPU => cpu(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_RAN_INSTEAD => ran_instead(read(bytes, kind)?),
@@ -183,6 +186,7 @@ plain!(
     holdup_object,
     holdup_kernel_stack,
     holdup_wait,
+    holdup_asked,
     holdup_memory,
     holdup_cpu,
     holdup_ran_instead,
@@ -334,6 +338,7 @@ fn wait(raw: &wire::holdup_wait) -> RawEvent {
         holder,
         kernel_stack: None,
         memory_follows: raw.memory_follows != 0,
+        asked: None,
     });
     if wire::holdup_waker(u32::from(raw.waker_kind)) == wire::holdup_waker::HOLDUP_WAKER_NOT_YET {
         RawEvent::OpenWait(wait)
@@ -362,17 +367,29 @@ fn registers(raw: wire::holdup_regs) -> Registers {
     }
 }
 
+fn polled(one: &wire::holdup_polled) -> PolledFd {
+    PolledFd {
+        fd: one.fd,
+        events: one.events,
+        revents: one.revents,
+        object: optional_object(one.object),
+    }
+}
+
+fn asked(raw: &wire::holdup_asked) -> RawEvent {
+    let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
+    RawEvent::Asked(WaitMemory {
+        thread: ThreadId(raw.head.thread),
+        seq: raw.seq,
+        returned: None,
+        polled: known.take(raw.polled as usize).map(polled).collect(),
+        polled_truncated: raw.truncated != 0,
+        path: None,
+    })
+}
+
 fn memory(raw: &wire::holdup_memory) -> RawEvent {
-    let polled = raw
-        .polled_fds
-        .iter()
-        .take(raw.polled as usize)
-        .map(|one| PolledFd {
-            fd: one.fd,
-            events: one.events,
-            revents: one.revents,
-            object: optional_object(one.object),
-        });
+    let polled = raw.polled_fds.iter().take(raw.polled as usize).map(polled);
     RawEvent::Memory(Box::new(RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
@@ -466,11 +483,11 @@ mod tests {
     proptest! {
         /// Whatever the bytes, decoding ends with a value or a reason.
         #[test]
-        fn any_bytes_decode_or_are_refused(kind in 0u32..14, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        fn any_bytes_decode_or_are_refused(kind in 0u32..15, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
             let mut bytes = kind.to_ne_bytes().to_vec();
             bytes.extend(rest);
             match decode(&bytes) {
-                Ok(_) => assert!((1..=11).contains(&kind)),
+                Ok(_) => assert!((1..=12).contains(&kind)),
                 Err(DecodeError::Unknown(found)) => assert_eq!(found, kind),
                 Err(DecodeError::Short { len, .. }) => assert_eq!(len, bytes.len()),
             }

@@ -43,7 +43,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { buffer: DEFAULT_BUFFER }
+        Options {
+            buffer: DEFAULT_BUFFER,
+        }
     }
 }
 

@@ -20,7 +20,8 @@ fn now() -> Ns {
 
 /// Runs a script under observation to its end and returns all its records.
 fn observe(script: &str) -> Vec<RawEvent> {
-    let mut tracer = Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
+    let mut tracer =
+        Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
     let mut shell = Command::new("sh")
         .args(["-c", &format!("read go; {script}")])
         .stdin(Stdio::piped())

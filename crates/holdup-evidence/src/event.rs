@@ -152,6 +152,10 @@ pub struct Wait {
     pub kernel_stack: Option<KernelStackId>,
     /// Whether a [`WaitMemory`] for this `(thread, seq)` was asked for and should follow.
     pub memory_follows: bool,
+    /// poll, select: what was asked for as the call began, for when no [`WaitMemory`] comes after all. Holds no
+    /// answer of the call.
+    #[serde(default)]
+    pub asked: Option<Box<WaitMemory>>,
 }
 
 /// A polled descriptor, as found in the thread's memory after the call.

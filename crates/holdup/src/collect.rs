@@ -45,7 +45,11 @@ struct Observation {
 ///
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options) -> anyhow::Result<Collected> {
+pub(crate) fn run(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    options: Options,
+) -> anyhow::Result<Collected> {
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();

@@ -142,9 +142,10 @@ impl Attribution {
         };
         let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
         let whats = &mut self.book.whats;
+        let memory = over.memory.or(wait.asked.as_deref());
         let told = self
             .sights
-            .tell(wait, over.memory, stack, self.classifier.wait, |classified| {
+            .tell(wait, memory, stack, self.classifier.wait, |classified| {
                 whats.classified(Role::Wait, classified)
             });
         if let Some(stack) = wait.kernel_stack {

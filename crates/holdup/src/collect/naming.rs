@@ -6,7 +6,7 @@
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
     AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId,
-    UserStackId, Wait, Waker,
+    UserStackId, Wait, WaitMemory, Waker,
 };
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -26,6 +26,7 @@ pub(crate) struct Naming {
     next_process: u32,
     /// What came before the wait that it belongs to.
     kernel_stack_of: HashMap<ThreadId, (Seq, KernelStackId)>,
+    asked_of: HashMap<ThreadId, Box<WaitMemory>>,
     memory_of: HashMap<ThreadId, Box<RawMemory>>,
     open_wait_of: HashMap<ThreadId, Box<Wait>>,
     /// Names of processes outside the run, looked up when they were first met.
@@ -53,6 +54,7 @@ impl Naming {
             threads: HashMap::new(),
             next_process: 0,
             kernel_stack_of: HashMap::new(),
+            asked_of: HashMap::new(),
             memory_of: HashMap::new(),
             open_wait_of: HashMap::new(),
             outsiders: BTreeMap::new(),
@@ -112,9 +114,12 @@ impl Naming {
                 let stack = self.kernel_stack(addresses, out);
                 self.kernel_stack_of.insert(thread, (seq, stack));
             }
+            RawEvent::Asked(asked) => {
+                self.asked_of.insert(asked.thread, Box::new(asked));
+            }
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
-                self.attach_kernel_stack(&mut wait);
+                self.attach(&mut wait);
                 self.open_wait_of.insert(wait.thread, wait);
             }
             RawEvent::Memory(memory) => self.memory(memory, out),
@@ -189,6 +194,7 @@ impl Naming {
     fn forget(&mut self, thread: ThreadId) {
         self.kernel_stack_of.remove(&thread);
         self.memory_of.remove(&thread);
+        self.asked_of.remove(&thread);
         if let Some((pid, key)) = self.threads.remove(&thread)
             && !self.threads.values().any(|(_, other)| *other == key)
         {
@@ -224,7 +230,7 @@ impl Naming {
     }
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
-        self.attach_kernel_stack(&mut wait);
+        self.attach(&mut wait);
         self.meet(&wait);
         let memory = self
             .memory_of
@@ -245,12 +251,16 @@ impl Naming {
         self.told(*memory, weight, out);
     }
 
-    fn attach_kernel_stack(&mut self, wait: &mut Wait) {
+    fn attach(&mut self, wait: &mut Wait) {
         if let Some((seq, stack)) = self.kernel_stack_of.remove(&wait.thread)
             && seq == wait.seq
         {
             wait.kernel_stack = Some(stack);
         }
+        wait.asked = self
+            .asked_of
+            .remove(&wait.thread)
+            .filter(|asked| asked.seq == wait.seq);
     }
 
     fn memory(&mut self, memory: Box<RawMemory>, out: &mut Vec<Event>) {

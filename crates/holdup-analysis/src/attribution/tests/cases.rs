@@ -281,6 +281,33 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
 }
 
 #[test]
+fn what_a_poll_asked_for_stands_in_for_a_memory_that_does_not_come() {
+    let asked = WaitMemory {
+        thread: ThreadId(0),
+        seq: 1,
+        returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
+        polled: Vec::new(),
+        polled_truncated: false,
+        path: None,
+    };
+    for (follows, cause) in [(true, Cause::IpcPipe), (false, Cause::IpcUnix)] {
+        let mut scene = Scene::new("client");
+        let wait = scene.wait(0, Cause::PollWait, 100, By::Interrupt);
+        wait.memory_follows = true;
+        wait.asked = Some(Box::new(asked.clone()));
+        if follows {
+            scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
+                returned: Some(i64::from(call_for(Cause::IpcPipe, 0).number)),
+                ..asked.clone()
+            })));
+        }
+        scene.cpu(0, 1);
+        scene.end(0);
+        assert_eq!(row(&scene.attributed(), 0, cause).ns, 100);
+    }
+}
+
+#[test]
 fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
     for (user, cause) in [(false, Cause::IpcUnix), (true, Cause::PollWait)] {
         let mut scene = Scene::new("client");

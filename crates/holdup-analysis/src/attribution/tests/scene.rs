@@ -180,6 +180,7 @@ impl Scene {
             holder: None,
             kernel_stack: None,
             memory_follows: false,
+            asked: None,
         }
     }
 

@@ -287,6 +287,7 @@ impl Machine {
             holder: None,
             kernel_stack: None,
             memory_follows,
+            asked: None,
         }
     }
 
