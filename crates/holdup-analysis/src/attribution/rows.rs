@@ -267,7 +267,12 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let groups = self.groups(stacks, of_cpu.is_some());
+        let mut groups = self.groups(stacks, of_cpu.is_some());
+        if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
+            // A thread that comes back from an exec is at the first instruction of the new program, which has
+            // asked for nothing; only of an exec that failed the asker's stack is still there.
+            groups.retain(|group| self.frames(group) > 1);
+        }
         let weights: Vec<u64> = groups.iter().map(|group| group.weight).collect();
         if groups.len() <= 1 {
             let mut row = row;
@@ -316,6 +321,14 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+    }
+
+    /// How many frames the heaviest stack of a group has.
+    fn frames(&self, group: &Group) -> usize {
+        let stack = group.heaviest.map(|stack| stack.stack.0 as usize);
+        stack
+            .and_then(|stack| self.user_stacks.get(stack))
+            .map_or(0, Vec::len)
     }
 
     /// Stacks by who asks in them, heaviest first.

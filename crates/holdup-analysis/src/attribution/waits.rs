@@ -263,7 +263,10 @@ impl Attribution {
     }
 
     pub(super) fn cpu(&mut self, sample: &CpuSample) {
-        self.settle(sample.thread);
+        // A woken thread's memory comes before it runs user code; it may be seen in the kernel on its way there.
+        if sample.user {
+            self.settle(sample.thread);
+        }
         let keep = self.remembered();
         let process = self.process_name(sample.thread);
         self.sights.used(sample.object);

@@ -133,7 +133,10 @@ impl Whats {
     }
 }
 
+/// What many things have in common: of files also the device, of which there are few, and a program can't
+/// invent any.
 fn coarse(what: &What) -> What {
+    let kept = |key: &str| Some((key.to_owned(), what.resource.detail.get(key)?.clone()));
     What {
         role: what.role,
         cause: what.cause,
@@ -141,7 +144,7 @@ fn coarse(what: &What) -> What {
         resource: Resource {
             kind: what.resource.kind,
             name: what.resource.kind.many().to_owned(),
-            detail: Default::default(),
+            detail: ["device", "file_system"].into_iter().filter_map(kept).collect(),
         },
         why_unknown: (what.cause == Cause::Unknown).then(|| "several reasons".to_owned()),
     }

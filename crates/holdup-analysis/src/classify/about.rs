@@ -50,6 +50,7 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::LockFutex => futex(site).resource,
         _ => match site.object.filter(|object| can_be_about(cause, object)) {
             Some(object) => objects::resource(object),
+            None if cause == Cause::MemPagefault => by_function(ResourceKind::File, "a mapped file"),
             None => of_path(site.call.name().unwrap_or(cause.phrase())),
         },
     }

@@ -4,7 +4,7 @@
 //! critical path.
 
 use super::{ALWAYS, FLOOR, say};
-use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown};
+use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 
 /// What rules judge.
@@ -325,14 +325,21 @@ impl<'a> Waits<'a> {
         groups
     }
 
-    /// Who was in the way, longest first; one entry a thread and way of knowing.
+    /// Who was in the way, longest first; one entry a thread and way of knowing. A thread that has run several
+    /// programs has the name under which it was in the way longest.
     #[must_use]
     pub fn holders(&self) -> Vec<Holder> {
         let mut merged: Vec<Holder> = Vec::new();
-        for holder in self.iter().flat_map(|wait| &wait.holders) {
+        let mut all: Vec<&Holder> = self.iter().flat_map(|wait| &wait.holders).collect();
+        all.sort_by_key(|holder| std::cmp::Reverse(holder.ns));
+        let same = |one: &ThreadName, other: &ThreadName| match (one.pid, one.tid) {
+            (0, _) | (_, 0) => one == other,
+            ids => ids == (other.pid, other.tid),
+        };
+        for holder in all {
             match merged
                 .iter_mut()
-                .find(|h| h.name == holder.name && h.how_known == holder.how_known)
+                .find(|h| same(&h.name, &holder.name) && h.how_known == holder.how_known)
             {
                 Some(same) => same.ns = same.ns.saturating_add(holder.ns),
                 None => merged.push(holder.clone()),

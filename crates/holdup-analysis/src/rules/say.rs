@@ -75,10 +75,12 @@ pub(super) fn quoted(word: &str) -> String {
 pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
     let main = waits.main();
     let on_cpu = main.cause.on_cpu();
+    // Of a mixture the costliest call would stand for the count of all.
+    let mixed = waits.iter().any(|wait| wait.call != main.call);
     let call = main
         .call
         .as_deref()
-        .map(|call| format!(" in {call}"))
+        .map(|call| format!("{} in {call}", if mixed { ", mostly" } else { "" }))
         .unwrap_or_default();
     let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
     let own = duration(waits.own());
@@ -155,12 +157,20 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "the critical path"))
 }
 
+/// Kernel functions through which holdup itself looks on: they are not what the program asked the kernel for.
+fn looks_on(function: &str) -> bool {
+    const LOOKING: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    LOOKING.iter().any(|start| function.starts_with(start))
+}
+
 /// The kernel functions at the top of the stack that the most of the time was seen in.
 pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     /// Frames that are enough to recognise a wait.
     const FRAMES: usize = 3;
     let stack = &waits.main().kernel_stack;
-    let top: Vec<&str> = stack.iter().take(FRAMES).map(String::as_str).collect();
+    let looking = stack.iter().rposition(|function| looks_on(function));
+    let own = stack.iter().skip(looking.map_or(0, |last| last + 1));
+    let top: Vec<&str> = own.take(FRAMES).map(String::as_str).collect();
     (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
 }
 

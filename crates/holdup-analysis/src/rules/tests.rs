@@ -4,6 +4,7 @@ use super::examples::{mostly, well_made};
 use super::{ALL, Need, Run, judge, page};
 use crate::attributed::{Attributed, Link, ThreadName};
 use crate::finding::Severity;
+use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -166,6 +167,31 @@ fn a_chain_of_children_is_told_once_by_the_first() {
     // Where most of the inner wait is outside the outer one, each is told.
     run.waits[1].path_ns *= 2;
     assert_eq!(waiters(&run), ["hook", "git"]);
+}
+
+#[test]
+fn the_disk_of_a_guest_is_not_said_to_turn() {
+    let mut run = mostly(Cause::DiskRead, 1, 0.9, 10 * SECOND);
+    let wait = &mut run.waits[0];
+    wait.count = 900;
+    wait.p50 = 9_000_000;
+    wait.resource.detail.insert("device".into(), "sda".into());
+    let mut facts = SystemFacts {
+        block_devices: vec![BlockDevice {
+            name: "sda".into(),
+            rotational: Some(true),
+            ..BlockDevice::default()
+        }],
+        ..SystemFacts::default()
+    };
+    let turns = |facts: &SystemFacts| {
+        let found = judge(&Run::new(&run, facts)).findings;
+        let mut evidence = found.iter().flat_map(|finding| finding.evidence());
+        evidence.any(|evidence| evidence.text.contains("turns"))
+    };
+    assert!(turns(&facts));
+    facts.random.virtual_machine = Some(true);
+    assert!(!turns(&facts));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
 use super::scene::{By, Scene, exiting, path, row};
-use crate::attributed::{How, HowKnown, ResourceKind};
-use holdup_evidence::{Cause, Event, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId};
+use crate::attributed::{How, HowKnown, Resource, ResourceKind};
+use crate::attribution::what::{Role, Whats};
+use crate::classify::Classified;
+use holdup_evidence::{
+    Cause, Event, Frame, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId,
+};
 
 #[test]
 fn a_site_is_split_by_who_asked() {
@@ -338,4 +342,53 @@ fn a_stack_of_a_wait_that_nobody_knows_is_counted() {
             ("waits whose record was dropped", 1, 50),
         ]
     );
+}
+
+#[test]
+fn the_first_instruction_of_a_program_has_not_asked_for_its_exec() {
+    let mut scene = Scene::new("sh");
+    scene.wait(0, Cause::ProcessExec, 100, By::Interrupt);
+    scene.asked(0, "_start", 100);
+    scene.end(0);
+    let asker = |scene: &Scene| row(&scene.attributed(), 0, Cause::ProcessExec).asker.clone();
+    let of_success = asker(&scene);
+    assert_eq!((of_success.frame, of_success.stack), (None, Vec::new()));
+    // An exec that failed comes back to who asked.
+    let caller = Frame {
+        symbol: Some("main".to_owned()),
+        ..Frame::default()
+    };
+    scene.stacks[0].push(caller);
+    assert_eq!(asker(&scene).frame.as_deref(), Some("main"));
+}
+
+#[test]
+fn more_files_than_can_be_told_apart_still_have_their_device() {
+    let mut whats = Whats::new();
+    let mut resource = Resource {
+        kind: ResourceKind::File,
+        name: "/srv/one".to_owned(),
+        ..Resource::default()
+    };
+    for (key, value) in [("device", "8:1"), ("call", "read")] {
+        resource.detail.insert(key.to_owned(), value.to_owned());
+    }
+    let one = whats.classified(
+        Role::Wait,
+        Classified {
+            cause: Cause::DiskRead,
+            resource,
+            timed_out: false,
+            bytes: None,
+            call: Some("read"),
+            why_unknown: None,
+        },
+    );
+    let many = whats.coarse(one);
+    let many = &whats.get(many).resource;
+    assert_eq!(
+        (many.name.as_str(), many.detail["device"].as_str()),
+        ("many files", "8:1")
+    );
+    assert!(!many.detail.contains_key("call"));
 }

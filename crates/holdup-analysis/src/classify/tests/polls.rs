@@ -1,7 +1,7 @@
 //! poll, select and epoll.
 
 use super::{Case, object};
-use holdup_evidence::{Call, Cause, TaskName, Waker};
+use holdup_evidence::{Call, Cause, Clock, TaskName, ThreadId, Waker};
 
 const IN: u16 = 1;
 const OUT: u16 = 4;
@@ -191,4 +191,22 @@ fn epoll_is_told_by_its_ready_list_the_socket_or_the_waker() {
     assert_eq!(both(killer), Cause::IpcQueue);
     assert_eq!(both(Call::none()), Cause::PollWait);
     assert_eq!(epoll().cause(), Cause::PollWait);
+}
+
+#[test]
+fn a_poll_that_a_child_s_end_interrupts_waits_for_the_child() {
+    const INTERRUPTED: i64 = -514;
+    let ended = |name: &str| Waker::Thread {
+        thread: ThreadId(1),
+        clock: Clock::default(),
+        call: Case::new(name, [0; 4]).call,
+    };
+    let select = || Case::new("pselect6", [4, 4096, 0, 0]).polled("pipe", IN, 0);
+    let child = select().returned(INTERRUPTED).woken(ended("exit_group"));
+    assert_eq!(child.cause(), Cause::ProcessChild);
+    // Who ends, and so closes the pipe, makes the call succeed; who writes is no child that ends.
+    let closed = select().returned(1).woken(ended("exit_group"));
+    assert_eq!(closed.cause(), Cause::IpcPipe);
+    let signalled = select().returned(INTERRUPTED).woken(ended("kill"));
+    assert_eq!(signalled.cause(), Cause::IpcPipe);
 }

@@ -27,12 +27,16 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(outermost.map(finding).collect())
 }
 
-/// Whether the way of one wait goes on through the process of another and takes it in, so that to tell it once is
-/// enough.
+/// Whether one waits for the process of another, or its way goes on through it, and takes its wait in, so that to tell
+/// it once is enough.
 fn leads_to(outer: &Waits<'_>, inner: &Waits<'_>) -> bool {
     let (waiter, through) = (outer.main().asker.name.pid, inner.main().asker.name.pid);
+    let child = outer
+        .iter()
+        .flat_map(|wait| &wait.holders)
+        .any(|child| child.name.pid == through);
     let on_the_way = outer.main().chain.iter().any(|link| link.name.pid == through);
-    waiter != through && on_the_way && inner.cost() as f64 <= outer.cost() as f64 * SAME_TIME
+    waiter != through && (child || on_the_way) && inner.cost() as f64 <= outer.cost() as f64 * SAME_TIME
 }
 
 fn finding(group: &Waits<'_>) -> Finding {
