@@ -340,7 +340,12 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         let boot = boot.map(|boot| format!(", {} after boot", seconds(boot)));
         let date = to_milliseconds(date);
         let boot = boot.unwrap_or_default();
-        parts.push(format!("longest {} from {date}{boot}", duration(longest.max_ns)));
+        // Of a single wait the length has been told.
+        let which = match count {
+            1 => String::new(),
+            _ => format!("longest {} ", duration(longest.max_ns)),
+        };
+        parts.push(format!("{which}from {date}{boot}"));
     }
     labelled(sheet, "in all", vec![sheet.words(&parts.join(", "))]);
     if entry.several_places {

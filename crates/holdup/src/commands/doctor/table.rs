@@ -7,9 +7,9 @@ use holdup_views::text::printable;
 /// Columns.
 const WIDTH: usize = 80;
 /// Where the answer begins: behind the longest name.
-const ANSWER: usize = 32;
+const ANSWER: usize = 33;
 /// Where notes begin: behind the longest answer, "not needed".
-const NOTE: usize = 44;
+const NOTE: usize = 47;
 /// Where what is lost and the fix begin.
 const DETAIL: usize = 13;
 
