@@ -43,7 +43,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { buffer: DEFAULT_BUFFER }
+        Options {
+            buffer: DEFAULT_BUFFER,
+        }
     }
 }
 
@@ -61,9 +63,19 @@ struct Allowance {
 
 impl Allowance {
     /// Unwinding a user stack takes some 30 µs.
-    const USER: Allowance = Allowance { most: 500.0, few: 100.0, budget: STACK_BUDGET, seen: 0 };
+    const USER: Allowance = Allowance {
+        most: 500.0,
+        few: 100.0,
+        budget: STACK_BUDGET,
+        seen: 0,
+    };
     /// A kernel stack is some names by the time it gets here, and found again by them.
-    const KERNEL: Allowance = Allowance { most: 20_000.0, few: 4_000.0, budget: STACK_BUDGET, seen: 0 };
+    const KERNEL: Allowance = Allowance {
+        most: 20_000.0,
+        few: 4_000.0,
+        budget: STACK_BUDGET,
+        seen: 0,
+    };
 
     /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
     fn adapt(&mut self, elapsed: Ns) -> i32 {
@@ -140,6 +152,11 @@ struct Received {
 /// libbpf's own words are kept for the error message instead of going to the terminal.
 static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
 
+/// From here on libbpf writes nothing to the terminal. Call it before anything else of libbpf's.
+pub(crate) fn silence_libbpf() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
+}
+
 fn keep_what_libbpf_says(level: PrintLevel, message: String) {
     if matches!(level, PrintLevel::Warn)
         && let Ok(mut said) = LIBBPF_SAID.lock()
@@ -166,7 +183,6 @@ fn refusal(error: &libbpf_rs::Error) -> TraceError {
 }
 
 fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>, TraceError> {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
     // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
     let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut skeleton = TraceSkelBuilder::default()
@@ -252,11 +268,13 @@ impl Tracer {
         let cpus = online_cpus();
         for cpu in &cpus {
             let mut attributes = cpu_clock_attributes(CPU_SAMPLE_PERIOD);
-            let attached =
-                open_event(&mut attributes, *cpu).map_err(|error| error.desc().to_owned()).and_then(|clock| {
+            let attached = open_event(&mut attributes, *cpu)
+                .map_err(|error| error.desc().to_owned())
+                .and_then(|clock| {
                     let link = programs.on_cpu_clock.attach_perf_event(clock.as_raw_fd());
                     // The link closes the event when it goes.
-                    link.map(|link| (link, clock.into_raw_fd()).0).map_err(|error| error.to_string())
+                    link.map(|link| (link, clock.into_raw_fd()).0)
+                        .map_err(|error| error.to_string())
                 });
             match attached {
                 Ok(link) => links.push(link),

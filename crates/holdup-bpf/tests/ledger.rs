@@ -19,7 +19,8 @@ fn now() -> Ns {
 
 /// Runs a script under observation to its end and returns all its records.
 fn observe(script: &str) -> Vec<RawEvent> {
-    let mut tracer = Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
+    let mut tracer =
+        Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
     let mut shell = Command::new("sh")
         .args(["-c", &format!("read go; {script}")])
         .stdin(Stdio::piped())
@@ -89,20 +90,39 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
     let mut compared = 0;
     for end in ends {
         let name = &end.task.name;
-        assert_eq!(end.born + end.clock.total(), end.at, "{name}: life is not the sum of its parts");
+        assert_eq!(
+            end.born + end.clock.total(),
+            end.at,
+            "{name}: life is not the sum of its parts"
+        );
         let (count, blocked) = waits.get(&end.thread).copied().unwrap_or_default();
-        assert_eq!(blocked, end.clock.blocked, "{name}: the records do not add up to the time blocked");
+        assert_eq!(
+            blocked, end.clock.blocked,
+            "{name}: the records do not add up to the time blocked"
+        );
         assert!(count <= end.blockings, "{name}: more waits than blockings");
         // The shell itself lived before it was watched.
-        let Some(account) = end.account.filter(|_| end.thread != ThreadId(0)) else { continue };
+        let Some(account) = end.account.filter(|_| end.thread != ThreadId(0)) else {
+            continue;
+        };
         // The last switch, of the dead, is a voluntary one to the kernel.
         assert_eq!(end.blockings + 1, account.voluntary_switches, "{name}: blockings");
-        let apart = APART_AT_ALL + APART_PER_SWITCH * (account.voluntary_switches + account.involuntary_switches);
+        let apart =
+            APART_AT_ALL + APART_PER_SWITCH * (account.voluntary_switches + account.involuntary_switches);
         let cpu = end.clock.cpu.abs_diff(account.runtime);
-        assert!(cpu <= apart, "{name}: {} ns on a CPU, the kernel says {}", end.clock.cpu, account.runtime);
+        assert!(
+            cpu <= apart,
+            "{name}: {} ns on a CPU, the kernel says {}",
+            end.clock.cpu,
+            account.runtime
+        );
         if let Some(run_delay) = account.run_delay {
             let queued = end.clock.queued.abs_diff(run_delay);
-            assert!(queued <= apart, "{name}: {} ns queued, the kernel says {run_delay}", end.clock.queued);
+            assert!(
+                queued <= apart,
+                "{name}: {} ns queued, the kernel says {run_delay}",
+                end.clock.queued
+            );
         }
         compared += 1;
     }
@@ -112,9 +132,15 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
 #[test]
 fn a_thread_that_lives_on_is_open_and_its_wait_too() {
     let events = observe("sleep 1000 <&- >&- & exit 3");
-    let open: Vec<_> = events.iter().filter(|event| matches!(event, RawEvent::OpenWait(_))).collect();
+    let open: Vec<_> = events
+        .iter()
+        .filter(|event| matches!(event, RawEvent::OpenWait(_)))
+        .collect();
     let ends = ends(&events);
-    let sleeper = ends.iter().find(|end| end.open.is_some()).expect("sleep lives on");
+    let sleeper = ends
+        .iter()
+        .find(|end| end.open.is_some())
+        .expect("sleep lives on");
     nix::sys::signal::kill(
         nix::unistd::Pid::from_raw(sleeper.task.pid.cast_signed()),
         nix::sys::signal::Signal::SIGKILL,
@@ -129,20 +155,32 @@ fn a_thread_that_lives_on_is_open_and_its_wait_too() {
 #[test]
 fn a_pipe_names_the_process_at_its_other_end_and_a_timer_names_nobody() {
     let events = observe("sleep 0.05 | cat");
-    let names: HashMap<ThreadId, &str> =
-        ends(&events).into_iter().map(|end| (end.thread, end.task.name.as_str())).collect();
+    let names: HashMap<ThreadId, &str> = ends(&events)
+        .into_iter()
+        .map(|end| (end.thread, end.task.name.as_str()))
+        .collect();
     let mut piped = 0;
     let mut slept = 0;
     for event in &events {
         let RawEvent::Wait(wait) = event else { continue };
         match wait.call.name() {
             Some("read") if names.get(&wait.thread) == Some(&"cat") => {
-                let Waker::Thread { thread, .. } = &wait.waker else { panic!("woken by {:?}", wait.waker) };
-                assert_eq!(names.get(thread), Some(&"sleep"), "the exit of sleep closes the pipe");
+                let Waker::Thread { thread, .. } = &wait.waker else {
+                    panic!("woken by {:?}", wait.waker)
+                };
+                assert_eq!(
+                    names.get(thread),
+                    Some(&"sleep"),
+                    "the exit of sleep closes the pipe"
+                );
                 piped += 1;
             }
             Some("clock_nanosleep") => {
-                assert!(matches!(wait.waker, Waker::Interrupt { soft: false, .. }), "woken by {:?}", wait.waker);
+                assert!(
+                    matches!(wait.waker, Waker::Interrupt { soft: false, .. }),
+                    "woken by {:?}",
+                    wait.waker
+                );
                 slept += 1;
             }
             _ => {}

@@ -22,7 +22,10 @@ pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
         let at = start.checked_add(filled)?;
         let length = (PIECE - at % PIECE).min(most - filled);
         let mut local = [IoSliceMut::new(&mut bytes[filled..filled + length])];
-        let remote = [RemoteIoVec { base: at, len: length }];
+        let remote = [RemoteIoVec {
+            base: at,
+            len: length,
+        }];
         match process_vm_readv(Pid::from_raw(i32::try_from(tid).ok()?), &mut local, &remote) {
             Ok(copied) if copied == length => filled += length,
             _ => break,
@@ -36,7 +39,9 @@ pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
 #[must_use]
 pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(root.proc.join(tid.to_string()).join("status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
     line.trim().parse().ok()
 }
 
@@ -50,12 +55,19 @@ mod tests {
         let known = *b"what this thread's stack holds";
         let found = read(std::process::id(), known.as_ptr() as u64, known.len()).unwrap();
         assert_eq!(found, known);
-        assert_eq!(read(std::process::id(), 8, 64), None, "nothing is mapped at the bottom");
+        assert_eq!(
+            read(std::process::id(), 8, 64),
+            None,
+            "nothing is mapped at the bottom"
+        );
     }
 
     #[test]
     fn the_switch_count_is_the_kernels() {
-        let tree = Tree::new(&[("proc/7/status", "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")]);
+        let tree = Tree::new(&[(
+            "proc/7/status",
+            "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n",
+        )]);
         assert_eq!(voluntary_switches(&tree.root, 7), Some(12));
         assert_eq!(voluntary_switches(&tree.root, 8), None);
     }

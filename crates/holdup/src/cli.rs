@@ -80,7 +80,10 @@ fn buffer_size(text: &str) -> Result<u32, String> {
         Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
         _ => (text, 0),
     };
-    let bytes = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(1 << shift));
+    let bytes = digits
+        .parse::<u32>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift));
     bytes
         .filter(|bytes| bytes.is_power_of_two() && (SMALLEST_BUFFER..=LARGEST_BUFFER).contains(bytes))
         .ok_or_else(|| "a power of two from 64K to 1G".to_owned())
@@ -172,7 +175,20 @@ mod tests {
         assert_eq!(of("16m"), Some(16 << 20));
         assert_eq!(of("1G"), Some(1 << 30));
         assert_eq!(of("131072"), Some(131_072));
-        for wrong in ["", "K", "0", "32K", "65K", "3M", "2G", "4G", "99999999999", "-1M", "1 M", "1é"] {
+        for wrong in [
+            "",
+            "K",
+            "0",
+            "32K",
+            "65K",
+            "3M",
+            "2G",
+            "4G",
+            "99999999999",
+            "-1M",
+            "1 M",
+            "1é",
+        ] {
             assert_eq!(of(wrong), None, "{wrong}");
         }
     }

@@ -44,7 +44,11 @@ struct Observation {
 ///
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options) -> anyhow::Result<Collected> {
+pub(crate) fn run(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    options: Options,
+) -> anyhow::Result<Collected> {
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();
@@ -62,7 +66,9 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options
         last_turn: Instant::now(),
     };
     stay_ahead();
-    subject.wait_until_ready().context("the child that becomes the command does not answer")?;
+    subject
+        .wait_until_ready()
+        .context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid());
     subject.go();
     let mut ended: Option<Ended> = None;
@@ -76,13 +82,20 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options
     observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
     let (user_stacks, known) = observation.naming.finish();
-    let question = facts::Question { cgroup: Some(cgroup), known, ..facts::Question::default() };
+    let question = facts::Question {
+        cgroup: Some(cgroup),
+        known,
+        ..facts::Question::default()
+    };
     let facts = facts::collect(&root, &question, &mut problems);
     let report = observation.tracer.report();
     not_measured.extend(report.not_measured);
     let finish = Finish {
         started,
-        ended: observation.ended.filter(|_| ended.is_some()).unwrap_or_else(clocks::monotonic),
+        ended: observation
+            .ended
+            .filter(|_| ended.is_some())
+            .unwrap_or_else(clocks::monotonic),
         user_stacks,
         losses: report.losses,
         not_measured,
@@ -91,7 +104,13 @@ pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options
         user_stack_budget: report.user_stack_budget,
         cpu_sample_period: report.cpu_sample_period,
     };
-    Ok(Collected { attributed: observation.attribution.finish(&finish, &facts), started, facts, ended, problems })
+    Ok(Collected {
+        attributed: observation.attribution.finish(&finish, &facts),
+        started,
+        facts,
+        ended,
+        problems,
+    })
 }
 
 impl Observation {
@@ -100,7 +119,8 @@ impl Observation {
     fn turn(&mut self, cgroup: &mut cgroup::Watch) {
         let elapsed = self.last_turn.elapsed();
         self.last_turn = Instant::now();
-        self.tracer.adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
+        self.tracer
+            .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
         while self.take(cgroup) && self.last_turn.elapsed() < TURN {}
     }
 
@@ -129,7 +149,9 @@ impl Observation {
             // A program that moves itself into another cgroup mostly does so before it execs.
             RawEvent::Exec { task, .. } => cgroup.look(task.pid),
             RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
-            RawEvent::End { end, .. } if end.task.pid == self.cmd => self.ended = self.ended.max(Some(end.at)),
+            RawEvent::End { end, .. } if end.task.pid == self.cmd => {
+                self.ended = self.ended.max(Some(end.at))
+            }
             _ => {}
         }
     }
@@ -166,9 +188,12 @@ fn kernel_symbols(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Ke
 
 /// CPU time of this process so far, all threads.
 fn own_cpu_time() -> Ns {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return 0 };
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return 0;
+    };
     let time = |time: nix::sys::time::TimeVal| {
-        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000 + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
+        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
+            + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
     };
     time(usage.user_time()) + time(usage.system_time())
 }

@@ -110,9 +110,13 @@ impl Subject {
     /// When the child is gone.
     pub(crate) fn wait_until_ready(&self) -> anyhow::Result<()> {
         loop {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).context("the child is gone")?;
+            let stat =
+                std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).context("the child is gone")?;
             // The state follows the name, which is in brackets and may hold any character.
-            match stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()) {
+            match stat
+                .rsplit_once(')')
+                .and_then(|(_, rest)| rest.trim_start().chars().next())
+            {
                 Some('S') => return Ok(()),
                 Some('Z' | 'X') | None => anyhow::bail!("the child is gone"),
                 Some(_) => std::thread::yield_now(),

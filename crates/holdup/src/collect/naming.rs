@@ -5,7 +5,8 @@
 
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
-    AskerSample, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId, UserStackId, Wait, Waker,
+    AskerSample, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId, UserStackId, Wait,
+    Waker,
 };
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -65,16 +66,34 @@ impl Naming {
         match raw {
             RawEvent::Start(start) => {
                 self.catch_up(start.at);
-                self.born(start.thread, start.task.pid, start.parent.as_ref().map(|(parent, _)| *parent));
+                self.born(
+                    start.thread,
+                    start.task.pid,
+                    start.parent.as_ref().map(|(parent, _)| *parent),
+                );
                 out.push(Event::Start(start));
             }
-            RawEvent::Exec { at, thread, task, program } => {
+            RawEvent::Exec {
+                at,
+                thread,
+                task,
+                program,
+            } => {
                 self.catch_up(at);
-                out.push(Event::Exec { at, thread, task, program });
+                out.push(Event::Exec {
+                    at,
+                    thread,
+                    task,
+                    program,
+                });
             }
             RawEvent::Renamed { thread, name } => out.push(Event::Renamed { thread, name }),
             RawEvent::Object { id, object } => out.push(Event::Object { id, object }),
-            RawEvent::KernelStack { thread, seq, addresses } => {
+            RawEvent::KernelStack {
+                thread,
+                seq,
+                addresses,
+            } => {
                 let stack = self.kernel_stack(addresses, out);
                 self.kernel_stack_of.insert(thread, (seq, stack));
             }
@@ -84,7 +103,10 @@ impl Naming {
                 self.open_wait_of.insert(wait.thread, wait);
             }
             RawEvent::Memory(memory) => self.memory(memory, out),
-            RawEvent::Cpu { mut sample, addresses } => {
+            RawEvent::Cpu {
+                mut sample,
+                addresses,
+            } => {
                 if !addresses.is_empty() {
                     sample.kernel_stack = Some(self.kernel_stack(addresses, out));
                 }
@@ -95,9 +117,17 @@ impl Naming {
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
                 if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    if let Some(stack) = asleep.and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep)) {
+                    if let Some(stack) = asleep
+                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep))
+                    {
                         let weight = wait.end.saturating_sub(wait.start);
-                        out.push(Event::Asker(AskerSample { thread, seq: wait.seq, on_cpu: false, stack, weight }));
+                        out.push(Event::Asker(AskerSample {
+                            thread,
+                            seq: wait.seq,
+                            on_cpu: false,
+                            stack,
+                            weight,
+                        }));
                     }
                     end.open = Some(OpenState::Blocked(wait));
                 }
@@ -145,7 +175,9 @@ impl Naming {
     /// Applies the changes of address spaces up to this instant.
     fn catch_up(&mut self, at: Ns) {
         while let Some(change) = self.mapped.pop_front_if(|change| change.at <= at) {
-            let Some(key) = self.processes.get(&change.pid) else { continue };
+            let Some(key) = self.processes.get(&change.pid) else {
+                continue;
+            };
             match change.change {
                 Change::Exec => self.user_stacks.exec(*key),
                 Change::Map(mapping) => self.user_stacks.map(
@@ -167,13 +199,20 @@ impl Naming {
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach_kernel_stack(&mut wait);
         self.meet(&wait);
-        let memory = self.memory_of.remove(&wait.thread).filter(|memory| memory.wait.seq == wait.seq);
+        let memory = self
+            .memory_of
+            .remove(&wait.thread)
+            .filter(|memory| memory.wait.seq == wait.seq);
         let Some(memory) = memory else {
             out.push(Event::Wait(wait));
             return;
         };
         let length = wait.end.saturating_sub(wait.start);
-        let weight = if wait.seq <= COPIED_ALWAYS { length } else { (length as f64 * COPIED_ONE_IN) as Ns };
+        let weight = if wait.seq <= COPIED_ALWAYS {
+            length
+        } else {
+            (length as f64 * COPIED_ONE_IN) as Ns
+        };
         wait.memory_follows = true;
         out.push(Event::Wait(wait));
         self.told(*memory, weight, out);
@@ -205,11 +244,24 @@ impl Naming {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
         }
         if let Some(stack) = stack {
-            out.push(Event::Asker(AskerSample { thread, seq, on_cpu, stack, weight }));
+            out.push(Event::Asker(AskerSample {
+                thread,
+                seq,
+                on_cpu,
+                stack,
+                weight,
+            }));
         }
     }
 
-    fn user_stack(&mut self, thread: ThreadId, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {
+    fn user_stack(
+        &mut self,
+        thread: ThreadId,
+        pid: u32,
+        at: Ns,
+        registers: &Registers,
+        bytes: &[u8],
+    ) -> Option<UserStackId> {
         let (_, process) = *self.threads.get(&thread)?;
         Some(self.user_stacks.intern(&RawStack {
             process,
@@ -239,7 +291,10 @@ impl Naming {
         }
         let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).unwrap_or(u32::MAX));
         let names = |symbols: &KernelSymbols| {
-            addresses.iter().filter_map(|address| symbols.name(*address).map(str::to_owned)).collect()
+            addresses
+                .iter()
+                .filter_map(|address| symbols.name(*address).map(str::to_owned))
+                .collect()
         };
         let frames = self.kernel.as_ref().map(names).unwrap_or_default();
         self.kernel_stacks.insert(addresses, id);
@@ -257,7 +312,9 @@ impl Naming {
             self.outsiders.insert(pid, name);
         }
         if let Waker::Outside { task, .. } = &wait.waker {
-            self.outsiders.entry(task.pid).or_insert_with(|| task.name.clone());
+            self.outsiders
+                .entry(task.pid)
+                .or_insert_with(|| task.name.clone());
         }
     }
 }
