@@ -23,6 +23,7 @@ mod test;
 mod workspace;
 
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(
@@ -55,8 +56,8 @@ enum Verb {
     Bench(bench::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().verb {
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
         Verb::Demo => demo::run(),
         Verb::Test(args) => test::run(&args),
         Verb::Check => check::run(),
@@ -65,5 +66,12 @@ fn main() -> anyhow::Result<()> {
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Bench(args) => bench::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -107,6 +107,23 @@ pub enum ResourceKind {
     Name,
 }
 
+impl ResourceKind {
+    /// The name of a resource that stands for more of its kind than were told apart.
+    #[must_use]
+    pub fn many(self) -> &'static str {
+        match self {
+            ResourceKind::File => "many files",
+            ResourceKind::Device => "many devices",
+            ResourceKind::Socket => "many sockets",
+            ResourceKind::Lock => "many locks",
+            ResourceKind::Process => "many processes",
+            ResourceKind::Cgroup => "many cgroups",
+            ResourceKind::Kernel => "many places in the kernel",
+            ResourceKind::Name => "many functions",
+        }
+    }
+}
+
 /// Whether a figure is exact or rests on samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -48,14 +48,15 @@ struct bpf_map { int id; };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct list_head { struct list_head *next; };
-struct hlist_node;
+struct hlist_node { struct hlist_node *next; };
+struct hlist_head { struct hlist_node *first; };
 struct qstr { const unsigned char *name; };
 struct upid { int nr; };
 struct pid { unsigned int level; struct upid numbers[1]; };
 
 struct file_system_type { const char *name; };
 struct super_block { unsigned int s_dev; unsigned long s_magic; struct file_system_type *s_type; };
-struct dentry { struct dentry *d_parent; struct qstr d_name; };
+struct dentry { struct dentry *d_parent; struct qstr d_name; union { struct hlist_node d_alias; } d_u; };
 struct vfsmount { struct dentry *mnt_root; };
 struct mount { struct mount *mnt_parent; struct dentry *mnt_mountpoint; struct vfsmount mnt; };
 struct path { struct vfsmount *mnt; struct dentry *dentry; };
@@ -72,8 +73,11 @@ struct inode {
 	unsigned long i_ino;
 	unsigned int i_rdev;
 	struct super_block *i_sb;
+	struct hlist_head i_dentry;
 	struct file_lock_context *i_flctx;
 };
+struct address_space { struct inode *host; };
+struct folio { struct address_space *mapping; };
 struct file { struct path f_path; struct inode *f_inode; void *private_data; };
 struct fdtable { unsigned int max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };

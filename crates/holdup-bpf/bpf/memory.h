@@ -116,15 +116,14 @@ static __always_inline u64 describe_one_selected(u64 left)
 	return left & (left - 1);
 }
 
-static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64 left, u64 read_set, u64 write_set)
+static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64 left, const struct thread *t, u64 reads, u64 writes)
 {
 	if (!left)
 		return 0;
 	u32 fd = lowest_bit(left) & 63;
-	u16 bits = ((read_set >> fd) & 1) | (((write_set >> fd) & 1) << 2);
 	m->polled_fds[i].fd = fd;
-	m->polled_fds[i].events = bits;
-	m->polled_fds[i].revents = m->has_returned ? bits : 0;
+	m->polled_fds[i].events = ((t->select_reads >> fd) & 1) | (((t->select_writes >> fd) & 1) << 2);
+	m->polled_fds[i].revents = ((reads >> fd) & 1) | (((writes >> fd) & 1) << 2);
 	m->polled_fds[i].object = object_of_current_fd(fd);
 	m->polled = i + 1;
 	return left & (left - 1);
@@ -139,26 +138,30 @@ static __always_inline u64 read_set_of(u64 count, u64 address)
 	return count < 64 ? set & ((1ULL << count) - 1) : set;
 }
 
-/* select's sets hold, after the call, what is ready; nothing of what was asked for is left then. Before the
- * call (has_returned unset) they hold what is asked for. No loops: kernels up to 6.1 refuse one whose way back
- * is a fall-through, as the compiler lays these out. */
+/* select's sets hold, after the call, what is ready; what was asked for was kept as the thread left the CPU.
+ * No loops: kernels up to 6.1 refuse one whose way back is a fall-through, as the compiler lays these out. */
 #define FOUR(step, i) step(i) step(i + 1) step(i + 2) step(i + 3)
 #define SIXTEEN(step) FOUR(step, 0) FOUR(step, 4) FOUR(step, 8) FOUR(step, 12)
 
-static __always_inline void describe_selected(u64 count, u64 reads, u64 writes)
+static __always_inline void describe_selected(const struct thread *t)
 {
-	u64 left = read_set_of(count, reads) | read_set_of(count, writes);
+	u64 left = t->select_reads | t->select_writes;
 #define DESCRIBE(i) left = describe_one_selected(left);
 	SIXTEEN(DESCRIBE)
 }
 
-static __always_inline void copy_selected(struct holdup_memory *m, u64 count, u64 reads, u64 writes)
+static __always_inline void copy_selected(struct holdup_memory *m, const struct thread *t, const u64 *args)
 {
-	u64 read_set = read_set_of(count, reads), write_set = read_set_of(count, writes);
-	u64 left = read_set | write_set;
-#define COPY(i) left = copy_one_selected(m, i, left, read_set, write_set);
+	u64 left = t->select_reads | t->select_writes;
+	u64 reads = 0, writes = 0;
+
+	if (m->has_returned && m->returned > 0) {
+		reads = read_set_of(args[0], args[1]);
+		writes = read_set_of(args[0], args[2]);
+	}
+#define COPY(i) left = copy_one_selected(m, i, left, t, reads, writes);
 	SIXTEEN(COPY)
-	m->polled_truncated = count > 64;
+	m->polled_truncated = args[0] > 64;
 }
 
 /* Called as the thread itself. `returned` is null at a switch-out, where the call is still under way. */
@@ -170,7 +173,7 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 	if (!on_cpu && (number == __NR_poll || number == __NR_ppoll))
 		describe_polled(args[0], args[1]);
 	else if (!on_cpu && (number == __NR_select || number == __NR_pselect6))
-		describe_selected(args[0], args[1], args[2]);
+		describe_selected(t);
 	m = bpf_ringbuf_reserve(&records, sizeof(*m), 0);
 	if (!m) {
 		count_loss(HOLDUP_LOST_STACKS);
@@ -195,7 +198,7 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 		if (number == __NR_poll || number == __NR_ppoll)
 			copy_polled(m, args[0], args[1]);
 		else if (number == __NR_select || number == __NR_pselect6)
-			copy_selected(m, args[0], args[1], args[2]);
+			copy_selected(m, t, args);
 		else if (path == 1 || path == 2) {
 			long n = bpf_probe_read_user_str(m->path, sizeof(m->path), (void *)(path == 1 ? args[0] : args[1]));
 			if (n > 1)
@@ -228,14 +231,14 @@ static int run_errand(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* Asks for the woken thread's memory; true when it will come. */
-static __always_inline bool send_errand(struct thread *t, struct task_struct *task, u64 weight)
+/* Asks for the memory of a woken thread that is about to run here. */
+static __always_inline void send_errand(struct thread *t, struct task_struct *task, u64 weight)
 {
 	u32 key = t->id;
 	struct errand *e;
 
 	if (!have_task_work || !bpf_ksym_exists(bpf_task_work_schedule_resume_impl))
-		return false;
+		return;
 	e = bpf_map_lookup_elem(&errands, &key);
 	if (!e) {
 		struct errand fresh = {};
@@ -243,7 +246,7 @@ static __always_inline bool send_errand(struct thread *t, struct task_struct *ta
 		e = bpf_map_lookup_elem(&errands, &key);
 		if (!e) {
 			count_loss(HOLDUP_LOST_STACKS);
-			return false;
+			return;
 		}
 	}
 	e->seq = t->seq;
@@ -252,11 +255,8 @@ static __always_inline bool send_errand(struct thread *t, struct task_struct *ta
 	e->args[0] = t->call.args[0];
 	e->args[1] = t->call.args[1];
 	e->args[2] = t->call.args[2];
-	if (bpf_task_work_schedule_resume_impl(task, &e->work, &errands, run_errand, 0)) {
+	if (bpf_task_work_schedule_resume_impl(task, &e->work, &errands, run_errand, 0))
 		count_loss(HOLDUP_LOST_STACKS);
-		return false;
-	}
-	return true;
 }
 
 #endif

@@ -79,14 +79,10 @@ static __always_inline void describe_socket(struct holdup_object *o, struct sock
 	}
 }
 
-/* Names from the leaf to the root of the mount namespace, crossing mounts on the way. */
-static __always_inline void describe_path(struct holdup_object *o, struct file *file)
+/* Names from the leaf to the root of the mount namespace, crossing mounts on the way; without a mount (`mount`
+ * and `root` null) to the root of the file system. */
+static __always_inline void describe_path(struct holdup_object *o, struct dentry *dentry, struct dentry *root, struct mount *mount)
 {
-	struct vfsmount *mnt = BPF_CORE_READ(file, f_path.mnt);
-	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	struct dentry *root = BPF_CORE_READ(mnt, mnt_root);
-	struct mount *mount = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
-
 	o->names_truncated = 1;
 	o->names_len = 0;
 	for (int i = 0; i < PATH_DEPTH; i++) {
@@ -110,7 +106,8 @@ static __always_inline void describe_path(struct holdup_object *o, struct file *
 		if (len >= HOLDUP_NAMES)
 			break;
 		if (parent == dentry && len) {
-			/* The top of a file system that is mounted nowhere: an anonymous inode, a lazy umount. */
+			/* The top of a file system: reached without its mount, or it is mounted nowhere (an anonymous
+			 * inode, a lazy umount). */
 			o->names_truncated = 0;
 			break;
 		}
@@ -149,7 +146,21 @@ __noinline u32 new_object(u64 file_address, u64 inode_address, u64 sk_address)
 		describe_socket(o, sk);
 	} else if (o->magic == PIPEFS_MAGIC) {
 	} else {
-		describe_path(o, file);
+		struct vfsmount *mnt = 0;
+		struct dentry *dentry = 0, *root = 0;
+		if (file) {
+			mnt = BPF_CORE_READ(file, f_path.mnt);
+			dentry = BPF_CORE_READ(file, f_path.dentry);
+			root = BPF_CORE_READ(mnt, mnt_root);
+		} else {
+			/* Only the inode is known, as of a page that is being read: any of its names will do. */
+			struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
+			if (alias)
+				dentry = (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+			o->names_in_file_system = 1;
+		}
+		if (dentry)
+			describe_path(o, dentry, root, (void *)mnt - bpf_core_field_offset(struct mount, mnt));
 	}
 	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
 	return id;
@@ -182,6 +193,27 @@ __noinline u32 object_of_file(u64 file_address)
 	if (known)
 		return *known;
 	id = new_object(file_address, key.inode, (u64)sk);
+	if (id)
+		bpf_map_update_elem(&objects, &key, &id, BPF_ANY);
+	return id;
+}
+
+/* The number of the object that an inode is, when no file of it is at hand. */
+__noinline u32 object_of_inode(u64 inode_address)
+{
+	struct inode *inode = (void *)inode_address;
+	struct object_key key = {};
+	u32 *known, id;
+
+	if (!inode)
+		return 0;
+	key.inode = inode_address;
+	key.number = BPF_CORE_READ(inode, i_ino);
+	key.extra = BPF_CORE_READ(inode, i_sb, s_dev);
+	known = bpf_map_lookup_elem(&objects, &key);
+	if (known)
+		return *known;
+	id = new_object(0, inode_address, 0);
 	if (id)
 		bpf_map_update_elem(&objects, &key, &id, BPF_ANY);
 	return id;

@@ -41,6 +41,10 @@ struct thread {
 	u64 last_number;
 	u32 last_object;
 	u32 zero_too;
+	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
+	u64 reading;         /* inode into whose page cache it last put a page, since it last blocked in a call */
+	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
+	u64 select_writes;
 };
 
 struct {

@@ -113,6 +113,12 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 		t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
+	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
+	 * another CPU could be back in user mode before that arrives. */
+	if (t->errand) {
+		send_errand(t, task, t->errand);
+		t->errand = 0;
+	}
 	t->queued_due += queued;
 	if (t->queued_due >= QUEUED_BUDGET) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
@@ -159,8 +165,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct thread *t;
 	struct holdup_wait *w;
-	u64 now, length, weight = 0;
-	bool memory = false;
+	u64 now, length;
 
 	if (frozen)
 		return 0;
@@ -178,9 +183,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	}
 	t->user_due += length;
 	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
-		weight = t->user_due - t->user_due % user_budget;
+		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
-		memory = send_errand(t, task, weight);
 	}
 	/* Objects are described before the record that refers to them is begun. */
 	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
@@ -196,7 +200,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = memory;
+	w->memory_follows = t->errand != 0;
 	w->ready = ready;
 	w->socket = socket;
 	describe_waker(w, task, t->since);
@@ -314,6 +318,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(on_page_added, struct folio *folio)
+{
+	struct thread *t = thread_of(bpf_get_current_task_btf());
+	if (t)
+		t->reading = (u64)BPF_CORE_READ(folio, mapping, host);
 	return 0;
 }
 

@@ -6,11 +6,13 @@
 #include "memory.h"
 #include "interrupts.h"
 
+#define __NR_execve 59
 #define __NR_fcntl 72
 #define __NR_flock 73
 #define __NR_futex 202
 #define __NR_epoll_wait 232
 #define __NR_epoll_pwait 281
+#define __NR_execveat 322
 #define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
@@ -120,8 +122,17 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	t->object = 0;
 	t->holder_kind = HOLDUP_HOLDER_NONE;
 	number = t->call.number;
+	/* A fault and an exec name no descriptor: the page cache tells which file is being read for them. */
+	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat))
+		t->object = object_of_inode(t->reading);
+	else
+		t->reading = 0;
 	if (number < 0 || number >= 512)
 		return;
+	if (number == __NR_select || number == __NR_pselect6) {
+		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
+		t->select_writes = read_set_of(t->call.args[0], t->call.args[2]);
+	}
 	u8 which = fd_argument[number];
 	if (which == 1)
 		file = file_of_leaving(task, (u32)t->call.args[0]);

@@ -93,7 +93,9 @@ struct holdup_object {
 	u32 local_unix_len, peer_unix_len;
 	char local_unix[HOLDUP_UNIX_PATH], peer_unix[HOLDUP_UNIX_PATH];
 	u32 names_len;                /* bytes used: components from the leaf up, each ended by NUL */
-	u32 names_truncated;
+	u32 names_truncated;          /* the path does not begin at the root of the mount namespace */
+	u32 names_in_file_system;     /* it begins at the root of its file system, wherever that is mounted */
+	u32 zero;
 	char names[HOLDUP_NAMES + HOLDUP_NAME_MAX];
 };
 

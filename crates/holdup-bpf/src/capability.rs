@@ -28,6 +28,7 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
     "task_rename",
     "signal_generate",
     "sk_data_ready",
+    "mm_filemap_add_to_page_cache",
     "irq_handler_entry",
     "softirq_entry",
     "hrtimer_expire_entry",

@@ -2,13 +2,13 @@
 //! from our own programs, but names, paths and numbers in them are the observed programs'; nothing here
 //! trusts a length or a kind that it has not checked.
 
+mod object;
+
 use crate::skeleton::types as wire;
 use holdup_evidence::{
-    Account, Call, Clock, CpuSample, DeviceNumber, End, LockHolder, Ns, Object, ObjectId, ObjectKind,
-    PolledFd, RanInstead, Seq, SignalSent, SocketAddress, Start, TaskName, TaskState, ThreadId, Wait,
-    WaitMemory, Waker,
+    Account, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead, Seq,
+    SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub enum RawEvent {
         id: ObjectId,
         /// What it is.
         object: Object,
+        /// Its path begins at the root of its file system, wherever that is mounted.
+        in_file_system: bool,
     },
     /// The kernel stack of the wait that follows for the same thread and number.
     KernelStack {
@@ -151,7 +153,7 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_START => start(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_EXEC => exec(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_RENAMED => renamed(read(bytes, kind)?),
-        wire::holdup_record::HOLDUP_OBJECT => object(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_OBJECT => object::decode(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_KERNEL_STACK => kernel_stack(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_WAIT => wait(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_MEMORY => memory(&read(bytes, kind)?),
@@ -455,155 +457,10 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
     }
 }
 
-/// A dev_t as the kernel has it inside: 12 bits major, 20 bits minor.
-fn device(raw: u32) -> DeviceNumber {
-    DeviceNumber {
-        major: raw >> 20,
-        minor: raw & 0xf_ffff,
-    }
-}
-
-fn object(raw: &wire::holdup_object) -> RawEvent {
-    const S_IFMT: u32 = libc::S_IFMT;
-    const PIPEFS_MAGIC: u64 = 0x5049_5045;
-    const SOCKFS_MAGIC: u64 = 0x534F_434B;
-    let path = path(raw);
-    let name = path
-        .as_deref()
-        .map(|path| path.trim_start_matches('/').to_owned())
-        .unwrap_or_default();
-    let mut keep_path = true;
-    let kind = match raw.mode & S_IFMT {
-        libc::S_IFSOCK if raw.magic == SOCKFS_MAGIC => {
-            keep_path = false;
-            socket(raw)
-        }
-        libc::S_IFREG => ObjectKind::File,
-        libc::S_IFDIR => ObjectKind::Directory,
-        libc::S_IFBLK => ObjectKind::BlockDevice(device(raw.rdev)),
-        libc::S_IFCHR => ObjectKind::CharDevice(device(raw.rdev)),
-        libc::S_IFIFO if raw.magic == PIPEFS_MAGIC => {
-            keep_path = false;
-            ObjectKind::Pipe
-        }
-        libc::S_IFIFO => ObjectKind::Fifo,
-        _ if name.starts_with('[') => {
-            keep_path = false;
-            anonymous(&name)
-        }
-        _ => ObjectKind::Other((raw.mode & S_IFMT) as u16),
-    };
-    RawEvent::Object {
-        id: ObjectId(raw.id),
-        object: Object {
-            kind,
-            path: path.filter(|_| keep_path),
-            inode: raw.inode,
-            device: device(raw.device),
-            file_system: text(&raw.file_system),
-        },
-    }
-}
-
-/// The kernel's names for its anonymous inodes.
-fn anonymous(name: &str) -> ObjectKind {
-    match name {
-        "[eventpoll]" => ObjectKind::Epoll,
-        "[eventfd]" => ObjectKind::Eventfd,
-        "[timerfd]" => ObjectKind::Timerfd,
-        "[signalfd]" => ObjectKind::Signalfd,
-        "[pidfd]" => ObjectKind::Pidfd,
-        "inotify" | "[inotify]" | "[fanotify]" => ObjectKind::Inotify,
-        other => ObjectKind::Anonymous(other.to_owned()),
-    }
-}
-
-/// Components come from the leaf up.
-fn path(raw: &wire::holdup_object) -> Option<String> {
-    let used = raw.names.get(..raw.names_len as usize)?;
-    let mut components: Vec<String> = used
-        .split(|byte| *byte == 0)
-        .map(text)
-        .filter(|name| !name.is_empty())
-        .collect();
-    if components.is_empty() {
-        return None;
-    }
-    components.retain(|name| name != "/");
-    components.reverse();
-    let mut path = String::new();
-    if raw.names_truncated != 0 {
-        path.push('…');
-    }
-    for component in &components {
-        path.push('/');
-        path.push_str(component);
-    }
-    if path.is_empty() {
-        path.push('/');
-    }
-    Some(path)
-}
-
-fn socket(raw: &wire::holdup_object) -> ObjectKind {
-    let family = i32::from(raw.family);
-    let (local, peer) = match family {
-        libc::AF_INET => (
-            inet(
-                Ipv4Addr::new(raw.local[0], raw.local[1], raw.local[2], raw.local[3]).into(),
-                raw.local_port,
-            ),
-            inet(
-                Ipv4Addr::new(raw.peer[0], raw.peer[1], raw.peer[2], raw.peer[3]).into(),
-                raw.peer_port,
-            ),
-        ),
-        libc::AF_INET6 => (
-            inet(Ipv6Addr::from(raw.local).to_canonical(), raw.local_port),
-            inet(Ipv6Addr::from(raw.peer).to_canonical(), raw.peer_port),
-        ),
-        libc::AF_UNIX => (
-            SocketAddress::Unix(unix(&raw.local_unix, raw.local_unix_len)),
-            SocketAddress::Unix(unix(&raw.peer_unix, raw.peer_unix_len)),
-        ),
-        _ => (SocketAddress::Other(raw.family), SocketAddress::Other(raw.family)),
-    };
-    ObjectKind::Socket {
-        family: raw.family,
-        kind: raw.kind,
-        protocol: raw.protocol,
-        state: raw.state as u8,
-        local,
-        peer,
-        peer_pid: (raw.peer_pid != 0).then_some(raw.peer_pid),
-    }
-}
-
-fn inet(address: IpAddr, port: u16) -> SocketAddress {
-    SocketAddress::Inet(SocketAddr::new(address, port))
-}
-
-/// A path ends at its NUL; an abstract name begins with one and may hold more.
-fn unix(raw: &[i8], len: u32) -> String {
-    let Some(used) = raw.get(..len as usize) else {
-        return String::new();
-    };
-    match used.split_first() {
-        Some((0, rest)) if !rest.is_empty() => {
-            let rest: Vec<u8> = rest.iter().map(|byte| byte.cast_unsigned()).collect();
-            format!(
-                "@{}",
-                String::from_utf8_lossy(rest.strip_suffix(&[0]).unwrap_or(&rest))
-            )
-        }
-        _ => text(used),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, decode, device, state};
-    use holdup_evidence::{DeviceNumber, TaskState};
+    use super::{DecodeError, decode, state};
+    use holdup_evidence::TaskState;
     use proptest::prelude::{any, proptest};
 
     proptest! {
@@ -625,10 +482,5 @@ mod tests {
         assert_eq!(state(0x4 | 0x100), TaskState::Stopped);
         assert_eq!(state(0x1), TaskState::Interruptible);
         assert_eq!(state(0x2 | 0x100), TaskState::Uninterruptible);
-    }
-
-    #[test]
-    fn kernel_device_numbers_split_at_twenty_bits() {
-        assert_eq!(device((7 << 20) | 3), DeviceNumber { major: 7, minor: 3 });
     }
 }

@@ -15,8 +15,10 @@ mod tracer;
     missing_docs,
     clippy::all,
     clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
     unused_qualifications,
-    unreachable_pub
+    unreachable_pub,
+    reason = "generated"
 )]
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));

@@ -1,4 +1,5 @@
 //! Live: what the programs add up agrees with the kernel's own accounts, thread by thread. Needs root and BPF.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdup_bpf::{Options, RawEvent, Tracer};
 use holdup_evidence::{End, Ns, ThreadId, Waker};

@@ -2,8 +2,9 @@
 //!
 //! In: the Markdown of a rule's or cause's page. Out: the same as text within the style's columns: headings
 //! bold, prose wrapped, code as it is. A rule's page also holds its tests, fenced as `toml`: they are for
-//! the machine and are left out, and so is a heading that has nothing else under it. `pulldown-cmark` parses;
-//! with its default features off it knows CommonMark alone, which is all that pages use.
+//! the machine; what stands of them is the sentence before each and what the rule says to it. A heading that
+//! has nothing else under it is left out. `pulldown-cmark` parses; with its default features off it knows
+//! CommonMark alone, which is all that pages use.
 
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::style::Style;
@@ -19,6 +20,16 @@ const CODE: usize = 4;
 /// What fences the examples that are tests.
 const TEST_LANGUAGE: &str = "toml";
 
+/// What a rule says to an example, by the word after the language.
+fn outcome(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "fires" => "it fires.",
+        "near-miss" => "it does not fire.",
+        "cannot-tell" => "it cannot tell.",
+        _ => return None,
+    })
+}
+
 /// Writes a page.
 ///
 /// # Errors
@@ -30,6 +41,39 @@ pub fn write(markdown: &str, style: &Style, out: &mut dyn Write) -> io::Result<(
     }
     page.finish_block();
     out.write_all(page.sheet.into_text().as_bytes())
+}
+
+/// Writes a list of names and what each is, under a title. `names` are the columns that all names of the
+/// document take.
+///
+/// # Errors
+/// When writing to `out` fails.
+pub fn list<'a>(
+    title: &str,
+    names: usize,
+    rows: impl Iterator<Item = (&'a str, &'a str)>,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut sheet = Sheet::new(style);
+    let body = vec![sheet.words(title).paint(Paint::Bold)];
+    sheet.row(Row {
+        body,
+        ..Row::default()
+    });
+    sheet.blank();
+    for (name, about) in rows {
+        let lead = vec![sheet.name(&format!("{:PROSE$}{name}", ""))];
+        let body = vec![sheet.words(about)];
+        sheet.row(Row {
+            lead,
+            indent: PROSE + names + 2,
+            body,
+            ..Row::default()
+        });
+    }
+    sheet.blank();
+    out.write_all(sheet.into_text().as_bytes())
 }
 
 /// A page under way.
@@ -53,6 +97,8 @@ struct Page {
     code: Option<Option<String>>,
     /// Whether a blank line comes before the next block.
     apart: bool,
+    /// Whether the block is a paragraph that is complete but for what may be said of the test after it.
+    paragraph: bool,
 }
 
 impl Page {
@@ -68,6 +114,7 @@ impl Page {
             quotes: 0,
             code: None,
             apart: true,
+            paragraph: false,
         }
     }
 
@@ -101,9 +148,14 @@ impl Page {
         match tag {
             Tag::Emphasis | Tag::Strong => self.strong += 1,
             Tag::CodeBlock(kind) => {
+                let mut fence = match kind {
+                    CodeBlockKind::Fenced(info) => info.split_whitespace(),
+                    CodeBlockKind::Indented => "".split_whitespace(),
+                };
+                let test = fence.next() == Some(TEST_LANGUAGE);
+                let outcome = fence.next().and_then(outcome).filter(|_| test && self.paragraph);
+                self.body.extend(outcome.map(|words| self.sheet.words(words)));
                 self.finish_block();
-                let test = matches!(kind, CodeBlockKind::Fenced(info)
-                    if info.split_whitespace().next() == Some(TEST_LANGUAGE));
                 self.code = Some((!test).then(String::new));
             }
             Tag::List(first) => {
@@ -115,16 +167,16 @@ impl Page {
                 self.bullet = Some(match self.lists.last_mut() {
                     Some(Some(number)) => {
                         *number += 1;
-                        format!("{}. ", *number - 1)
+                        format!("{}.", *number - 1)
                     }
-                    _ => "- ".to_owned(),
+                    _ => "-".to_owned(),
                 });
             }
             Tag::BlockQuote(_) => {
                 self.finish_block();
                 self.quotes += 1;
             }
-            Tag::Heading { .. } | Tag::Paragraph => self.finish_block(),
+            Tag::Heading { .. } | Tag::Paragraph | Tag::HtmlBlock => self.finish_block(),
             _ => {}
         }
     }
@@ -157,10 +209,7 @@ impl Page {
                 self.headings.retain(|(above, _)| *above < level);
                 self.headings.push((level, body));
             }
-            TagEnd::Paragraph => {
-                self.finish_block();
-                self.apart = true;
-            }
+            TagEnd::Paragraph => self.paragraph = true,
             _ => {}
         }
     }
@@ -186,14 +235,17 @@ impl Page {
     /// Ends the block: a paragraph, or an item's.
     fn finish_block(&mut self) {
         self.spaced = true;
+        let paragraph = std::mem::take(&mut self.paragraph);
         let body = std::mem::take(&mut self.body);
         if body.is_empty() {
+            self.apart |= paragraph;
             return;
         }
         self.begin();
-        let indent = self.indent();
+        let mut indent = self.indent();
         let lead = self.bullet.take().map(|bullet| {
             let before = indent.saturating_sub(2);
+            indent = indent.max(before + bullet.len() + 1);
             self.sheet.name(&format!("{:before$}{bullet}", ""))
         });
         self.sheet.row(Row {
@@ -202,6 +254,7 @@ impl Page {
             body,
             ..Row::default()
         });
+        self.apart |= paragraph;
     }
 
     /// Code, line by line as it is; what is too long wraps.
@@ -302,6 +355,17 @@ elapsed = 10
                 ..Style::default()
             }
         ));
+    }
+
+    #[test]
+    fn of_a_test_stands_its_sentence_and_what_the_rule_says() {
+        let page = "# R\n\n## Examples\n\nA short wait:\n\n```toml near-miss\nelapsed = 1\n```\n\nNo names:\n\n\
+                    ```toml cannot-tell\nelapsed = 2\n```\n";
+        let text = text(page, &Style::default());
+        assert_eq!(
+            text,
+            "R\n\nExamples\n  A short wait: it does not fire.\n\n  No names: it cannot tell.\n"
+        );
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl Piece {
         self
     }
 
+    /// The columns that it takes in one line.
+    pub(crate) fn width(&self) -> usize {
+        width(&self.text)
+    }
+
     /// Sets the look.
     pub(crate) fn paint(mut self, paint: Paint) -> Piece {
         self.paint = paint;
@@ -219,17 +224,28 @@ impl Piece {
         if self.name {
             return vec![self];
         }
-        self.text
-            .split(' ')
-            .filter(|word| !word.is_empty())
-            .enumerate()
-            .map(|(at, word)| Piece {
-                text: word.to_owned(),
-                gap: if at == 0 { self.gap } else { 1 },
-                ..self
-            })
-            .collect()
+        let mut words: Vec<Piece> = Vec::new();
+        for word in self.text.split(' ').filter(|word| !word.is_empty()) {
+            match words.last_mut() {
+                Some(before) if is_unit(word) && before.text.ends_with(|end: char| end.is_ascii_digit()) => {
+                    before.text.push(' ');
+                    before.text.push_str(word);
+                }
+                _ => words.push(Piece {
+                    text: word.to_owned(),
+                    gap: if words.is_empty() { self.gap } else { 1 },
+                    ..self
+                }),
+            }
+        }
+        words
     }
+}
+
+/// Whether a word is a unit, which stays with its number.
+fn is_unit(word: &str) -> bool {
+    const UNITS: [&str; 8] = ["%", "s", "ms", "µs", "us", "ns", "min", "h"];
+    UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
 }
 
 /// A line under construction.

@@ -9,6 +9,7 @@ mod entry;
 mod finding;
 mod margins;
 mod picture;
+mod way;
 mod who;
 
 use crate::sheet::{Paint, Row, Sheet};
@@ -37,7 +38,7 @@ fn quiet(sheet: &mut Sheet, report: &Report) {
     let blind = too_little_seen(report);
     if blind {
         margins::no_verdict(sheet, report);
-    } else if report.findings.is_empty() {
+    } else if report.findings.is_empty() || margins::healthy(report) {
         margins::nothing_found(sheet, report);
     }
     for one in &picture(report, false).tiles {
@@ -58,7 +59,7 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     if blind {
         margins::no_verdict(sheet, report);
         sheet.blank();
-    } else if report.findings.is_empty() {
+    } else if report.findings.is_empty() || healthy {
         margins::nothing_found(sheet, report);
         sheet.blank();
     }
@@ -70,7 +71,11 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     entries(sheet, report, &picture(report, verbose), depth);
     for one in report.findings.iter().filter(|_| !blind) {
         sheet.blank();
-        finding::write(sheet, one, verbose);
+        if depth == Depth::Line {
+            finding::title(sheet, one);
+        } else {
+            finding::write(sheet, one, verbose);
+        }
     }
     sheet.blank();
     margins::living(sheet, report);

@@ -41,6 +41,24 @@ pub fn duration_beside(ns: Ns, other: Ns) -> String {
     }
 }
 
+/// An instant as seconds, with the places that a person compares: `6686.648 s`, as in the kernel's log.
+#[must_use]
+pub fn seconds(ns: Ns) -> String {
+    let milliseconds = ns / MILLISECOND;
+    format!("{}.{:03} s", milliseconds / 1_000, milliseconds % 1_000)
+}
+
+/// An RFC 3339 date without the digits after milliseconds.
+#[must_use]
+pub fn to_milliseconds(date: &str) -> String {
+    let Some((whole, rest)) = date.split_once('.') else {
+        return date.to_owned();
+    };
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    let zone = &rest[digits..];
+    format!("{whole}.{:0<3}{zone}", &rest[..digits.min(3)])
+}
+
 /// A part of a whole: `97.3 %`. What is not nothing is never `0.0 %`, what is not all never `100.0 %`.
 #[must_use]
 pub fn percent(part: Ns, whole: Ns) -> String {
@@ -92,7 +110,7 @@ fn rounded(ns: Ns, unit: Ns) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MILLISECOND, SECOND, duration, duration_beside, percent};
+    use super::{MILLISECOND, SECOND, duration, duration_beside, percent, seconds, to_milliseconds};
     use proptest::prelude::{prop_assert, proptest};
 
     #[test]
@@ -134,6 +152,18 @@ mod tests {
         assert_eq!(duration_beside(4_999_999, SECOND), "5.0 ms");
         assert_eq!(duration_beside(20 * MILLISECOND, 900 * MILLISECOND), "20.0 ms");
         assert_eq!(duration_beside(20 * MILLISECOND, 101 * SECOND), "20.0 ms");
+    }
+
+    #[test]
+    fn instants_end_at_milliseconds() {
+        assert_eq!(seconds(6_686_648_425_296), "6686.648 s");
+        for (date, short) in [
+            ("2026-11-21T21:44:17.109416028Z", "2026-11-21T21:44:17.109Z"),
+            ("2026-11-21T21:44:17.1+02:00", "2026-11-21T21:44:17.100+02:00"),
+            ("2026-11-21T21:44:17Z", "2026-11-21T21:44:17Z"),
+        ] {
+            assert_eq!(to_milliseconds(date), short);
+        }
     }
 
     #[test]

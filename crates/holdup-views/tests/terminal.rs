@@ -2,7 +2,7 @@
 
 mod samples;
 
-use holdup_analysis::report::Report;
+use holdup_analysis::report::{Link, Report};
 use holdup_views::{Style, terminal};
 
 fn text(report: &Report, style: &Style) -> String {
@@ -94,3 +94,21 @@ snapshot!(
     }
 );
 snapshot!(build_of_many_processes, build_of_many, Style::default());
+
+#[test]
+fn time_that_stayed_with_the_waiter_went_nowhere() {
+    let mut report = samples::sshd().report();
+    let wait = report.waits[0].clone();
+    let link = |tid, process: &str| Link {
+        pid: wait.asker.pid,
+        tid,
+        process: process.to_owned(),
+        cause: wait.cause,
+        ns: wait.ns,
+    };
+    let (own, other) = (link(wait.asker.tid, "sshd"), link(999_999, "elsewhere"));
+    report.waits[0].chain = vec![own.clone()];
+    assert!(!text(&report, &Style::default()).contains("went to"));
+    report.waits[0].chain = vec![own, other];
+    assert!(text(&report, &Style::default()).contains("went to"));
+}

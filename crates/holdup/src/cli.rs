@@ -13,7 +13,8 @@ use std::path::PathBuf;
     name = "holdup",
     version,
     max_term_width = 100,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
 )]
 pub(crate) struct Cli {
     /// Colour the output
@@ -22,6 +23,12 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const EXAMPLES: &str = "Examples:
+  sudo holdup run -- sshd -t             what does it wait for?
+  sudo holdup run --user al -- make      the same, as user al
+  holdup explain disk.sync               what a cause or rule is
+  sudo holdup doctor                     does it work here?";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -80,10 +87,7 @@ fn buffer_size(text: &str) -> Result<u32, String> {
         Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
         _ => (text, 0),
     };
-    let bytes = digits
-        .parse::<u32>()
-        .ok()
-        .and_then(|number| number.checked_mul(1 << shift));
+    let bytes = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(1 << shift));
     bytes
         .filter(|bytes| bytes.is_power_of_two() && (SMALLEST_BUFFER..=LARGEST_BUFFER).contains(bytes))
         .ok_or_else(|| "a power of two from 64K to 1G".to_owned())
@@ -175,20 +179,7 @@ mod tests {
         assert_eq!(of("16m"), Some(16 << 20));
         assert_eq!(of("1G"), Some(1 << 30));
         assert_eq!(of("131072"), Some(131_072));
-        for wrong in [
-            "",
-            "K",
-            "0",
-            "32K",
-            "65K",
-            "3M",
-            "2G",
-            "4G",
-            "99999999999",
-            "-1M",
-            "1 M",
-            "1é",
-        ] {
+        for wrong in ["", "K", "0", "32K", "65K", "3M", "2G", "4G", "99999999999", "-1M", "1 M", "1é"] {
             assert_eq!(of(wrong), None, "{wrong}");
         }
     }

@@ -11,12 +11,13 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{Event, Finish, NotMeasured, Ns, ThreadId};
+use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
 use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -44,11 +45,7 @@ struct Observation {
 ///
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(
-    subject: &mut Subject,
-    signals: &mut Signals,
-    options: Options,
-) -> anyhow::Result<Collected> {
+pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, options: Options) -> anyhow::Result<Collected> {
     let root = Root::system();
     let mut problems = Vec::new();
     let mut not_measured = Vec::new();
@@ -57,7 +54,7 @@ pub(crate) fn run(
     let kernel = kernel_symbols(&root, &mut not_measured);
     let mut observation = Observation {
         tracer: Tracer::load(options)?,
-        naming: Naming::new(kernel),
+        naming: Naming::new(kernel, whole_mounts(&mounts)),
         attribution: Attribution::new(),
         events: Vec::new(),
         started: None,
@@ -65,7 +62,7 @@ pub(crate) fn run(
         cmd: subject.pid(),
         last_turn: Instant::now(),
     };
-    stay_ahead();
+    let mut priority = Priority::begin();
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;
@@ -76,7 +73,7 @@ pub(crate) fn run(
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
         ended = subject.try_wait()?;
         cgroup.look(subject.pid());
-        observation.turn(&mut cgroup);
+        priority.adapt(observation.turn(&mut cgroup));
     }
     observation.tracer.freeze(clocks::monotonic());
     observation.last_turns(&mut cgroup);
@@ -116,23 +113,31 @@ pub(crate) fn run(
 impl Observation {
     /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at
     /// signals and CMD again.
-    fn turn(&mut self, cgroup: &mut cgroup::Watch) {
+    /// Returns how many records there were.
+    fn turn(&mut self, cgroup: &mut cgroup::Watch) -> usize {
         let elapsed = self.last_turn.elapsed();
         self.last_turn = Instant::now();
         self.tracer
             .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
-        while self.take(cgroup) && self.last_turn.elapsed() < TURN {}
+        let mut found = 0;
+        loop {
+            let taken = self.take(cgroup);
+            found += taken;
+            if taken == 0 || self.last_turn.elapsed() >= TURN {
+                return found;
+            }
+        }
     }
 
     /// Takes all that is left.
     fn last_turns(&mut self, cgroup: &mut cgroup::Watch) {
-        while self.take(cgroup) {}
+        while self.take(cgroup) > 0 {}
     }
 
-    /// Takes a batch; `false` when there is none.
-    fn take(&mut self, cgroup: &mut cgroup::Watch) -> bool {
+    /// Takes a batch; returns how many records that were.
+    fn take(&mut self, cgroup: &mut cgroup::Watch) -> usize {
         let (mapped, raw) = self.tracer.drain();
-        let some = !raw.is_empty();
+        let taken = raw.len();
         self.naming.mapped(mapped);
         for raw in raw {
             self.note(&raw, cgroup);
@@ -141,7 +146,7 @@ impl Observation {
                 self.attribution.push(&event);
             }
         }
-        some
+        taken
     }
 
     fn note(&mut self, raw: &RawEvent, cgroup: &mut cgroup::Watch) {
@@ -157,16 +162,44 @@ impl Observation {
     }
 }
 
-/// With thousands of runnable threads beside it, holdup would get too little of the CPUs to take records as fast
-/// as they come, and would have to drop some; even the best nice value is a small share then. So it runs before
-/// ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]).
-/// CMD, forked before, keeps its own policy.
-fn stay_ahead() {
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: changes this process's own policy; without the privilege it stays as it is.
-    unsafe {
-        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) != 0 {
-            libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+/// Where each file system's own root is mounted; of several places the first.
+fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
+    let mut targets = HashMap::new();
+    for mount in mounts.iter().filter(|mount| mount.root == "/") {
+        targets
+            .entry(mount.device)
+            .or_insert_with(|| mount.target.clone());
+    }
+    targets
+}
+
+/// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
+/// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
+/// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
+/// idle one. CMD, forked before, keeps its own policy.
+#[derive(Default)]
+struct Priority {
+    first: bool,
+}
+
+/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring, and
+/// at [`PERIOD_MS`] would stand for a million waits a second.
+const BEHIND: usize = 20_000;
+
+impl Priority {
+    fn begin() -> Priority {
+        // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        Priority::default()
+    }
+
+    /// `found` is how many records a turn took.
+    fn adapt(&mut self, found: usize) {
+        if !self.first && found > BEHIND {
+            self.first = true;
+            let first = libc::sched_param { sched_priority: 1 };
+            // SAFETY: as above, of its scheduling policy.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
         }
     }
 }

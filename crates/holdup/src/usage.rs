@@ -45,6 +45,9 @@ fn sentence(error: &clap::Error) -> String {
         .map(|better| format!(", did you mean {better}?"));
     let or = |hint: &str| suggested.clone().unwrap_or_else(|| format!("; {hint}"));
     match error.kind() {
+        ErrorKind::UnknownArgument if !argument.starts_with('-') => {
+            format!("nothing is to be done with {argument}; leave it out, or see holdup --help")
+        }
         ErrorKind::UnknownArgument => {
             format!(
                 "there is no option {argument}{}",
@@ -68,8 +71,11 @@ fn sentence(error: &clap::Error) -> String {
                 None => format!("{argument} wants {valid}"),
             }
         }
+        ErrorKind::MissingRequiredArgument if argument.contains("<CMD>") => {
+            "say what to run: holdup run -- CMD".to_owned()
+        }
         ErrorKind::MissingRequiredArgument => {
-            format!("{argument} is missing; write it as in holdup run -- CMD")
+            format!("{argument} is missing; holdup --help shows where it goes")
         }
         ErrorKind::ArgumentConflict => {
             let other = of(ContextKind::PriorArg).unwrap_or_else(|| "another".to_owned());
@@ -129,10 +135,7 @@ mod tests {
                 "holdup zzz",
                 "there is no command zzz; use run, explain or doctor",
             ),
-            (
-                "holdup run",
-                "<CMD>... is missing; write it as in holdup run -- CMD",
-            ),
+            ("holdup run", "say what to run: holdup run -- CMD"),
             (
                 "holdup run --jsn x -- ls",
                 "there is no option --jsn, did you mean --json?",
@@ -152,7 +155,7 @@ mod tests {
             ("holdup run --user", "--user <NAME> wants a value"),
             (
                 "holdup explain a b",
-                "there is no option b; holdup --help lists what there is",
+                "nothing is to be done with b; leave it out, or see holdup --help",
             ),
         ] {
             assert_eq!(wrong(line), expected, "{line}");

@@ -101,7 +101,7 @@ fn a_user_namespace_is_no_privilege() {
         .args(mark.touch())
         .output()
         .unwrap();
-    mark.refused(&output, "");
+    mark.refused(&output, "Operation not permitted");
 }
 
 /// Makes the calling process one for which there is no bpf(2).

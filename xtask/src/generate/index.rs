@@ -55,19 +55,24 @@ fn read(root: &Path, page: &str) -> anyhow::Result<String> {
     std::fs::read_to_string(root.join(page)).with_context(|| format!("read {page}"))
 }
 
+/// What a cause's page says before the words that the report has for it.
+const PHRASE: &str = "In the report: ";
+
 /// A page in a line: its heading without the id, or, where that leaves nothing, its first line of text.
 fn summary(page: &str, id: &str) -> String {
     let mut lines = page.lines().map(str::trim).filter(|line| !line.is_empty());
     let heading = lines.next().unwrap_or_default().trim_start_matches('#').trim();
-    let rest = heading.replace('`', "");
-    let rest = rest
+    let about = heading
         .strip_prefix(id)
-        .unwrap_or(&rest)
-        .trim_start_matches([':', '-', '–', '—', ' ']);
-    let about = if rest.is_empty() {
-        lines.find(|line| !line.starts_with('#')).unwrap_or_default()
-    } else {
-        rest
+        .unwrap_or(heading)
+        .trim_start_matches([':', ' ']);
+    let about = match about {
+        "" => lines.find(|line| !line.starts_with('#')).unwrap_or_default(),
+        about => about,
+    };
+    let about = match about.strip_prefix(PHRASE) {
+        Some(phrase) => phrase.trim_matches(['*', '.']),
+        None => about,
     };
     about.replace('|', "\\|")
 }
@@ -78,21 +83,11 @@ mod tests {
 
     #[test]
     fn a_page_says_what_it_is_about_in_its_heading_or_below() {
-        assert_eq!(
-            summary("# disk.sync: waiting for a | disk\n\ntext", "disk.sync"),
-            "waiting for a \\| disk"
-        );
-        assert_eq!(
-            summary("# The disk is slow\n\ntext\n", "slow-disk"),
-            "The disk is slow"
-        );
-        assert_eq!(
-            summary(
-                "# `slow-disk`\n\n## What it means\n\nThe disk is slow.\n",
-                "slow-disk"
-            ),
-            "The disk is slow."
-        );
+        let rule = "# slow-disk: the disk is | slow\n\n## What it means\n";
+        assert_eq!(summary(rule, "slow-disk"), "the disk is \\| slow");
+        let cause = "# disk.sync\n\n## What it means\n\nIn the report: *waiting for data*.\n";
+        assert_eq!(summary(cause, "disk.sync"), "waiting for data");
+        assert_eq!(summary("# disk.sync\n\nIt waits.\n", "disk.sync"), "It waits.");
         assert_eq!(summary("", "slow-disk"), "");
     }
 }

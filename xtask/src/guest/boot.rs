@@ -36,8 +36,9 @@ const PORTS: [&str; 3] = ["console.txt", "report.json", "kernel.log"];
 pub(super) fn boot(kernel: &Path, initramfs: &Path, folder: &Path) -> anyhow::Result<Said> {
     let mut command = Command::new("qemu-system-x86_64");
     command
-        // Software emulation everywhere: the CPU model is then the same on every machine.
-        .args(["-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-m", MEMORY_MIB])
+        // Software emulation everywhere, so that the guest is the same on every machine; two CPUs, so that
+        // holdup does not compete with a waiter that loops.
+        .args(["-accel", "tcg", "-cpu", "qemu64", "-smp", "2", "-m", MEMORY_MIB])
         .args(["-nodefaults", "-no-reboot", "-display", "none"])
         .arg("-kernel")
         .arg(kernel)

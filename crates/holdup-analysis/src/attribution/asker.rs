@@ -1,9 +1,9 @@
 //! Who asked: the one function of a user stack that a reader should look at.
 //!
 //! The problem: the innermost frames are always the C library's, and the outermost its start code; neither
-//! says who wanted it. The choice: from the innermost outward the first frame that is neither; and if the
-//! code that it is in has names further out, the first of those names. A program without symbols of its own
-//! is named by module and offset.
+//! says who wanted it. The choice: from the innermost outward the first code that is neither. In the program's
+//! own code that is the innermost function with a name. In a library it is the outermost: what the program
+//! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 
 use holdup_evidence::Frame;
 
@@ -76,15 +76,21 @@ fn of(frame: &Frame) -> Asking {
 
 /// Chooses; nothing when there is no frame that could be it.
 pub(super) fn choose(stack: &[Frame]) -> Asking {
-    let mut left = stack
+    let left: Vec<&Frame> = stack
         .iter()
         .filter(|frame| !in_library(frame) && !starts(frame))
-        .peekable();
-    if let Some(first) = left.peek().copied() {
-        return match left.find(|frame| frame.symbol.is_some()) {
-            Some(named) if named.module == first.module => of(named),
-            _ => of(first),
+        .collect();
+    if let (Some(first), Some(last)) = (left.first(), left.last()) {
+        let mut named = left
+            .iter()
+            .take_while(|frame| frame.module == first.module)
+            .filter(|frame| frame.symbol.is_some());
+        let chosen = if first.module == last.module {
+            named.next()
+        } else {
+            named.last()
         };
+        return of(chosen.unwrap_or(first));
     }
     stack
         .iter()
@@ -130,6 +136,20 @@ mod tests {
             ("libc.so.6", Some("__libc_start_main"), 0x85),
         ]);
         assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+    }
+
+    #[test]
+    fn a_library_is_named_by_what_the_program_called_and_a_program_by_what_it_does() {
+        let asked = chosen(&[
+            ("libcrypto.so.3", Some("EVP_RAND_instantiate"), 0x20),
+            ("libcrypto.so.3", None, 0x1b_2f31),
+            ("libcrypto.so.3", Some("RAND_status"), 0x31),
+            ("sshd", Some("seed_rng"), 0x2c),
+            ("sshd", Some("main"), 0x2c),
+        ]);
+        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+        let asked = chosen(&[("sshd", Some("seed_rng"), 0x2c), ("sshd", Some("main"), 0x2c)]);
+        assert_eq!(asked, told("seed_rng", "sshd"));
     }
 
     #[test]

@@ -55,9 +55,12 @@ pub(super) fn judge(
         _ => {}
     }
     if cause == Cause::ProcessStopped && wait.state != TaskState::Traced {
-        let sender = people.stopper(pid)?;
-        return Some(InTheWay {
-            who: living(sender.pid, sender.tid),
+        let sender = &people.stopper(pid)?.by;
+        let who = living(sender.pid, sender.tid);
+        // Job control stops a thread in its own name or in a kernel thread's: then nobody is in the way.
+        let somebody = !sender.kernel && who != Who::Thread(wait.thread);
+        return somebody.then_some(InTheWay {
+            who,
             how: HowKnown::Waker,
         });
     }
@@ -82,7 +85,7 @@ pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, people: &mut People)
     };
     let task = match (&wait.waker, people.stopper(waiter)) {
         (Waker::Outside { task, .. }, _) if task.tid == tid => task.clone(),
-        (_, Some(sender)) if sender.tid == tid => sender.clone(),
+        (_, Some(stopper)) if stopper.by.tid == tid => stopper.by.clone(),
         _ => TaskName {
             pid,
             tid,

@@ -152,7 +152,7 @@ impl Attribution {
             && let Some(thread) = self.threads.get(&signal.thread)
         {
             let pid = self.people.pid(thread.identity.process);
-            self.people.stopped(pid, &signal.by);
+            self.people.stopped(pid, signal.signal, &signal.by);
         }
     }
 

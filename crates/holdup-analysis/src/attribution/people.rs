@@ -43,6 +43,15 @@ struct Process {
     name: NameId,
 }
 
+/// Who stopped a process, and with which signal.
+#[derive(Debug, Clone)]
+pub(super) struct Stopper {
+    /// Signal number.
+    pub(super) signal: i32,
+    /// Who sent it.
+    pub(super) by: TaskName,
+}
+
 /// Everybody.
 #[derive(Debug, Default)]
 pub(super) struct People {
@@ -51,7 +60,7 @@ pub(super) struct People {
     processes: Vec<Process>,
     by_pid: NumberMap<u32, ProcessId>,
     by_tid: NumberMap<u32, ThreadId>,
-    stoppers: HashMap<u32, TaskName>,
+    stoppers: HashMap<u32, Stopper>,
 }
 
 impl People {
@@ -131,6 +140,11 @@ impl People {
         self.processes[process.0 as usize].pid
     }
 
+    /// Whether a process of the run has, or had, this id.
+    pub(super) fn of_run(&self, pid: u32) -> bool {
+        self.by_pid.contains_key(&pid)
+    }
+
     /// The process's name.
     pub(super) fn process_name(&self, process: ProcessId) -> NameId {
         self.processes[process.0 as usize].name
@@ -174,12 +188,13 @@ impl People {
     }
 
     /// A process was sent a signal that stops it.
-    pub(super) fn stopped(&mut self, pid: u32, by: &TaskName) {
-        self.stoppers.insert(pid, by.clone());
+    pub(super) fn stopped(&mut self, pid: u32, signal: i32, by: &TaskName) {
+        let by = by.clone();
+        self.stoppers.insert(pid, Stopper { signal, by });
     }
 
     /// Who stopped a process last.
-    pub(super) fn stopper(&self, pid: u32) -> Option<&TaskName> {
+    pub(super) fn stopper(&self, pid: u32) -> Option<&Stopper> {
         self.stoppers.get(&pid)
     }
 }

@@ -11,7 +11,7 @@ use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, Link, Resource, ResourceKind, ThreadName};
+use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -52,7 +52,11 @@ impl Rows<'_> {
                     rows.push(row);
                 }
                 Role::Lost => rows.push(self.row(site, who)),
-                Role::Wait => self.by_asker(self.row(site, who), &site.stacks, None, &mut rows),
+                Role::Wait => {
+                    let mut row = self.row(site, who);
+                    self.name_process(&mut row, site.signal);
+                    self.by_asker(row, &site.stacks, None, &mut rows);
+                }
             }
         }
         rows.retain(|row| row.ns > 0 || row.count > 0 || row.path_ns > 0);
@@ -99,6 +103,40 @@ impl Rows<'_> {
             ran_instead: Vec::new(),
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+        }
+    }
+
+    /// Waits for a process are for the one that was in the way longest: the child that was waited for, or who
+    /// stopped the thread.
+    fn name_process(&self, row: &mut AttributedWait, signal: Option<i32>) {
+        let longest = row.holders.first();
+        let named = match row.cause {
+            // A child belongs to the run; who else ends such a wait has interrupted it with a signal.
+            Cause::ProcessChild => longest
+                .filter(|child| self.people.of_run(child.name.pid))
+                .map(|child| match row.holders.len() {
+                    1 => process(&child.name),
+                    _ => format!("{} and others", process(&child.name)),
+                }),
+            Cause::ProcessStopped => match (longest, signal.map(signal_name)) {
+                (Some(tracer), _) if tracer.how_known == HowKnown::Tracer => {
+                    Some(format!("tracer {}", process(&tracer.name)))
+                }
+                (Some(sender), Some(signal)) => Some(format!("{signal} from {}", process(&sender.name))),
+                (None, signal) => signal.map(str::to_owned),
+                (Some(_), None) => None,
+            },
+            _ => None,
+        };
+        let Some(name) = named else { return };
+        row.resource.kind = ResourceKind::Process;
+        row.resource.name = name;
+        let detail = &mut row.resource.detail;
+        if let Some(longest) = longest {
+            detail.insert("pid".to_owned(), longest.name.pid.to_string());
+        }
+        if let Some(signal) = signal.filter(|_| row.cause == Cause::ProcessStopped) {
+            detail.insert("signal".to_owned(), signal_name(signal).to_owned());
         }
     }
 
@@ -229,7 +267,12 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let groups = self.groups(stacks, of_cpu.is_some());
+        let mut groups = self.groups(stacks, of_cpu.is_some());
+        if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
+            // A thread that comes back from an exec is at the first instruction of the new program, which has
+            // asked for nothing; only of an exec that failed the asker's stack is still there.
+            groups.retain(|group| self.frames(group) > 1);
+        }
         let weights: Vec<u64> = groups.iter().map(|group| group.weight).collect();
         if groups.len() <= 1 {
             let mut row = row;
@@ -278,6 +321,14 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+    }
+
+    /// How many frames the heaviest stack of a group has.
+    fn frames(&self, group: &Group) -> usize {
+        let stack = group.heaviest.map(|stack| stack.stack.0 as usize);
+        stack
+            .and_then(|stack| self.user_stacks.get(stack))
+            .map_or(0, Vec::len)
     }
 
     /// Stacks by who asks in them, heaviest first.
@@ -364,6 +415,30 @@ fn name_function(row: &mut AttributedWait) {
         resource.detail.insert("module".to_owned(), module.clone());
     }
     row.resource = resource;
+}
+
+/// `sleep (pid 12)`.
+fn process(name: &ThreadName) -> String {
+    let own = if name.process.is_empty() {
+        &name.thread
+    } else {
+        &name.process
+    };
+    match own.as_str() {
+        "" => format!("process {}", name.pid),
+        own => format!("{own} (pid {})", name.pid),
+    }
+}
+
+/// The name of a signal that stops processes.
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        19 => "SIGSTOP",
+        20 => "SIGTSTP",
+        21 => "SIGTTIN",
+        22 => "SIGTTOU",
+        _ => "a stop signal",
+    }
 }
 
 /// `whole * part / of`, rounded down.

@@ -49,6 +49,8 @@ pub(super) struct Site {
     pub(super) timed_out: u64,
     /// Bytes asked for in the longest.
     pub(super) bytes: Option<u64>,
+    /// The signal that began the longest, where a signal stopped the thread.
+    pub(super) signal: Option<i32>,
     /// For a class of CPU time: samples.
     pub(super) samples: u64,
     /// Of the time: told by the kernel stack of a longer wait in the same call.
@@ -79,6 +81,7 @@ impl Site {
             lengths: Histogram::default(),
             timed_out: 0,
             bytes: None,
+            signal: None,
             samples: 0,
             borrowed: 0,
             doubtful: 0,
@@ -157,6 +160,7 @@ impl Site {
             self.longest = other.longest;
             self.bytes = other.bytes;
             self.chain = other.chain;
+            self.signal = other.signal;
         }
         self.tally.ns = self.tally.ns.saturating_add(other.tally.ns);
         self.tally.count += other.tally.count;

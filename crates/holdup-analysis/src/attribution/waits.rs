@@ -5,7 +5,9 @@ use super::chain::{self, Link};
 use super::holders::{self, Who};
 use super::thread::{Pending, Thread};
 use super::what::Role;
-use holdup_evidence::{AskerSample, Cause, CpuSample, Ns, ThreadId, UserStackId, Wait, WaitMemory, Waker};
+use holdup_evidence::{
+    AskerSample, Cause, CpuSample, Ns, TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+};
 
 /// User stacks kept for a wait whose memory has not arrived.
 const MAX_EARLY_ASKERS: usize = 4;
@@ -118,8 +120,11 @@ impl Attribution {
         self.in_the_way(over, &entry);
         if entry.longest {
             let links = self.links(over.wait, entry.cause);
+            let signal = self.stopped_by(over.wait);
             if let Some(thread) = self.threads.get_mut(&over.wait.thread) {
-                thread.ledger.sites[entry.site].chain = links;
+                let site = &mut thread.ledger.sites[entry.site];
+                site.chain = links;
+                site.signal = signal;
             }
         }
         entry.cause
@@ -212,24 +217,32 @@ impl Attribution {
         }
     }
 
+    /// The signal that a wait in a stopped state began with.
+    fn stopped_by(&self, wait: &Wait) -> Option<i32> {
+        let thread = self.threads.get(&wait.thread)?;
+        let pid = self.people.pid(thread.identity.process);
+        let stopper = self.people.stopper(pid);
+        stopper
+            .filter(|_| wait.state == TaskState::Stopped)
+            .map(|stopper| stopper.signal)
+    }
+
+    /// From the waiter to where the time went; nothing where it went no further than the waiter.
     fn links(&self, wait: &Wait, cause: Cause) -> Vec<Link> {
-        let Some(waiter) = self.threads.get(&wait.thread) else {
+        let (Some(waiter), Waker::Thread { thread: waker, .. }) =
+            (self.threads.get(&wait.thread), &wait.waker)
+        else {
             return Vec::new();
         };
-        let mut links = vec![Link {
-            name: self.people.named(&waiter.identity),
-            cause,
-            ns: wait.end.saturating_sub(wait.start),
-        }];
-        if let Waker::Thread { thread, .. } = &wait.waker {
-            links.extend(chain::follow(
-                &self.threads,
-                &self.people,
-                wait.thread,
-                *thread,
-                wait.start,
-                wait.end,
-            ));
+        let (threads, people) = (&self.threads, &self.people);
+        let mut links = chain::follow(threads, people, wait.thread, *waker, wait.start, wait.end);
+        if !links.is_empty() {
+            let own = Link {
+                name: people.named(&waiter.identity),
+                cause,
+                ns: wait.end.saturating_sub(wait.start),
+            };
+            links.insert(0, own);
         }
         links
     }
@@ -250,7 +263,10 @@ impl Attribution {
     }
 
     pub(super) fn cpu(&mut self, sample: &CpuSample) {
-        self.settle(sample.thread);
+        // A woken thread's memory comes before it runs user code; it may be seen in the kernel on its way there.
+        if sample.user {
+            self.settle(sample.thread);
+        }
         let keep = self.remembered();
         let process = self.process_name(sample.thread);
         self.sights.used(sample.object);

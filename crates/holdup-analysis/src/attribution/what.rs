@@ -13,9 +13,6 @@ use std::sync::Arc;
 /// Entries told apart by name. At some 400 bytes each this is 7 MB.
 const MAX_NAMED: usize = 16_384;
 
-/// The name of a resource that stands for more than can be told apart.
-pub(super) const MANY: &str = "(many)";
-
 /// Which of a thread's counters it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
@@ -136,15 +133,18 @@ impl Whats {
     }
 }
 
+/// What many things have in common: of files also the device, of which there are few, and a program can't
+/// invent any.
 fn coarse(what: &What) -> What {
+    let kept = |key: &str| Some((key.to_owned(), what.resource.detail.get(key)?.clone()));
     What {
         role: what.role,
         cause: what.cause,
         call: what.call,
         resource: Resource {
             kind: what.resource.kind,
-            name: MANY.to_owned(),
-            detail: Default::default(),
+            name: what.resource.kind.many().to_owned(),
+            detail: ["device", "file_system"].into_iter().filter_map(kept).collect(),
         },
         why_unknown: (what.cause == Cause::Unknown).then(|| "several reasons".to_owned()),
     }

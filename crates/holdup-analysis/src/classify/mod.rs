@@ -5,6 +5,7 @@
 //! kernel functions mean is data in `functions`, what calls and objects mean in `calls` and `objects`.
 //! Nothing is guessed: what cannot be shown is [`Cause::Unknown`] and says why.
 
+mod about;
 mod calls;
 mod functions;
 mod naming;
@@ -17,6 +18,7 @@ mod tests;
 pub use naming::name_resource;
 
 use crate::attributed::{Resource, ResourceKind};
+use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
 use holdup_evidence::{Call, Cause, Ns, Object, ObjectId, ObjectKind, TaskState, WaitMemory, Waker};
@@ -199,7 +201,7 @@ fn by_strong_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Fou
         (None, Some((_, cause))) => (cause, None),
         (None, None) => return None,
     };
-    let cause = served_elsewhere(site, cause);
+    let cause = served_elsewhere(site, cause, kind);
     Found::new(cause, resource_for(site, cause, function, kind))
 }
 
@@ -312,7 +314,7 @@ fn by_object_alone(site: &Site, have_stack: bool, kind: Kind) -> Option<Found> {
         }
         _ => return None,
     };
-    let cause = served_elsewhere(site, cause);
+    let cause = served_elsewhere(site, cause, kind);
     Found::new(cause, objects::resource(object))
 }
 
@@ -333,7 +335,7 @@ fn verdict<'a>(site: &Site, stack: &Stack<'a>, kind: Kind) -> Option<Verdict<'a>
 
 /// FUSE and network file systems beat what looks like a disk on this machine: a page that a daemon delivers
 /// is waited for as any other page is.
-fn served_elsewhere(site: &Site, cause: Cause) -> Cause {
+fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
     let disk = matches!(
         cause,
         Cause::DiskRead
@@ -344,8 +346,11 @@ fn served_elsewhere(site: &Site, cause: Cause) -> Cause {
             | Cause::MemPagefault
             | Cause::ProcessExec
     );
+    // In a system call the object is the call's, and the page is another file's.
+    let another = cause == Cause::MemPagefault && kind != Kind::None;
     let server = site
         .object
+        .filter(|_| !another)
         .and_then(|object| objects::served_by(&object.file_system));
     server.filter(|_| disk).unwrap_or(cause)
 }
@@ -403,126 +408,6 @@ fn with_limit(site: &Site, cause: Cause, resource: Resource) -> Option<Found> {
         resource,
         timed_out,
     })
-}
-
-fn object_or(site: &Site, otherwise: &str) -> Resource {
-    site.object
-        .map_or_else(|| named(ResourceKind::Kernel, otherwise), objects::resource)
-}
-
-fn random_generator() -> Resource {
-    named(ResourceKind::Kernel, "the kernel's random number generator")
-}
-
-/// Whom wait4 or waitid asked for.
-fn child(call: &Call) -> Resource {
-    /// `P_PID` of waitid.
-    const P_PID: u64 = 1;
-    let asked = match call.name() {
-        Some("wait4") => call.args[0],
-        Some("waitid") if call.args[0] == P_PID => call.args[1],
-        _ => 0,
-    };
-    // The register holds a signed 32-bit pid; 0 and below ask for any child or a group.
-    #[expect(clippy::cast_possible_truncation, reason = "a pid is 32 bits wide")]
-    let pid = asked as u32 as i32;
-    if pid > 0 {
-        with(
-            named(ResourceKind::Process, format!("process {pid}")),
-            "pid",
-            pid.to_string(),
-        )
-    } else {
-        named(ResourceKind::Process, "a child")
-    }
-}
-
-/// What a wait that the stack decided was about: the call's object where it can be that, else the function.
-fn resource_for(site: &Site, cause: Cause, function: Option<&str>, kind: Kind) -> Resource {
-    let by_function = |kind, name: &str| {
-        let resource = named(kind, name);
-        function.map_or(resource.clone(), |function| with(resource, "function", function))
-    };
-    let path = site.memory.and_then(|memory| memory.path.clone());
-    let of_path = |otherwise: &str| match &path {
-        Some(path) => named(ResourceKind::File, path.clone()),
-        None => by_function(ResourceKind::Kernel, otherwise),
-    };
-    match cause {
-        Cause::MemReclaim => by_function(ResourceKind::Kernel, "free memory"),
-        Cause::MemLimit => by_function(ResourceKind::Cgroup, "memory.high"),
-        Cause::MemSwapin => by_function(ResourceKind::Device, "swap"),
-        Cause::MemMmaplock => by_function(ResourceKind::Lock, "the address space lock (mmap_lock)"),
-        Cause::MemUserfault => by_function(ResourceKind::Process, "a userfaultfd handler"),
-        Cause::LockKernel => {
-            let resource = named(ResourceKind::Lock, function.unwrap_or("a kernel lock"));
-            site.object.map_or(resource.clone(), |object| {
-                with(resource, "object", objects::resource(object).name)
-            })
-        }
-        Cause::KernelWork | Cause::Unknown => match site.object {
-            Some(object) if objects::cause(object, Use::In) == Some(cause) => objects::resource(object),
-            _ => named(ResourceKind::Kernel, function.unwrap_or("the kernel")),
-        },
-        Cause::SecurityDecision => by_function(ResourceKind::Process, "who decides about permissions"),
-        Cause::RandomUnseeded => random_generator(),
-        Cause::ProcessStopped => named(ResourceKind::Process, "a stop signal"),
-        Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
-        Cause::ProcessChild => named(ResourceKind::Process, "a child"),
-        Cause::ProcessExit => by_function(ResourceKind::Process, "its own end"),
-        Cause::ProcessExec => of_path("a program"),
-        Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
-        // In a system call the object is the call's, and the page is another file's.
-        Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
-        Cause::LockFutex => futex(site).resource,
-        _ => match site.object.filter(|object| can_be_about(cause, object)) {
-            Some(object) => objects::resource(object),
-            None => of_path(site.call.name().unwrap_or(cause.phrase())),
-        },
-    }
-}
-
-/// Whether a wait for this cause can be about this object: `sendfile` and `splice` have two.
-fn can_be_about(cause: Cause, object: &Object) -> bool {
-    let file = matches!(
-        object.kind,
-        ObjectKind::File | ObjectKind::Directory | ObjectKind::BlockDevice(_)
-    );
-    match cause {
-        Cause::DiskRead
-        | Cause::DiskWrite
-        | Cause::DiskSync
-        | Cause::DiskWriteback
-        | Cause::DiskDiscard
-        | Cause::DiskJournal
-        | Cause::FsFuse
-        | Cause::FsNetwork
-        | Cause::FsFrozen
-        | Cause::MemPagefault
-        | Cause::LockFile => file,
-        Cause::IpcPipe => matches!(object.kind, ObjectKind::Pipe | ObjectKind::Fifo),
-        Cause::IpcTty | Cause::DeviceWait | Cause::GpuWait | Cause::RandomDevice => {
-            !file && !matches!(object.kind, ObjectKind::Socket { .. })
-        }
-        Cause::IpcUnix
-        | Cause::NetConnect
-        | Cause::NetAccept
-        | Cause::NetReceive
-        | Cause::NetSend
-        | Cause::NetDns => matches!(object.kind, ObjectKind::Socket { .. }),
-        _ => true,
-    }
-}
-
-fn unknown_resource(site: &Site, stack: Option<&Stack>) -> Resource {
-    if let Some(object) = site.object {
-        return objects::resource(object);
-    }
-    let function = stack.and_then(Stack::innermost).or(site.call.name());
-    named(
-        ResourceKind::Kernel,
-        function.unwrap_or("outside any system call"),
-    )
 }
 
 fn why_unknown(site: &Site, stack: Option<&Stack>) -> String {

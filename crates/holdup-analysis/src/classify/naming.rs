@@ -88,8 +88,9 @@ fn mount_of<'a>(
     number: Option<DeviceNumber>,
     facts: &'a SystemFacts,
 ) -> Option<&'a Mount> {
-    let path = (resource.kind == ResourceKind::File && resource.name.starts_with('/'))
-        .then(|| Path::new(&resource.name));
+    // A FIFO has a path and no device that matters.
+    let file = resource.kind == ResourceKind::File && !resource.detail.contains_key("fd_kind");
+    let path = (file && resource.name.starts_with('/')).then(|| Path::new(&resource.name));
     let contains = |mount: &&Mount| path.is_some_and(|path| path.starts_with(&mount.target));
     let nearest = |mounts: &mut dyn Iterator<Item = &'a Mount>| {
         mounts.filter(contains).max_by_key(|mount| mount.target.len())
@@ -174,5 +175,153 @@ fn limits_writes(setting: &str) -> Option<bool> {
         Some(false)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_resource;
+    use crate::attributed::{Resource, ResourceKind};
+    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount};
+    use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
+
+    fn number(major: u32, minor: u32) -> DeviceNumber {
+        DeviceNumber { major, minor }
+    }
+
+    fn facts() -> SystemFacts {
+        let mount = |device, target: &str, file_system: &str, source: &str| Mount {
+            device,
+            target: target.to_owned(),
+            file_system: file_system.to_owned(),
+            source: source.to_owned(),
+            options: String::new(),
+        };
+        let device = |number, name: &str, disk: Option<&str>, backing: Option<&str>| BlockDevice {
+            number,
+            name: name.to_owned(),
+            disk: disk.map(str::to_owned),
+            backing_file: backing.map(str::to_owned),
+            ..BlockDevice::default()
+        };
+        let limit = |device, setting: &str, value| IoLimit {
+            device,
+            setting: setting.to_owned(),
+            value,
+            cgroup: "/slow".to_owned(),
+        };
+        SystemFacts {
+            mounts: vec![
+                mount(number(8, 1), "/", "ext4", "/dev/sda1"),
+                mount(number(7, 0), "/srv", "ext4", "/dev/loop0"),
+                mount(number(0, 40), "/data", "btrfs", "/dev/sdb"),
+                mount(number(0, 25), "/dev/shm", "tmpfs", "tmpfs"),
+            ],
+            block_devices: vec![
+                device(number(8, 0), "sda", None, None),
+                device(number(8, 1), "sda1", Some("sda"), None),
+                device(number(8, 16), "sdb", None, None),
+                device(number(7, 0), "loop0", None, Some("/var/disk.img")),
+            ],
+            cgroup: CgroupFacts {
+                path: Some("/job".to_owned()),
+                memory_high: Some(4096),
+                io_limits: vec![
+                    limit(number(7, 0), "blkio.throttle.write_iops_device", 20),
+                    limit(number(7, 0), "blkio.throttle.read_bps_device", 1000),
+                    limit(number(8, 0), "io.max wiops", 50),
+                    limit(number(8, 16), "io.max rbps", 7),
+                ],
+                ..CgroupFacts::default()
+            },
+            processes: [(42, "postgres".to_owned())].into(),
+            ..SystemFacts::default()
+        }
+    }
+
+    fn named(cause: Cause, path: &str, device: Option<&str>) -> Resource {
+        let mut resource = Resource {
+            kind: ResourceKind::File,
+            name: path.to_owned(),
+            ..Resource::default()
+        };
+        if let Some(device) = device {
+            resource.detail.insert("device".to_owned(), device.to_owned());
+        }
+        name_resource(&mut resource, cause, &facts());
+        resource
+    }
+
+    #[test]
+    fn a_limit_that_a_cgroup_sets_is_what_is_named() {
+        let sync = named(Cause::DiskSync, "/srv/f", Some("7:0"));
+        assert_eq!(sync.kind, ResourceKind::Cgroup);
+        assert_eq!(
+            sync.name,
+            "blkio.throttle.write_iops_device 7:0 = 20 of cgroup /slow"
+        );
+        assert_eq!(sync.detail["file"], "/srv/f");
+        assert_eq!(sync.detail["device_name"], "loop0");
+        assert_eq!(sync.detail["backing_file"], "/var/disk.img");
+        assert_eq!(sync.detail["mount"], "/srv");
+        let read = named(Cause::DiskRead, "/srv/f", Some("7:0"));
+        assert_eq!(
+            read.name,
+            "blkio.throttle.read_bps_device 7:0 = 1000 of cgroup /slow"
+        );
+        // A partition is limited with its disk; reads of it are not limited here.
+        assert_eq!(
+            named(Cause::DiskWrite, "/f", Some("8:1")).name,
+            "io.max wiops 8:0 = 50 of cgroup /slow"
+        );
+        assert_eq!(named(Cause::DiskRead, "/f", Some("8:1")).name, "/f");
+        // A file system with a number of its own is told by what is mounted.
+        assert_eq!(
+            named(Cause::DiskRead, "/data/f", Some("0:40")).detail["device_name"],
+            "sdb"
+        );
+        assert_eq!(
+            named(Cause::DiskRead, "/data/f", Some("0:40")).kind,
+            ResourceKind::Cgroup
+        );
+        // A mapped file stays the file.
+        assert_eq!(named(Cause::MemPagefault, "/srv/f", Some("7:0")).name, "/srv/f");
+    }
+
+    #[test]
+    fn a_path_alone_finds_its_mount() {
+        let unlinked = named(Cause::DiskJournal, "/srv/dir/f", None);
+        assert_eq!(unlinked.detail["device"], "7:0");
+        assert_eq!(unlinked.kind, ResourceKind::Cgroup);
+        let elsewhere = named(Cause::DiskRead, "/srvx/f", None);
+        assert_eq!(elsewhere.detail["mount"], "/");
+        let relative = named(Cause::DiskRead, "f", None);
+        assert!(relative.detail.is_empty());
+    }
+
+    #[test]
+    fn what_has_no_device_gets_none() {
+        let shared = named(Cause::LockFile, "/dev/shm/x", Some("0:25"));
+        assert!(!shared.detail.contains_key("device_name"));
+        let unknown = named(Cause::DiskRead, "/somewhere/else", Some("9:9"));
+        assert_eq!(unknown.name, "/somewhere/else");
+        assert!(!unknown.detail.contains_key("device_name"));
+    }
+
+    #[test]
+    fn peers_and_memory_limits_are_named() {
+        let mut socket = Resource {
+            kind: ResourceKind::Socket,
+            ..Resource::default()
+        };
+        socket.detail.insert("peer_pid".to_owned(), "42".to_owned());
+        name_resource(&mut socket, Cause::IpcUnix, &facts());
+        assert_eq!(socket.detail["peer_process"], "postgres");
+        let mut limit = Resource {
+            name: "memory.high".to_owned(),
+            ..Resource::default()
+        };
+        name_resource(&mut limit, Cause::MemLimit, &facts());
+        assert_eq!(limit.name, "memory.high = 4096 of cgroup /job");
     }
 }

@@ -25,8 +25,12 @@ pub(super) enum Use {
 const AF_UNIX: u16 = 1;
 const AF_NETLINK: u16 = 16;
 const AF_ALG: u16 = 38;
+/// TCP, and its multipath kind.
+const TCP_PROTOCOLS: [u16; 2] = [6, 262];
 /// TCP states, `tcp(7)`.
 const TCP_SYN_SENT: u8 = 2;
+/// Nothing but a connection that failed leaves a socket closed while room to send is awaited.
+const TCP_CLOSED: u8 = 7;
 const TCP_LISTEN: u8 = 10;
 /// `SOCK_STREAM`, `SOCK_DGRAM`, `SOCK_SEQPACKET`.
 const SOCKET_TYPES: [(u16, &str); 4] = [(1, "stream"), (2, "dgram"), (3, "raw"), (5, "seqpacket")];
@@ -184,28 +188,32 @@ pub(super) fn cause(object: &Object, used: Use) -> Option<Cause> {
 /// What a polled object that became ready, or was awaited, is a wait for. A listening socket is awaited for
 /// clients, a connecting one for its connection.
 pub(super) fn polled_cause(object: &Object, used: Use) -> Option<Cause> {
-    if let ObjectKind::Socket { state, family, .. } = &object.kind
-        && *family != AF_UNIX
-        && !asks_for_names(object)
-    {
-        match *state {
-            TCP_LISTEN => return Some(Cause::NetAccept),
-            TCP_SYN_SENT if used == Use::Out => return Some(Cause::NetConnect),
+    if !asks_for_names(object) {
+        match tcp_state(object) {
+            Some(TCP_LISTEN) => return Some(Cause::NetAccept),
+            Some(TCP_SYN_SENT | TCP_CLOSED) if used == Use::Out => return Some(Cause::NetConnect),
             _ => {}
         }
     }
     cause(object, used)
 }
 
+/// The state of a TCP socket: others keep numbers of their own meaning there.
+fn tcp_state(object: &Object) -> Option<u8> {
+    match &object.kind {
+        ObjectKind::Socket { protocol, state, .. } if TCP_PROTOCOLS.contains(protocol) => Some(*state),
+        _ => None,
+    }
+}
+
 /// Whether the socket was connecting when it was seen.
 pub(super) fn is_connecting(object: &Object) -> bool {
-    matches!(
-        object.kind,
-        ObjectKind::Socket {
-            state: TCP_SYN_SENT,
-            ..
-        }
-    )
+    tcp_state(object) == Some(TCP_SYN_SENT)
+}
+
+/// Whether this is the same socket, seen while it was still connecting.
+pub(super) fn was_connecting(before: &Object, now: &Object) -> bool {
+    is_connecting(before) && before.inode == now.inode && matches!(now.kind, ObjectKind::Socket { .. })
 }
 
 fn char_device(number: DeviceNumber, path: Option<&str>) -> Cause {
@@ -303,10 +311,10 @@ fn socket(object: &Object) -> Resource {
         family,
         kind,
         protocol,
-        state,
         local,
         peer,
         peer_pid,
+        ..
     } = &object.kind
     else {
         return Resource::default();
@@ -328,7 +336,7 @@ fn socket(object: &Object) -> Resource {
     };
     let name = match other {
         Some(other) => format!("{} ({transport})", shown(other)),
-        None if *state == TCP_LISTEN => format!("listening on {}", shown(*own)),
+        None if tcp_state(object) == Some(TCP_LISTEN) => format!("listening on {}", shown(*own)),
         None => format!("{transport} socket on {}", shown(*own)),
     };
     let mut resource = with(named(ResourceKind::Socket, name), "protocol", transport);

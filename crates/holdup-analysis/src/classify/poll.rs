@@ -45,14 +45,21 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     let awaited = awaited(site, kind);
     let returned = site.memory.and_then(|memory| memory.returned);
     let timed_out = returned == Some(0) || returned.is_some_and(|value| ETIMEDOUT_OR_AGAIN.contains(&value));
+    // A signal ended it, or nothing has: what it awaited is told as for one whose time ran out.
+    let unfinished = returned.is_some_and(|value| value < 0);
+    if unfinished && ended_by_child(site) {
+        return Polled {
+            cause: Cause::ProcessChild,
+            resource: objects::named(ResourceKind::Process, "a child"),
+            timed_out: false,
+        };
+    }
     if !timed_out && let Some(found) = ended_by(site, &awaited) {
         return found;
     }
     let complete = site.memory.is_some_and(|memory| {
         !memory.polled_truncated && memory.polled.len() == awaited.len() && !awaited.is_empty()
     }) || (calls::polled_count(&site.call) == Some(1) && awaited.len() == 1);
-    // A signal ended it, or nothing has: what it awaited is told as for one whose time ran out.
-    let unfinished = returned.is_some_and(|value| value < 0);
     let candidates = if timed_out || unfinished {
         without_own_wakeups(&awaited)
     } else {
@@ -129,7 +136,11 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
             timed_out: false,
         })
     };
-    let polled: &[PolledFd] = site.memory.map_or(&[], |memory| &memory.polled);
+    // Before the call returns, or when it fails, `revents` still holds what an earlier call left there.
+    let successful = site
+        .memory
+        .filter(|memory| memory.returned.is_some_and(|value| value > 0));
+    let polled: &[PolledFd] = successful.map_or(&[], |memory| &memory.polled);
     let mut ready = polled.iter().filter(|fd| fd.revents != 0);
     let by_memory = ready.find_map(|fd| {
         let object = (site.objects)(fd.object?)?;
@@ -139,7 +150,11 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
         } else {
             fd.revents
         };
-        found(object, use_of(used, object))
+        // The descriptor was looked up after the call, when a connection that was awaited is made.
+        let before = site
+            .object
+            .filter(|before| objects::was_connecting(before, object));
+        found(before.unwrap_or(object), use_of(used, object))
     });
     by_memory
         .or_else(|| {
@@ -152,6 +167,15 @@ fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
                 .and_then(|object| found(object, guess_use(object)))
         })
         .or_else(|| by_waker(site, awaited).and_then(|one| found(one.object, one.used)))
+}
+
+/// Whether a process that ended sent the signal that a call of its parent failed with: what an ending process
+/// sends is SIGCHLD. make waits so for children and tokens at once.
+fn ended_by_child(site: &Site) -> bool {
+    let Waker::Thread { call, .. } = site.waker else {
+        return false;
+    };
+    matches!(call.name(), Some("exit" | "exit_group"))
 }
 
 /// The only descriptor of the set that the waker's system call can have made ready.

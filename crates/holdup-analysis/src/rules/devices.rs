@@ -65,6 +65,8 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
             setting: None,
         }),
     };
+    // A guest's disk says that it turns unless its host has said otherwise, whatever it is.
+    let guest = run.facts.random.virtual_machine == Some(true);
     let name = known
         .map(|device| device.name.clone())
         .or(named)
@@ -72,7 +74,7 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     Device {
         name: name.unwrap_or_else(|| "a disk".to_owned()),
         file,
-        rotational: known.and_then(|device| device.rotational),
+        rotational: known.and_then(|device| device.rotational).filter(|_| !guest),
         backing_file: known.and_then(|device| device.backing_file.clone()),
         limit,
     }

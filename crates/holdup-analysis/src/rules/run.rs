@@ -4,7 +4,7 @@
 //! critical path.
 
 use super::{ALWAYS, FLOOR, say};
-use crate::attributed::{Attributed, AttributedWait, Holder};
+use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 
 /// What rules judge.
@@ -42,10 +42,47 @@ impl<'a> Run<'a> {
     /// All waits that satisfy `which`; `None` when there are none.
     #[must_use]
     pub fn waits(&self, which: impl Fn(&AttributedWait) -> bool) -> Option<Waits<'a>> {
-        Waits::new(
-            self.attributed.waits.iter().filter(|wait| which(wait)).collect(),
-            self.attributed.elapsed,
-        )
+        Waits::new(self.attributed.waits.iter().filter(|wait| which(wait)), *self)
+    }
+
+    /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
+    /// with that peer.
+    #[must_use]
+    pub fn cost(&self, wait: &AttributedWait) -> Ns {
+        wait.cost_ns().max(self.awaited(wait))
+    }
+
+    /// Of a long wait for the other end of a pipe or socket: how much of the elapsed time went by with that end while
+    /// this one can have waited for it.
+    ///
+    /// The path hands on only a wait through which it comes. Where the peer works to the end, the path comes through
+    /// the waiter's last short wait, or not through the waiter at all, and stays with the peer before that: the long
+    /// wait is off the path, although it is why the waiter could not begin. What it cost is at most its own length, at
+    /// most what the path spent in the peer's process and what that waited for, and at most what the path left over
+    /// for others than the waiter's own process.
+    fn awaited(&self, wait: &AttributedWait) -> Ns {
+        let peers = wait
+            .holders
+            .iter()
+            .filter(|holder| matches!(holder.how_known, HowKnown::PipePeer | HowKnown::SocketPeer));
+        let Some(peer) = peers.max_by_key(|holder| holder.ns) else {
+            return 0;
+        };
+        let own = wait.asker.name.pid;
+        if peer.name.pid == own || self.share(peer.ns) < ALWAYS {
+            return 0;
+        }
+        let of_process = |pid, time: fn(&AttributedWait) -> Ns| {
+            let rows = self.attributed.waits.iter();
+            let times = rows.filter(|row| row.asker.name.pid == pid).map(time);
+            times.fold(0, Ns::saturating_add)
+        };
+        let left = self
+            .attributed
+            .elapsed
+            .saturating_sub(of_process(own, |row| row.path_ns));
+        let with_peer = of_process(peer.name.pid, AttributedWait::cost_ns);
+        peer.ns.min(with_peer).min(left)
     }
 
     /// All waits of one cause.
@@ -172,25 +209,27 @@ fn happens_in(cause: Cause, call: &str) -> bool {
 /// Waits that belong together: never empty, costliest first.
 #[derive(Debug, Clone)]
 pub struct Waits<'a> {
-    list: Vec<&'a AttributedWait>,
-    elapsed: Ns,
+    /// With what each costs.
+    list: Vec<(Ns, &'a AttributedWait)>,
+    run: Run<'a>,
 }
 
 impl<'a> Waits<'a> {
-    fn new(mut list: Vec<&'a AttributedWait>, elapsed: Ns) -> Option<Waits<'a>> {
-        list.sort_by_key(|wait| std::cmp::Reverse((wait.cost_ns(), wait.ns)));
-        (!list.is_empty()).then_some(Waits { list, elapsed })
+    fn new(list: impl Iterator<Item = &'a AttributedWait>, run: Run<'a>) -> Option<Waits<'a>> {
+        let mut list: Vec<_> = list.map(|wait| (run.cost(wait), wait)).collect();
+        list.sort_by_key(|(cost, wait)| std::cmp::Reverse((*cost, wait.ns)));
+        (!list.is_empty()).then_some(Waits { list, run })
     }
 
     /// Each of them, costliest first.
     pub fn iter(&self) -> impl Iterator<Item = &'a AttributedWait> + '_ {
-        self.list.iter().copied()
+        self.list.iter().map(|(_, wait)| *wait)
     }
 
     /// The costliest.
     #[must_use]
     pub fn main(&self) -> &'a AttributedWait {
-        self.list[0]
+        self.list[0].1
     }
 
     /// The cause of the costliest.
@@ -199,11 +238,12 @@ impl<'a> Waits<'a> {
         self.main().cause
     }
 
-    /// What they cost the run: of the elapsed time, on the path themselves or handed on. At most the elapsed time,
-    /// since threads that wait for each other hand on the same stretch of it.
+    /// What they cost the run ([`Run::cost`]): of the elapsed time, on the path themselves or handed on. At most the
+    /// elapsed time, since threads that wait for each other hand on the same stretch of it.
     #[must_use]
     pub fn cost(&self) -> Ns {
-        self.sum(AttributedWait::cost_ns).min(self.elapsed)
+        let all = self.list.iter().map(|(cost, _)| *cost);
+        all.fold(0, Ns::saturating_add).min(self.run.attributed.elapsed)
     }
 
     /// What is on the critical path itself.
@@ -215,7 +255,7 @@ impl<'a> Waits<'a> {
     /// Whether most of the cost was spent in other threads of the run, so that their own time is judged too.
     #[must_use]
     pub fn handed_on(&self) -> bool {
-        self.sum(|wait| wait.handed_on_ns) > self.path()
+        self.cost().saturating_sub(self.path()) > self.path()
     }
 
     /// The threads' own time, on the path or not.
@@ -267,7 +307,7 @@ impl<'a> Waits<'a> {
     /// Those that satisfy `which`; `None` when none does.
     #[must_use]
     pub fn only(&self, which: impl Fn(&AttributedWait) -> bool) -> Option<Waits<'a>> {
-        Waits::new(self.iter().filter(|wait| which(wait)).collect(), self.elapsed)
+        Waits::new(self.iter().filter(|wait| which(wait)), self.run)
     }
 
     /// Groups of equal `key`, costliest first.
@@ -279,20 +319,27 @@ impl<'a> Waits<'a> {
         }
         let mut groups: Vec<Waits<'a>> = by_key
             .into_values()
-            .filter_map(|list| Waits::new(list, self.elapsed))
+            .filter_map(|list| Waits::new(list.into_iter(), self.run))
             .collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.cost()));
         groups
     }
 
-    /// Who was in the way, longest first; one entry a thread and way of knowing.
+    /// Who was in the way, longest first; one entry a thread and way of knowing. A thread that has run several
+    /// programs has the name under which it was in the way longest.
     #[must_use]
     pub fn holders(&self) -> Vec<Holder> {
         let mut merged: Vec<Holder> = Vec::new();
-        for holder in self.iter().flat_map(|wait| &wait.holders) {
+        let mut all: Vec<&Holder> = self.iter().flat_map(|wait| &wait.holders).collect();
+        all.sort_by_key(|holder| std::cmp::Reverse(holder.ns));
+        let same = |one: &ThreadName, other: &ThreadName| match (one.pid, one.tid) {
+            (0, _) | (_, 0) => one == other,
+            ids => ids == (other.pid, other.tid),
+        };
+        for holder in all {
             match merged
                 .iter_mut()
-                .find(|h| h.name == holder.name && h.how_known == holder.how_known)
+                .find(|h| same(&h.name, &holder.name) && h.how_known == holder.how_known)
             {
                 Some(same) => same.ns = same.ns.saturating_add(holder.ns),
                 None => merged.push(holder.clone()),

@@ -3,7 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use crate::attributed::{Holder, HowKnown, Resource, ResourceKind, ThreadName};
+use crate::attributed::{Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
 use holdup_evidence::{Cause, Ns};
 
@@ -57,16 +57,9 @@ pub(super) fn who_with_pid(name: &ThreadName) -> String {
     }
 }
 
-/// Attribution's name for more things than can be told apart.
-const MANY: &str = "(many)";
-
-/// A name, or what to say when there is none, or too many.
+/// A name, or what to say when there is none.
 pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
-    if name.is_empty() || name == MANY {
-        otherwise
-    } else {
-        name
-    }
+    if name.is_empty() { otherwise } else { name }
 }
 
 /// A string as one word of a shell command, whatever it contains.
@@ -82,10 +75,12 @@ pub(super) fn quoted(word: &str) -> String {
 pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
     let main = waits.main();
     let on_cpu = main.cause.on_cpu();
+    // Of a mixture the costliest call would stand for the count of all.
+    let mixed = waits.iter().any(|wait| wait.call != main.call);
     let call = main
         .call
         .as_deref()
-        .map(|call| format!(" in {call}"))
+        .map(|call| format!("{} in {call}", if mixed { ", mostly" } else { "" }))
         .unwrap_or_default();
     let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
     let own = duration(waits.own());
@@ -94,7 +89,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         _ if on_cpu => format!("{count}{call}, {own} in all"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(waits.longest().max));
-            format!("{count}{call}, {own} in all, mostly {median}, at most {longest}")
+            format!("{count}{call}, {own} in all, {median} at the median, at most {longest}")
         }
     };
     Evidence::new(text, SCHEDULER)
@@ -146,10 +141,12 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
 pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let main = waits.main();
-    let [_, .., end] = main.chain.as_slice() else {
+    let after = main.chain.iter().filter(|link| link.name != main.asker.name);
+    let after: Vec<&Link> = after.collect();
+    let [_, .., end] = after.as_slice() else {
         return None;
     };
-    let steps: Vec<String> = main.chain.iter().map(|link| who(&link.name)).collect();
+    let steps: Vec<String> = after.iter().map(|link| who(&link.name)).collect();
     let text = format!(
         "the time went on to {}: {} of it {} ({})",
         steps.join(", then "),
@@ -160,12 +157,20 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "the critical path"))
 }
 
+/// Kernel functions through which holdup itself looks on: they are not what the program asked the kernel for.
+fn looks_on(function: &str) -> bool {
+    const LOOKING: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    LOOKING.iter().any(|start| function.starts_with(start))
+}
+
 /// The kernel functions at the top of the stack that the most of the time was seen in.
 pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
     /// Frames that are enough to recognise a wait.
     const FRAMES: usize = 3;
     let stack = &waits.main().kernel_stack;
-    let top: Vec<&str> = stack.iter().take(FRAMES).map(String::as_str).collect();
+    let looking = stack.iter().rposition(|function| looks_on(function));
+    let own = stack.iter().skip(looking.map_or(0, |last| last + 1));
+    let top: Vec<&str> = own.take(FRAMES).map(String::as_str).collect();
     (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
 }
 

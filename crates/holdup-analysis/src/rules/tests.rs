@@ -2,7 +2,9 @@
 
 use super::examples::{mostly, well_made};
 use super::{ALL, Need, Run, judge, page};
+use crate::attributed::{Attributed, Link, ThreadName};
 use crate::finding::Severity;
+use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -128,6 +130,68 @@ fn nothing_is_called_trouble_that_takes_a_twentieth_or_a_moment() {
             assert_eq!(trouble, None, "{cause}, {share} of {elapsed} ns");
         }
     }
+}
+
+#[test]
+fn a_chain_of_children_is_told_once_by_the_first() {
+    let facts = SystemFacts::default();
+    let name = |pid: u32, process: &str| ThreadName {
+        pid,
+        tid: pid,
+        process: process.to_owned(),
+        thread: process.to_owned(),
+    };
+    let link = |pid, process, cause| Link {
+        name: name(pid, process),
+        cause,
+        ns: SECOND,
+    };
+    let mut run = mostly(Cause::ProcessChild, 2, 0.9, SECOND);
+    let (git, hook) = run.waits.split_at_mut(1);
+    let (git, hook) = (&mut git[0], &mut hook[0]);
+    (git.asker.name, hook.asker.name) = (name(1, "git"), name(2, "hook"));
+    git.chain = vec![
+        link(1, "git", Cause::ProcessChild),
+        link(2, "hook", Cause::ProcessChild),
+        link(3, "sleep", Cause::TimerSleep),
+    ];
+    hook.chain = git.chain[1..].to_vec();
+    let waiters = |run: &Attributed| -> Vec<String> {
+        let found = judge(&Run::new(run, &facts)).findings;
+        let found = found
+            .into_iter()
+            .filter(|finding| finding.rule == "waits-for-child");
+        found.map(|finding| finding.asker.name.process).collect()
+    };
+    assert_eq!(waiters(&run), ["git"]);
+    // Where most of the inner wait is outside the outer one, each is told.
+    run.waits[1].path_ns *= 2;
+    assert_eq!(waiters(&run), ["hook", "git"]);
+}
+
+#[test]
+fn the_disk_of_a_guest_is_not_said_to_turn() {
+    let mut run = mostly(Cause::DiskRead, 1, 0.9, 10 * SECOND);
+    let wait = &mut run.waits[0];
+    wait.count = 900;
+    wait.p50 = 9_000_000;
+    wait.resource.detail.insert("device".into(), "sda".into());
+    let mut facts = SystemFacts {
+        block_devices: vec![BlockDevice {
+            name: "sda".into(),
+            rotational: Some(true),
+            ..BlockDevice::default()
+        }],
+        ..SystemFacts::default()
+    };
+    let turns = |facts: &SystemFacts| {
+        let found = judge(&Run::new(&run, facts)).findings;
+        let mut evidence = found.iter().flat_map(|finding| finding.evidence());
+        evidence.any(|evidence| evidence.text.contains("turns"))
+    };
+    assert!(turns(&facts));
+    facts.random.virtual_machine = Some(true);
+    assert!(!turns(&facts));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Trees of control groups, version 1 and 2, and what must be found in them.
+
 use super::Watch;
 use crate::mountinfo;
 use crate::root::Tree;

@@ -3,13 +3,13 @@
 //! In: an [`Entry`]. Out: rows on the sheet. Stacks and further numbers on `-v`.
 
 use super::picture::Entry;
-use super::who::{members, thread};
+use super::way::in_the_way;
+use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
-use crate::units::{counted, duration, duration_beside, percent};
-use holdup_analysis::attributed::{How, HowKnown, Resource, ResourceKind};
-use holdup_analysis::report::{Holder, Report, StackFrame, Wait};
+use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
+use holdup_analysis::attributed::{How, Resource, ResourceKind};
+use holdup_analysis::report::{Report, StackFrame, Wait};
 use holdup_evidence::{Cause, Ns};
-use std::collections::BTreeMap;
 
 /// Column at which the words of an entry begin: the share and the time stand before it.
 const WORDS: usize = 20;
@@ -24,6 +24,9 @@ const ROOMY: usize = 72;
 const SHARE: usize = 8;
 const TIME: usize = 9;
 
+/// Blanks before the name and the id in an entry's first line.
+const NAME_GAP: usize = 2;
+
 /// Columns of the label of an entry's further lines.
 const LABEL: usize = 10;
 
@@ -31,7 +34,7 @@ const LABEL: usize = 10;
 const CALLERS: usize = 3;
 
 /// Names told where many share one entry.
-const NAMES: usize = 3;
+pub(super) const NAMES: usize = 3;
 
 /// How much is told of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +49,18 @@ pub(super) enum Depth {
 
 /// Writes an entry. `elsewhere` is for waits that passed the time on: they always say whose they are.
 pub(super) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: Depth, elsewhere: bool) {
-    first_line(sheet, report, entry);
     let Some(wait) = entry.largest().filter(|_| depth != Depth::Line) else {
+        first_line(sheet, report, entry, false);
         return;
     };
+    let mut id = first_line(sheet, report, entry, !entry.several_places);
     if let Some(who) = members(sheet, report, entry, elsewhere) {
-        labelled(sheet, "in", vec![sheet.words(&who)]);
+        labelled_beside(sheet, "in", vec![sheet.words(&who)], id.take());
     }
     if entry.several_places {
         mostly(sheet, report, entry);
     } else {
-        on_what(sheet, entry, wait);
+        on_what(sheet, entry, wait, id);
         asked_by(sheet, wait);
     }
     in_the_way(sheet, report, entry);
@@ -84,8 +88,9 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
     row(sheet, lead, body, None);
 }
 
-/// Share, time, what for, on what; the cause's id at the edge.
-fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry) {
+/// Share, time, what for, on what; the cause's id at the edge. Where the words fill the line and `more` lines
+/// follow, the id is handed back, for the edge of the next.
+fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> Option<Piece> {
     let elapsed = report.subject.wall_ns;
     let open = entry.open();
     let lead = vec![
@@ -94,18 +99,45 @@ fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry) {
             .paint(Paint::Bold),
     ];
     let mut body = vec![sheet.words(entry.cause.phrase())];
-    let resource = entry.largest().map(|wait| &wait.resource);
-    let telling = |resource: &&Resource| !resource.name.is_empty() && tells_more(entry.cause);
-    if let Some(resource) = resource.filter(telling).filter(|_| !entry.several_places) {
-        body.push(sheet.name(&resource.name).after(2).paint(Paint::Bold));
+    let largest = entry.largest().filter(|_| !entry.several_places);
+    if let Some(name) = largest.and_then(beside_the_phrase) {
+        body.push(sheet.name(name).after(NAME_GAP).paint(Paint::Bold));
     }
-    let edge = sheet.name(entry.cause.id()).paint(Paint::Dim);
-    row(sheet, lead, body, Some(edge));
+    let id = sheet.name(entry.cause.id()).paint(Paint::Dim);
+    let words = WORDS + body.iter().map(|piece| piece.width() + NAME_GAP).sum::<usize>() - NAME_GAP;
+    let hands_on = more && (words + NAME_GAP + id.width() > sheet.columns()) && words <= sheet.columns();
+    let (edge, id) = if hands_on {
+        (None, Some(id))
+    } else {
+        (Some(id), None)
+    };
+    row(sheet, lead, body, edge);
+    id
 }
 
-/// Whether the resource's name says more than the cause's phrase does.
-fn tells_more(cause: Cause) -> bool {
-    !matches!(cause, Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser)
+/// What the entry's first line names after the cause's phrase.
+fn beside_the_phrase(wait: &Wait) -> Option<&str> {
+    // What these causes wait for is in their phrase; a lock's address is for the line of the call.
+    let told = match wait.cause {
+        Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser => true,
+        Cause::LockFutex => wait.call.as_deref().is_some_and(|call| is_address(wait, call)),
+        _ => false,
+    };
+    telling(&wait.resource).filter(|_| !told)
+}
+
+/// Whether the resource's name is the call's and an address: `futex 0x7f00`.
+fn is_address(wait: &Wait, call: &str) -> bool {
+    let rest = wait.resource.name.strip_prefix(call);
+    rest.is_some_and(|rest| rest.starts_with(" 0x"))
+}
+
+/// The resource's name where it says more than the cause's phrase does.
+fn telling(resource: &Resource) -> Option<&str> {
+    match resource.name.as_str() {
+        "" | "timer" | "a child" | "a program" => None,
+        name => Some(name),
+    }
 }
 
 /// `  97.3 %   1.01 s`.
@@ -115,22 +147,28 @@ fn share_and_time(open: bool, ns: Ns, elapsed: Ns) -> String {
     format!("{:>SHARE$}{time:>TIME$}  ", percent(ns, elapsed))
 }
 
-/// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry.
-fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait) {
+/// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry;
+/// `edge` is what the first line had no room for.
+fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(wait.call.clone());
+    match wait.call.as_deref() {
+        Some(call) if is_address(wait, call) => parts.push(wait.resource.name.clone()),
+        // Of running in the kernel the call is often all that is known, and the first line has it.
+        Some(call) if beside_the_phrase(wait) != Some(call) => parts.push(call.to_owned()),
+        _ => {}
+    }
     parts.extend(wait.bytes.map(|bytes| counted(bytes, "byte", "bytes")));
-    if wait.cause == Cause::TimerSleep && !wait.resource.name.is_empty() {
-        parts.push(wait.resource.name.clone());
+    if wait.cause == Cause::TimerSleep {
+        parts.extend(telling(&wait.resource).map(str::to_owned));
     }
     if !wait.cause.on_cpu() && count > 1 {
         parts.push(format!("{count} times"));
-        // Medians of several threads can't be made into one.
-        if entry.members.len() == 1 {
-            parts.push(format!("{} at the median", duration(wait.p50_ns)));
+        // Medians of several threads can't be made into one, and two waits have none worth the name.
+        if entry.members.len() == 1 && count > 2 {
+            parts.push(format!("median {}", duration(wait.p50_ns)));
         }
-        parts.push(format!("{} at most", duration(entry.longest().max_ns)));
+        parts.push(format!("longest {}", duration(entry.longest().max_ns)));
     }
     if timed_out > 0 && wait.cause != Cause::TimerSleep {
         parts.push(match timed_out {
@@ -141,7 +179,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait) {
     if entry.open() {
         parts.push("still waiting at the end".to_owned());
     }
-    if wait.how == How::Sampled {
+    if wait.how == How::Sampled && wait.error_ns > 0 {
         parts.push(format!("sampled, ± {}", duration(wait.error_ns)));
     }
     if wait.resource.kind == ResourceKind::File {
@@ -153,8 +191,8 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait) {
             (None, None) => {}
         }
     }
-    if !parts.is_empty() {
-        row(sheet, vec![], vec![sheet.words(&parts.join(", "))], None);
+    if !parts.is_empty() || edge.is_some() {
+        row(sheet, vec![], vec![sheet.words(&parts.join(", "))], edge);
     }
 }
 
@@ -163,7 +201,12 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let Some(frame) = wait.asker.frame.as_deref() else {
         return;
     };
-    let module = wait.asker.module.as_deref();
+    // Code without a symbol is named by its module already.
+    let within = |module: &&str| {
+        let rest = frame.strip_prefix(*module);
+        !rest.is_some_and(|rest| rest.starts_with("+0x"))
+    };
+    let module = wait.asker.module.as_deref().filter(within);
     let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
     body.extend(module.map(|module| sheet.name(module).after(2)));
     for name in callers(&wait.asker.stack, frame) {
@@ -211,7 +254,7 @@ fn starts_thread(symbol: &str) -> bool {
 fn runtime(frame: &StackFrame) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
     frame.symbol.is_none()
-        && ["libc.so", "ld-linux", "ld-musl"]
+        && ["libc.so", "libc-", "libpthread", "ld-"]
             .iter()
             .any(|name| module.starts_with(name))
 }
@@ -238,7 +281,7 @@ fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
                 .after(2)
                 .paint(Paint::Bold),
         );
-        body.push(sheet.name(&percent(*ns, report.subject.wall_ns)));
+        body.push(figure_of(sheet, &percent(*ns, report.subject.wall_ns)));
     }
     if named.len() > NAMES {
         body.push(sheet.words(&format!("and {} more", named.len() - NAMES)).after(2));
@@ -251,6 +294,11 @@ fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     }
 }
 
+/// A figure of what is before it, in the same line.
+pub(super) fn figure_of(sheet: &Sheet, figure: &str) -> Piece {
+    sheet.name(&format!(" {figure}")).after(0)
+}
+
 /// What tells the places of one cause apart: of running code the function, of waiting the resource.
 fn place(cause: Cause, wait: &Wait) -> Option<String> {
     let function = wait
@@ -261,87 +309,11 @@ fn place(cause: Cause, wait: &Wait) -> Option<String> {
             Some(module) if module != wait.asker.process => format!("{frame} ({module})"),
             _ => frame.to_owned(),
         });
-    let resource = Some(&wait.resource.name).filter(|name| !name.is_empty()).cloned();
+    let resource = telling(&wait.resource).map(str::to_owned);
     if cause == Cause::CpuUser {
         function.or(resource)
     } else {
         resource.or(function)
-    }
-}
-
-/// Who held it, who ran instead, or where the time went on to.
-fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
-    let mut ran: BTreeMap<&str, Ns> = BTreeMap::new();
-    let mut holders: Vec<(&Holder, Ns)> = Vec::new();
-    for (wait, _) in &entry.members {
-        for other in &wait.ran_instead {
-            *ran.entry(&other.process).or_default() += other.ns;
-        }
-        for holder in &wait.holders {
-            let same = |(known, _): &&mut (&Holder, Ns)| {
-                (known.pid, known.tid, known.how_known) == (holder.pid, holder.tid, holder.how_known)
-            };
-            match holders.iter_mut().find(same) {
-                Some((_, ns)) => *ns += holder.ns,
-                None => holders.push((holder, holder.ns)),
-            }
-        }
-    }
-    holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    if let Some((holder, _)) = holders.first() {
-        let who = thread(
-            sheet,
-            report,
-            (holder.pid, holder.tid),
-            (&holder.process, &holder.thread),
-            Some(how(holder)),
-        );
-        let mut body = vec![sheet.words(&who).paint(Paint::Bold)];
-        if let Some(doing) = holder.doing {
-            body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
-            body.push(sheet.words(&format!("itself {}", doing.phrase())));
-        }
-        if holders.len() > 1 {
-            let others = counted(holders.len() as u64 - 1, "other", "others");
-            body.push(sheet.words(&format!("and {others}")).after(2));
-        }
-        labelled(sheet, "held by", body);
-    } else if let Some(link) = entry.largest().and_then(|wait| wait.chain.last()) {
-        let who = thread(sheet, report, (link.pid, link.tid), (&link.process, ""), None);
-        let body = vec![
-            sheet.words(&format!("{who},")).paint(Paint::Bold),
-            sheet.words(link.cause.phrase()),
-        ];
-        labelled(sheet, "went to", body);
-    }
-    let mut ran: Vec<(&str, Ns)> = ran.into_iter().collect();
-    ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let mut body: Vec<Piece> = Vec::new();
-    for (name, ns) in ran.iter().take(NAMES) {
-        body.push(sheet.name(name).after(2).paint(Paint::Bold));
-        body.push(sheet.name(&duration_beside(*ns, report.subject.wall_ns)));
-    }
-    if !body.is_empty() {
-        labelled(sheet, "instead", body);
-    }
-}
-
-/// How the holder is known, in a word or two.
-fn how(holder: &Holder) -> &'static str {
-    match holder.how_known {
-        HowKnown::MutexOwner => "mutex owner",
-        HowKnown::PiFutex => "lock owner",
-        HowKnown::FileLock => "file lock",
-        HowKnown::PipePeer => "pipe peer",
-        HowKnown::SocketPeer => "socket peer",
-        HowKnown::FuseDaemon => "FUSE daemon",
-        HowKnown::Tracer => "tracer",
-        HowKnown::KernelLock => "kernel lock owner",
-        HowKnown::RobustList => "lock owner, robust list",
-        HowKnown::Vmstructs => "lock owner, JVM",
-        HowKnown::Dump => "lock owner, thread dump",
-        HowKnown::Monitor => "monitor owner",
-        HowKnown::Waker => "woke it",
     }
 }
 
@@ -355,15 +327,18 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
     let count = entry.sum(|wait| wait.count);
     let longest = entry.longest();
     if !entry.cause.on_cpu() && count > 1 {
-        parts.push(format!("{count} times"));
+        // Of one place it stands in the line of the call.
+        if entry.several_places {
+            parts.push(format!("{count} times"));
+        }
         if entry.members.len() == 1 {
             parts.push(format!("99 % within {}", duration(longest.p99_ns)));
         }
     }
     if let Some(date) = &longest.max_started {
-        let boot = longest
-            .max_started_boot_ns
-            .map(|boot| format!(", {} after boot", duration(boot)));
+        let boot = longest.max_started_boot_ns;
+        let boot = boot.map(|boot| format!(", {} after boot", seconds(boot)));
+        let date = to_milliseconds(date);
         let boot = boot.unwrap_or_default();
         parts.push(format!("longest {} from {date}{boot}", duration(longest.max_ns)));
     }
@@ -371,7 +346,9 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
     if entry.several_places {
         return;
     }
-    for (at, (key, value)) in longest.resource.detail.iter().enumerate() {
+    // The call stands in the line above.
+    let details = longest.resource.detail.iter().filter(|(key, _)| *key != "call");
+    for (at, (key, value)) in details.enumerate() {
         let label = if at == 0 { "resource" } else { "" };
         let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
         labelled(sheet, label, body);
@@ -413,13 +390,19 @@ fn stacks(sheet: &mut Sheet, wait: &Wait) {
 }
 
 /// A row of an entry that begins with a word.
-fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
+pub(super) fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
+    labelled_beside(sheet, label, body, None);
+}
+
+/// The same with something at the right edge.
+fn labelled_beside(sheet: &mut Sheet, label: &str, body: Vec<Piece>, edge: Option<Piece>) {
     let words = words_column(sheet);
     let lead = sheet.name(&format!("{:words$}{label}", "")).paint(Paint::Dim);
     sheet.row(Row {
         lead: vec![lead],
         indent: words + LABEL,
         body,
+        edge,
         ..Row::default()
     });
 }

@@ -5,11 +5,16 @@ use super::picture::{too_little_seen, unresolved};
 use super::who::thread;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
+use holdup_analysis::finding::Severity;
 use holdup_analysis::report::{CauseShare, Report, Thread, Wait};
 use holdup_evidence::{Cause, Ns};
 
 /// Column at which the words after a label begin.
 const WORDS: usize = 13;
+
+/// Column at which the command begins in the header, and blanks before each figure after it.
+const HEADER: usize = 10;
+const FIGURES: usize = 3;
 
 /// Processes named that live on; more are counted.
 const LIVING_NAMED: usize = 5;
@@ -22,31 +27,34 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     let elapsed = report.subject.wall_ns;
     let on_cpu: Ns = report.threads.iter().map(|thread| on_cpu(&thread.causes)).sum();
     let command: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
-    let mut body = vec![
-        sheet.name(&command.join(" ")).after(3).paint(Paint::Bold),
-        sheet
-            .name(&format!("{} elapsed", duration(elapsed)))
-            .after(3)
-            .paint(Paint::Bold),
-        sheet
-            .name(&format!("{} on a CPU", duration_beside(on_cpu, elapsed)))
-            .after(3),
+    let command = sheet.name(&command.join(" ")).paint(Paint::Bold);
+    let figure = |text: &str| sheet.name(text).after(FIGURES);
+    let mut figures = vec![
+        figure(&format!("{} elapsed", duration(elapsed))).paint(Paint::Bold),
+        figure(&format!("{} on a CPU", duration_beside(on_cpu, elapsed))),
     ];
-    match report.subject.exit {
-        Some(0) | None => {}
-        Some(status) => body.push(
-            sheet
-                .name(&format!("exit {status}"))
-                .after(3)
-                .paint(Paint::Yellow),
-        ),
+    if let Some(status) = report.subject.exit.filter(|status| *status != 0) {
+        figures.push(figure(&format!("exit {status}")).paint(Paint::Yellow));
     }
-    sheet.row(Row {
-        lead: vec![sheet.name(" holdup").paint(Paint::Dim)],
-        indent: 10,
-        body,
-        ..Row::default()
-    });
+    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let (indent, columns) = (HEADER, sheet.columns());
+    let width: usize = figures.iter().map(|figure| FIGURES + figure.width()).sum();
+    // The figures stay together: beside the command if it leaves room for them all, else below it.
+    let (first, second) = if indent + command.width() + width <= columns {
+        (std::iter::once(command).chain(figures).collect(), vec![])
+    } else {
+        (vec![command], figures)
+    };
+    for (lead, body) in [(lead, first), (vec![], second)] {
+        if !body.is_empty() {
+            sheet.row(Row {
+                lead,
+                indent,
+                body,
+                ..Row::default()
+            });
+        }
+    }
 }
 
 /// An argument so that its ends can be seen.
@@ -76,13 +84,18 @@ pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
 /// Elapsed time that people feel as "at once": a tenth of a second, from studies of response times.
 const AT_ONCE: Ns = 100_000_000;
 
-/// Whether nothing held it up: no rule found anything, and it was over at once or on a CPU for half of the
-/// time or more. Else it waited, even if no rule knows what to say of it.
+/// Whether nothing held it up. Either it was over at once, and no rule has more than a note to say; or no
+/// rule found anything, and it was on a CPU for half of the time or more. Else it waited, even if no rule
+/// knows what to say of it.
 pub(super) fn healthy(report: &Report) -> bool {
     let elapsed = report.subject.wall_ns;
-    report.findings.is_empty()
-        && !too_little_seen(report)
-        && (elapsed <= AT_ONCE || on_cpu(&report.causes) >= elapsed.div_ceil(2))
+    let only_notes = report
+        .findings
+        .iter()
+        .all(|finding| finding.severity == Severity::Note);
+    let at_once = elapsed <= AT_ONCE && only_notes;
+    let ran = report.findings.is_empty() && on_cpu(&report.causes) >= elapsed.div_ceil(2);
+    !too_little_seen(report) && (at_once || ran)
 }
 
 /// Time on a CPU.
@@ -94,11 +107,16 @@ fn on_cpu(causes: &[CauseShare]) -> Ns {
         .sum()
 }
 
-/// What is said when no rule found anything.
+/// What is said when no rule found anything, or nothing that matters.
 pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
     let elapsed = report.subject.wall_ns;
     let running = on_cpu(&report.causes);
-    let words = if healthy(report) {
+    let words = if healthy(report) && !report.findings.is_empty() {
+        format!(
+            "It was over in {}: too little for a person to notice what follows.",
+            duration(elapsed)
+        )
+    } else if healthy(report) {
         let all_seen = report.coverage.lost.is_empty() && report.coverage.not_measured.is_empty();
         let seen = if all_seen { "" } else { ", as far as could be seen" };
         let because = if elapsed <= AT_ONCE {
@@ -184,7 +202,7 @@ pub(super) fn living(sheet: &mut Sheet, report: &Report) {
 /// Losses and what could not be seen: always said, whatever else is left out.
 pub(super) fn gaps(sheet: &mut Sheet, report: &Report) {
     for (at, lost) in report.coverage.lost.iter().enumerate() {
-        let mut words = format!("{} {}", lost.count, lost.what);
+        let mut words = format!("{}: {}", lost.what, lost.count);
         if lost.ns > 0 {
             words.push_str(&format!(", {} of threads' time", duration(lost.ns)));
         }

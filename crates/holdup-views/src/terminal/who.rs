@@ -65,6 +65,21 @@ pub(super) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: boo
         let one = || thread(sheet, report, (largest.pid, largest.tid), names, None);
         return (always || !own).then(one);
     }
+    let each: Vec<_> = threads.iter().copied().collect();
+    if let [one, other] = each[..]
+        && one.0 != other.0
+        && one.1 != 0
+        && other.1 != 0
+    {
+        let named =
+            |(pid, _, process): (u32, u32, &str)| thread(sheet, report, (pid, 0), (process, ""), None);
+        let (first, second) = if one.0 == largest.pid {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        return Some(format!("{} and {}", named(first), named(second)));
+    }
     let pids: BTreeSet<u32> = askers().map(|asker| asker.pid).collect();
     let programs: BTreeSet<&str> = askers().map(|asker| asker.process.as_str()).collect();
     let count: u32 = threads.iter().map(|id| standing_for(report, *id)).sum();

@@ -5,8 +5,8 @@
 
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
-    AskerSample, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId, UserStackId, Wait,
-    Waker,
+    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId,
+    UserStackId, Wait, Waker,
 };
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// Names raw records.
 pub(crate) struct Naming {
     kernel: Option<KernelSymbols>,
+    /// Where each file system is mounted, in holdup's own mount namespace.
+    mounts: HashMap<DeviceNumber, String>,
     kernel_stacks: HashMap<Vec<u64>, KernelStackId>,
     user_stacks: UserStacks,
     /// Changes of address spaces whose time has not come yet.
@@ -40,9 +42,10 @@ const STACK_BYTES: usize = 16 * 1024;
 
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.
-    pub(crate) fn new(kernel: Option<KernelSymbols>) -> Naming {
+    pub(crate) fn new(kernel: Option<KernelSymbols>, mounts: HashMap<DeviceNumber, String>) -> Naming {
         Naming {
             kernel,
+            mounts,
             kernel_stacks: HashMap::new(),
             user_stacks: UserStacks::new(),
             mapped: VecDeque::new(),
@@ -88,7 +91,19 @@ impl Naming {
                 });
             }
             RawEvent::Renamed { thread, name } => out.push(Event::Renamed { thread, name }),
-            RawEvent::Object { id, object } => out.push(Event::Object { id, object }),
+            RawEvent::Object {
+                id,
+                mut object,
+                in_file_system,
+            } => {
+                if in_file_system {
+                    object.path = object
+                        .path
+                        .as_deref()
+                        .map(|path| self.below_its_mount(object.device, path));
+                }
+                out.push(Event::Object { id, object });
+            }
             RawEvent::KernelStack {
                 thread,
                 seq,
@@ -134,6 +149,18 @@ impl Naming {
                 out.push(Event::End(end));
                 self.forget(thread);
             }
+        }
+    }
+
+    /// A path below the root of its file system, as a path of the machine.
+    fn below_its_mount(&self, device: DeviceNumber, path: &str) -> String {
+        match self
+            .mounts
+            .get(&device)
+            .map(|target| target.trim_end_matches('/'))
+        {
+            Some(target) => format!("{target}{path}"),
+            None => format!("…{path}"),
         }
     }
 

@@ -6,11 +6,11 @@ use crate::{output, terminal};
 use holdup_evidence::Cause;
 use holdup_views::text::printable;
 use holdup_views::{Style, page};
-use std::fmt::Write;
+use std::io::{self, Write};
 
 /// Names more different than this aren't what was meant: a similarity between 0 and 1, found by trying typing
 /// errors in the names that there are.
-const SIMILAR: f64 = 0.7;
+const SIMILAR: f64 = 0.8;
 /// How many of the nearest are named.
 const NEAREST: usize = 3;
 
@@ -52,7 +52,7 @@ fn causes() -> Vec<Topic> {
 /// # Errors
 /// When there is nothing of that name.
 pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
-    let look = terminal::look(&std::io::stdout(), color);
+    let look = terminal::look(&io::stdout(), color);
     let style = Style {
         width: look.width,
         colour: look.colour,
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
     let (rules, causes) = (rules(), causes());
     let mut text = Vec::new();
     match &args.name {
-        None => text.extend(list(&rules, &causes).into_bytes()),
+        None => list(&rules, &causes, &style, &mut text)?,
         Some(name) => match rules.iter().chain(&causes).find(|topic| topic.id == name) {
             Some(topic) => page::write(topic.page, &style, &mut text)?,
             None => return Err(Usage::Wrong(unknown(name, &rules, &causes)).into()),
@@ -72,26 +72,21 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn list(rules: &[Topic], causes: &[Topic]) -> String {
+fn list(rules: &[Topic], causes: &[Topic], style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let width = rules
         .iter()
         .chain(causes)
         .map(|topic| topic.id.len())
         .max()
         .unwrap_or(0);
-    let mut text = String::new();
     for (title, topics) in [
         ("Rules: what is wrong", rules),
         ("Causes: what time is spent on", causes),
     ] {
-        writeln!(text, "{title}\n").expect("memory can be written to");
-        for topic in topics {
-            writeln!(text, "  {:width$}  {}", topic.id, topic.about).expect("memory can be written to");
-        }
-        text.push('\n');
+        let rows = topics.iter().map(|topic| (topic.id, topic.about));
+        page::list(title, width, rows, style, out)?;
     }
-    text.push_str("holdup explain NAME prints the page of one.\n");
-    text
+    writeln!(out, "holdup explain NAME prints the page of one.")
 }
 
 fn unknown(name: &str, rules: &[Topic], causes: &[Topic]) -> String {
@@ -124,21 +119,28 @@ fn unknown(name: &str, rules: &[Topic], causes: &[Topic]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{causes, list, rules, unknown};
+    use holdup_views::Style;
 
     #[test]
     fn every_topic_is_listed_within_the_terminal() {
-        let text = list(&rules(), &causes());
+        let mut text = Vec::new();
+        list(&rules(), &causes(), &Style::default(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
         for topic in rules().iter().chain(&causes()) {
             assert!(text.contains(&format!("  {} ", topic.id)), "{}", topic.id);
             assert!(!topic.page.is_empty(), "{}", topic.id);
         }
         let widest = text.lines().map(|line| line.chars().count()).max();
-        assert!(widest <= Some(100), "{widest:?}");
+        assert!(widest <= Some(80), "{widest:?}");
     }
 
     #[test]
     fn the_nearest_names_are_offered() {
         assert!(unknown("disk.snyc", &rules(), &causes()).contains("did you mean disk.sync"));
+        assert_eq!(
+            unknown("nonsense", &rules(), &causes()),
+            "there is no rule or cause nonsense; holdup explain lists them all"
+        );
         assert_eq!(
             unknown("\x1b[0m", &rules(), &causes()),
             "there is no rule or cause \\x1b[0m; holdup explain lists them all"

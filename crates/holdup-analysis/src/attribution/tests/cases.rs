@@ -280,6 +280,26 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
     }
 }
 
+#[test]
+fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
+    for (user, cause) in [(false, Cause::IpcUnix), (true, Cause::PollWait)] {
+        let mut scene = Scene::new("client");
+        scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
+        scene.look(0, user, None);
+        scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
+            thread: ThreadId(0),
+            seq: 1,
+            returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
+            polled: Vec::new(),
+            polled_truncated: false,
+            path: None,
+        })));
+        scene.cpu(0, 1);
+        scene.end(0);
+        assert_eq!(row(&scene.attributed(), 0, cause).ns, 100);
+    }
+}
+
 /// A build: thousands of short processes one after the other. Few entries, and every sum stays.
 #[test]
 fn thousands_of_processes_become_few_entries_with_their_sums() {

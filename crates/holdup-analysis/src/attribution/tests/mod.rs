@@ -33,8 +33,9 @@ fn cause_of(number: i64) -> Cause {
 /// The cause is what the call's number says; the value returned overrides it once memory is there.
 fn wait(site: &Site) -> Classified {
     let told = site.memory.and_then(|memory| memory.returned);
+    let cause = cause_of(told.unwrap_or_else(|| i64::from(site.call.number)));
     Classified {
-        cause: cause_of(told.unwrap_or_else(|| i64::from(site.call.number))),
+        cause,
         resource: Resource {
             kind: ResourceKind::Name,
             name: site.call.args[0].to_string(),
@@ -42,7 +43,7 @@ fn wait(site: &Site) -> Classified {
         },
         timed_out: false,
         bytes: None,
-        call: None,
+        call: (cause == Cause::ProcessExec).then_some("execve"),
         why_unknown: None,
     }
 }

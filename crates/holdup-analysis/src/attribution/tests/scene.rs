@@ -8,6 +8,7 @@ use holdup_evidence::{
 };
 use std::collections::BTreeMap;
 
+#[derive(Clone)]
 struct Actor {
     task: TaskName,
     born: Ns,
@@ -27,7 +28,7 @@ pub(super) enum By {
 }
 
 /// A run being told.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Scene {
     actors: BTreeMap<u32, Actor>,
     pub(super) events: Vec<Event>,

@@ -1,8 +1,12 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
 use super::scene::{By, Scene, exiting, path, row};
-use crate::attributed::{How, HowKnown};
-use holdup_evidence::{Cause, Event, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId};
+use crate::attributed::{How, HowKnown, Resource, ResourceKind};
+use crate::attribution::what::{Role, Whats};
+use crate::classify::Classified;
+use holdup_evidence::{
+    Cause, Event, Frame, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId,
+};
 
 #[test]
 fn a_site_is_split_by_who_asked() {
@@ -118,20 +122,25 @@ fn a_short_wait_borrows_the_kernel_stack_of_a_longer_one() {
     );
 }
 
+/// A stop signal from a task outside the run, unless `kernel`, or from the thread itself (`tid` 100).
+fn stop(signal: i32, tid: u32, kernel: bool) -> Event {
+    Event::Signal(SignalSent {
+        at: 0,
+        thread: ThreadId(0),
+        signal,
+        by: TaskName {
+            pid: if tid == 100 { 100 } else { 40 },
+            tid,
+            name: "kill".to_owned(),
+            kernel,
+        },
+    })
+}
+
 #[test]
 fn a_stopped_thread_names_who_sent_the_signal() {
     let mut scene = Scene::new("app");
-    scene.events.push(Event::Signal(SignalSent {
-        at: 0,
-        thread: ThreadId(0),
-        signal: 19,
-        by: TaskName {
-            pid: 40,
-            tid: 41,
-            name: "kill".to_owned(),
-            kernel: false,
-        },
-    }));
+    scene.events.push(stop(19, 41, false));
     scene
         .wait(0, Cause::ProcessStopped, 100, By::Outside(50, "bash"))
         .state = TaskState::Stopped;
@@ -140,7 +149,8 @@ fn a_stopped_thread_names_who_sent_the_signal() {
         .state = TaskState::Traced;
     scene.end(0);
     let run = scene.attributed();
-    let holders: Vec<_> = row(&run, 0, Cause::ProcessStopped)
+    let stopped = row(&run, 0, Cause::ProcessStopped);
+    let holders: Vec<_> = stopped
         .holders
         .iter()
         .map(|holder| {
@@ -159,6 +169,89 @@ fn a_stopped_thread_names_who_sent_the_signal() {
             (50, "gdb", HowKnown::Tracer, 20)
         ]
     );
+    assert_eq!(stopped.resource.name, "SIGSTOP from kill (pid 40)");
+    assert_eq!(stopped.resource.detail["signal"], "SIGSTOP");
+    assert_eq!(stopped.resource.detail["pid"], "40");
+}
+
+#[test]
+fn job_control_names_the_signal_and_nobody() {
+    for (by, kernel) in [(100, false), (7, true)] {
+        let mut scene = Scene::new("app");
+        scene.events.push(stop(21, by, kernel));
+        scene
+            .wait(0, Cause::ProcessStopped, 100, By::Outside(50, "bash"))
+            .state = TaskState::Stopped;
+        scene.end(0);
+        let run = scene.attributed();
+        let stopped = row(&run, 0, Cause::ProcessStopped);
+        assert_eq!(stopped.holders, []);
+        assert_eq!(stopped.resource.name, "SIGTTIN");
+    }
+}
+
+#[test]
+fn a_tracer_is_what_a_traced_thread_waits_for() {
+    let mut scene = Scene::new("app");
+    scene
+        .wait(0, Cause::ProcessStopped, 100, By::Outside(50, "gdb"))
+        .state = TaskState::Traced;
+    scene.end(0);
+    let run = scene.attributed();
+    let traced = row(&run, 0, Cause::ProcessStopped);
+    assert_eq!(traced.resource.name, "tracer gdb (pid 50)");
+    assert!(!traced.resource.detail.contains_key("signal"));
+}
+
+#[test]
+fn a_wait_for_children_names_the_one_that_took_longest() {
+    let mut scene = Scene::new("make");
+    scene.process(1, 0, "cc1");
+    scene.wait(1, Cause::DiskRead, 900, By::Interrupt);
+    scene.end(1);
+    scene.wait(0, Cause::ProcessChild, 900, By::Thread(1, exiting()));
+    let only = {
+        let mut scene = scene.clone();
+        scene.end(0);
+        scene.attributed()
+    };
+    let pid = row(&only, 1, Cause::DiskRead).asker.name.pid;
+    let child = &row(&only, 0, Cause::ProcessChild).resource;
+    assert_eq!(
+        (child.kind, child.name.as_str()),
+        (ResourceKind::Process, format!("cc1 (pid {pid})").as_str())
+    );
+    assert_eq!(child.detail["pid"], pid.to_string());
+    scene.process(2, 0, "as");
+    scene.wait(2, Cause::DiskRead, 950, By::Interrupt);
+    scene.end(2);
+    scene.wait(0, Cause::ProcessChild, 950, By::Thread(2, exiting()));
+    scene.end(0);
+    let run = scene.attributed();
+    assert_eq!(
+        row(&run, 0, Cause::ProcessChild).resource.name,
+        format!("cc1 (pid {pid}) and others")
+    );
+}
+
+#[test]
+fn who_interrupts_a_wait_for_a_child_is_not_the_child() {
+    let mut scene = Scene::new("sh");
+    scene.wait(0, Cause::ProcessChild, 100, By::Outside(50, "kill"));
+    scene.end(0);
+    let run = scene.attributed();
+    let name = &row(&run, 0, Cause::ProcessChild).resource.name;
+    assert!(!name.contains("kill"), "{name}");
+}
+
+#[test]
+fn a_wait_that_went_no_further_has_no_chain() {
+    let mut scene = Scene::new("sleep");
+    scene.wait(0, Cause::TimerSleep, 100, By::Interrupt);
+    scene.wait(0, Cause::ProcessChild, 120, By::Outside(50, "kill"));
+    scene.end(0);
+    let run = scene.attributed();
+    assert!(run.waits.iter().all(|wait| wait.chain.is_empty()));
 }
 
 #[test]
@@ -249,4 +342,53 @@ fn a_stack_of_a_wait_that_nobody_knows_is_counted() {
             ("waits whose record was dropped", 1, 50),
         ]
     );
+}
+
+#[test]
+fn the_first_instruction_of_a_program_has_not_asked_for_its_exec() {
+    let mut scene = Scene::new("sh");
+    scene.wait(0, Cause::ProcessExec, 100, By::Interrupt);
+    scene.asked(0, "_start", 100);
+    scene.end(0);
+    let asker = |scene: &Scene| row(&scene.attributed(), 0, Cause::ProcessExec).asker.clone();
+    let of_success = asker(&scene);
+    assert_eq!((of_success.frame, of_success.stack), (None, Vec::new()));
+    // An exec that failed comes back to who asked.
+    let caller = Frame {
+        symbol: Some("main".to_owned()),
+        ..Frame::default()
+    };
+    scene.stacks[0].push(caller);
+    assert_eq!(asker(&scene).frame.as_deref(), Some("main"));
+}
+
+#[test]
+fn more_files_than_can_be_told_apart_still_have_their_device() {
+    let mut whats = Whats::new();
+    let mut resource = Resource {
+        kind: ResourceKind::File,
+        name: "/srv/one".to_owned(),
+        ..Resource::default()
+    };
+    for (key, value) in [("device", "8:1"), ("call", "read")] {
+        resource.detail.insert(key.to_owned(), value.to_owned());
+    }
+    let one = whats.classified(
+        Role::Wait,
+        Classified {
+            cause: Cause::DiskRead,
+            resource,
+            timed_out: false,
+            bytes: None,
+            call: Some("read"),
+            why_unknown: None,
+        },
+    );
+    let many = whats.coarse(one);
+    let many = &whats.get(many).resource;
+    assert_eq!(
+        (many.name.as_str(), many.detail["device"].as_str()),
+        ("many files", "8:1")
+    );
+    assert!(!many.detail.contains_key("call"));
 }

@@ -119,22 +119,24 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         .map(|(_, ns)| ns)
         .sum();
     let all_ns: Ns = instead.iter().map(|(_, ns)| ns).sum();
-    let by_itself = own_ns.saturating_mul(2) > all_ns;
+    // Who had the CPU is said only where most of the queueing shows it; a guest's CPU may not have run at all.
+    let seen = all_ns.saturating_mul(2) >= waits.own();
+    let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
     let (severity, title) = match instead.first() {
         Some(_) if by_itself => (
             Severity::Note,
             "It has more work ready than CPUs to run it on".to_owned(),
         ),
-        Some((name, _)) => (
+        Some((name, _)) if seen => (
             Severity::Warning,
             format!("{name} had the CPU while {who} was ready to run"),
         ),
-        None => (
+        _ => (
             Severity::Warning,
             format!("{who} was ready to run, and had to wait for a CPU"),
         ),
     };
-    let winner = instead.first().map(|(name, _)| Resource {
+    let winner = instead.first().filter(|_| seen).map(|(name, _)| Resource {
         kind: ResourceKind::Process,
         name: (*name).to_owned(),
         detail: BTreeMap::new(),
@@ -148,10 +150,24 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
                 .take(NAMED)
                 .map(|(name, ns)| format!("{name} {}", percent(*ns as f64 / all_ns.max(1) as f64)))
                 .collect();
-            let text = format!("who ran meanwhile on its CPU: {}", names.join(", "));
+            let names = names.join(", ");
+            let (text, confidence) = match seen {
+                true => (
+                    format!("who ran meanwhile on its CPU: {names}"),
+                    Confidence::Proved,
+                ),
+                false => (
+                    format!(
+                        "others ran for only {} of {} meanwhile: {names}",
+                        duration(all_ns),
+                        duration(waits.own())
+                    ),
+                    Confidence::Suspect,
+                ),
+            };
             finding
                 .and(Evidence::new(text, "sched_switch"))
-                .confidence(Confidence::Proved)
+                .confidence(confidence)
         }
     };
     match by_itself {

@@ -16,9 +16,27 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
+/// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork
+/// and an exit apart, which a busy machine draws out.
+const SAME_TIME: f64 = 1.1;
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| wait.asker.name.pid), MATTERS);
-    Verdict::Fires(groups.iter().map(finding).collect())
+    let told = |inner: &Waits<'_>| groups.iter().any(|outer| leads_to(outer, inner));
+    let outermost = groups.iter().filter(|group| !told(group));
+    Verdict::Fires(outermost.map(finding).collect())
+}
+
+/// Whether one waits for the process of another, or its way goes on through it, and takes its wait in, so that to tell
+/// it once is enough.
+fn leads_to(outer: &Waits<'_>, inner: &Waits<'_>) -> bool {
+    let (waiter, through) = (outer.main().asker.name.pid, inner.main().asker.name.pid);
+    let child = outer
+        .iter()
+        .flat_map(|wait| &wait.holders)
+        .any(|child| child.name.pid == through);
+    let on_the_way = outer.main().chain.iter().any(|link| link.name.pid == through);
+    waiter != through && (child || on_the_way) && inner.cost() as f64 <= outer.cost() as f64 * SAME_TIME
 }
 
 fn finding(group: &Waits<'_>) -> Finding {

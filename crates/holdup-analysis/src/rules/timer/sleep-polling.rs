@@ -1,8 +1,10 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
+use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
+use std::collections::BTreeSet;
 
 /// Sleeps from which it is a habit.
 const AGAIN_AND_AGAIN: u64 = 5;
@@ -29,7 +31,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let asker = &wait.asker;
         (asker.name.process.clone(), asker.frame.clone(), wait.call.clone())
     });
-    let (habits, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_habit);
+    let groups = groups.into_iter().flat_map(|group| by_parent(run, group));
+    let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
     let habits: Vec<_> = habits
         .iter()
         .filter(|group| run.matters(group.cost(), MATTERS))
@@ -44,8 +47,30 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(habits.into_iter().map(|group| finding(run, group)).collect())
 }
 
-/// Many sleeps of about one length.
-fn is_habit(group: &Waits<'_>) -> bool {
+/// Programs that were started from several places sleep each for its own reason.
+fn by_parent<'a>(run: &Run<'a>, group: Waits<'a>) -> Vec<Waits<'a>> {
+    let parent = |wait: &AttributedWait| {
+        let pid = wait.asker.name.pid;
+        let started = |parent: &AttributedWait| {
+            parent.cause == Cause::ProcessChild && parent.holders.iter().any(|child| child.name.pid == pid)
+        };
+        run.waits(started).map(|parent| parent.main().asker.name.pid)
+    };
+    // Only the longest children of a parent are known: where one parent is, the unknown ones are its own.
+    let known: BTreeSet<u32> = group.iter().filter_map(parent).collect();
+    match known.len() {
+        0 | 1 => vec![group],
+        _ => group.split(parent),
+    }
+}
+
+/// Many sleeps of about one length, one after the other.
+fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let one_alone = group.iter().any(|wait| wait.count >= AGAIN_AND_AGAIN);
+    if group.own() > run.attributed.elapsed && !one_alone {
+        return false;
+    }
+
     let median = group.median();
     let longest = group.iter().map(|wait| wait.p99).max().unwrap_or(0);
     let shortest = group.iter().map(|wait| wait.p50).min().unwrap_or(0);

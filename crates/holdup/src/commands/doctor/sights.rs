@@ -153,6 +153,10 @@ impl Sight {
                     "which socket ended a wait, and so the peer in the way of net.receive",
                     None,
                 ),
+                "mm_filemap_add_to_page_cache" => (
+                    "which file a page fault or the start of a program waits for",
+                    None,
+                ),
                 _ => (
                     "whether a device or timer ended a wait, so that wakers are not named",
                     None,

@@ -6,7 +6,9 @@ use holdup_views::text::printable;
 
 /// Columns.
 const WIDTH: usize = 80;
-/// Where notes begin: behind the longest name and "not told".
+/// Where the answer begins: behind the longest name.
+const ANSWER: usize = 32;
+/// Where notes begin: behind the longest answer, "not needed".
 const NOTE: usize = 44;
 /// Where what is lost and the fix begin.
 const DETAIL: usize = 13;
@@ -19,40 +21,47 @@ pub(super) fn text(checkup: &Checkup, machine: &Machine) -> String {
         let (word, note) = match &row.state {
             State::Yes(note) => ("yes", note),
             State::No(why) => ("NO", why),
-            State::NotTold(why) => ("not told", why),
+            State::NotTold(why) => ("unknown", why),
         };
-        let head = format!("  {:<31} {word:<8}", ascii(&row.what));
-        wrap(&mut text, &head, &ascii(note), NOTE);
+        wrap(&mut text, &head(&ascii(&row.what), word), &ascii(note), NOTE);
         if matches!(row.state, State::No(_)) {
             wrap(&mut text, "      lost", &ascii(&row.lost), DETAIL);
             wrap(&mut text, "      fix", &ascii(&row.fix), DETAIL);
         }
     }
-    for (name, value) in asides(machine) {
-        wrap(&mut text, &format!("  {name:<40}"), &ascii(&value), NOTE);
+    for (name, answer, value) in asides(machine) {
+        wrap(&mut text, &head(name, answer), &ascii(&value), NOTE);
     }
     text.push('\n');
     wrap(&mut text, "", &checkup.sentence(), 0);
     text
 }
 
-/// What holdup does not need but people ask about.
-fn asides(machine: &Machine) -> Vec<(&'static str, String)> {
+/// A row's name and answer.
+fn head(name: &str, answer: &str) -> String {
+    let name = format!("  {name}");
+    format!("{name:<ANSWER$}  {answer}  ")
+}
+
+/// What holdup does not need but people ask about: name, answer, value.
+fn asides(machine: &Machine) -> Vec<(&'static str, &'static str, String)> {
+    const NOT_NEEDED: &str = "not needed";
     let mut asides = Vec::new();
     let tracefs = machine
         .tracefs
         .clone()
         .unwrap_or_else(|| "not mounted".to_owned());
-    asides.push(("(not needed) tracefs", tracefs));
+    asides.push(("tracefs", NOT_NEEDED, tracefs));
     if let Some(value) = machine.unprivileged_bpf_disabled {
-        asides.push(("(not needed) unprivileged_bpf_disabled", value.to_string()));
+        asides.push(("unprivileged_bpf_disabled", NOT_NEEDED, format!("is {value}")));
     }
     if let Some(value) = machine.kptr_restrict {
-        asides.push(("kptr_restrict", value.to_string()));
+        asides.push(("kptr_restrict", NOT_NEEDED, format!("is {value}")));
     }
     if machine.status.seccomp.is_some_and(|mode| mode != 0) {
         asides.push((
             "seccomp",
+            "unknown",
             "filters system calls here; it may refuse bpf(2)".to_owned(),
         ));
     }

@@ -1,0 +1,96 @@
+//! Who is in the way of an entry's waits: who held it, who ran instead, or where the time went on to.
+//!
+//! In: an [`Entry`]. Out: rows on the sheet.
+
+use super::entry::{NAMES, figure_of, labelled};
+use super::picture::Entry;
+use super::who::thread;
+use crate::sheet::{Paint, Piece, Sheet};
+use crate::units::{counted, duration_beside};
+use holdup_analysis::attributed::HowKnown;
+use holdup_analysis::report::{Holder, Link, Report, Wait};
+use holdup_evidence::Ns;
+use std::collections::BTreeMap;
+
+/// Who held it, who ran instead, or where the time went on to.
+pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
+    let mut ran: BTreeMap<&str, Ns> = BTreeMap::new();
+    let mut holders: Vec<(&Holder, Ns)> = Vec::new();
+    for (wait, _) in &entry.members {
+        for other in &wait.ran_instead {
+            *ran.entry(&other.process).or_default() += other.ns;
+        }
+        for holder in &wait.holders {
+            let same = |(known, _): &&mut (&Holder, Ns)| {
+                (known.pid, known.tid, known.how_known) == (holder.pid, holder.tid, holder.how_known)
+            };
+            match holders.iter_mut().find(same) {
+                Some((_, ns)) => *ns += holder.ns,
+                None => holders.push((holder, holder.ns)),
+            }
+        }
+    }
+    holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    if let Some((holder, _)) = holders.first() {
+        let (label, how) = relation(holder);
+        let who = thread(
+            sheet,
+            report,
+            (holder.pid, holder.tid),
+            (&holder.process, &holder.thread),
+            how,
+        );
+        let mut body = vec![sheet.words(&who).paint(Paint::Bold)];
+        if let Some(doing) = holder.doing {
+            body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
+            body.push(sheet.words(&format!("itself {}", doing.phrase())));
+        }
+        if holders.len() > 1 {
+            let others = counted(holders.len() as u64 - 1, "other", "others");
+            body.push(sheet.words(&format!("(and {others})")));
+        }
+        labelled(sheet, label, body);
+    } else if let Some(link) = went_to(entry) {
+        let who = thread(sheet, report, (link.pid, link.tid), (&link.process, ""), None);
+        let body = vec![
+            sheet.words(&format!("{who},")).paint(Paint::Bold),
+            sheet.words(link.cause.phrase()),
+        ];
+        labelled(sheet, "went to", body);
+    }
+    let mut ran: Vec<(&str, Ns)> = ran.into_iter().collect();
+    ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let mut body: Vec<Piece> = Vec::new();
+    for (name, ns) in ran.iter().take(NAMES) {
+        body.push(sheet.name(name).after(2).paint(Paint::Bold));
+        body.push(figure_of(sheet, &duration_beside(*ns, report.subject.wall_ns)));
+    }
+    if !body.is_empty() {
+        labelled(sheet, "instead", body);
+    }
+}
+
+/// The thread at which the time of an entry's largest wait arrived, where that is not one of those that wait.
+fn went_to<'a>(entry: &Entry<'a>) -> Option<&'a Link> {
+    let link = entry.largest()?.chain.last()?;
+    let asks = |(wait, _): &(&Wait, Ns)| (wait.asker.pid, wait.asker.tid) == (link.pid, link.tid);
+    (!entry.members.iter().any(asks)).then_some(link)
+}
+
+/// What the holder is to the waiter, as a label, and how that is known where the label does not say it.
+fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
+    match holder.how_known {
+        HowKnown::MutexOwner => ("held by", Some("mutex owner")),
+        HowKnown::PiFutex => ("held by", Some("lock owner")),
+        HowKnown::FileLock => ("held by", Some("file lock")),
+        HowKnown::KernelLock => ("held by", Some("kernel lock owner")),
+        HowKnown::RobustList => ("held by", Some("lock owner, robust list")),
+        HowKnown::Vmstructs => ("held by", Some("lock owner, JVM")),
+        HowKnown::Dump => ("held by", Some("lock owner, thread dump")),
+        HowKnown::Monitor => ("held by", Some("monitor owner")),
+        HowKnown::PipePeer | HowKnown::SocketPeer => ("peer", None),
+        HowKnown::FuseDaemon => ("served by", Some("FUSE daemon")),
+        HowKnown::Tracer => ("traced by", None),
+        HowKnown::Waker => ("ended by", None),
+    }
+}
