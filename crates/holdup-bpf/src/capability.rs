@@ -39,9 +39,10 @@ pub(crate) struct KernelTypes(Btf<'static>);
 
 impl KernelTypes {
     pub(crate) fn read() -> Result<KernelTypes, String> {
+        crate::tracer::silence_libbpf();
         Btf::from_vmlinux()
             .map(KernelTypes)
-            .map_err(|error| error.to_string())
+            .map_err(|error| format!("this kernel has no type information, BTF ({error})"))
     }
 
     /// Tracepoints that programs may attach to by type have a typedef of this name.

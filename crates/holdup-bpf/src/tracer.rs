@@ -152,6 +152,11 @@ struct Received {
 /// libbpf's own words are kept for the error message instead of going to the terminal.
 static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
 
+/// From here on libbpf writes nothing to the terminal. Call it before anything else of libbpf's.
+pub(crate) fn silence_libbpf() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
+}
+
 fn keep_what_libbpf_says(level: PrintLevel, message: String) {
     if matches!(level, PrintLevel::Warn)
         && let Ok(mut said) = LIBBPF_SAID.lock()
@@ -178,7 +183,6 @@ fn refusal(error: &libbpf_rs::Error) -> TraceError {
 }
 
 fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>, TraceError> {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
     // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
     let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut skeleton = TraceSkelBuilder::default()

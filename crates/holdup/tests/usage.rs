@@ -31,6 +31,7 @@ fn bad_usage_is_2_and_says_what_would_be_right() {
         "terminal, json",
     );
     one_sentence(&call(&["run", "--user"]), 2, "--user");
+    one_sentence(&call(&["run", "--buffer", "3M", "--", "true"]), 2, "64K to 1G");
     one_sentence(&call(&["frobnicate"]), 2, "run, explain or doctor");
     one_sentence(&call(&["explain", "disk.snyc"]), 2, "disk.sync");
 }

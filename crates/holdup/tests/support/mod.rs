@@ -99,3 +99,106 @@ pub(crate) fn lossy(bytes: &[u8]) -> String {
 pub(crate) fn json(path: &std::path::Path) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
+
+/// A report in which time is conserved.
+pub(crate) struct Told {
+    /// What holdup left behind.
+    pub(crate) output: Output,
+    /// Its JSON.
+    pub(crate) report: serde_json::Value,
+}
+
+impl Told {
+    /// Runs `holdup run OPTIONS --json FILE -- …` to its end; `complete` adds the command.
+    pub(crate) fn of(options: &[&str], complete: impl FnOnce(&mut Command)) -> Told {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("report.json");
+        let mut command = holdup(&[options, &["--json", file.to_str().unwrap()]].concat());
+        complete(&mut command);
+        let output = command.output().unwrap();
+        assert!(file.exists(), "{}", lossy(&output.stderr));
+        let report = json(&file);
+        conserved(&report);
+        Told { output, report }
+    }
+
+    /// The exit status, which is also in the report.
+    pub(crate) fn status(&self) -> i32 {
+        let status = self.output.status.code().unwrap();
+        assert_eq!(
+            self.report["subject"]["exit"],
+            status,
+            "{}",
+            lossy(&self.output.stderr)
+        );
+        status
+    }
+
+    /// The threads of processes of this name.
+    pub(crate) fn threads_of(&self, process: &str) -> Vec<&serde_json::Value> {
+        list(&self.report, "threads")
+            .iter()
+            .filter(|thread| thread["process"] == process)
+            .collect()
+    }
+
+    /// How many threads there were.
+    pub(crate) fn threads(&self) -> u64 {
+        list(&self.report, "threads")
+            .iter()
+            .map(|thread| number(thread, "threads"))
+            .sum()
+    }
+
+    /// How many times records of this class were lost.
+    pub(crate) fn lost(&self, what: &str) -> u64 {
+        lost(&self.report, what)
+    }
+}
+
+/// How many times records of this class were lost.
+pub(crate) fn lost(report: &serde_json::Value, what: &str) -> u64 {
+    list(&report["coverage"], "lost")
+        .iter()
+        .filter(|lost| lost["what"] == what)
+        .map(|lost| number(lost, "count"))
+        .sum()
+}
+
+/// A list of the report.
+pub(crate) fn list<'a>(of: &'a serde_json::Value, name: &str) -> &'a Vec<serde_json::Value> {
+    of[name]
+        .as_array()
+        .unwrap_or_else(|| panic!("no list {name}: {of}"))
+}
+
+/// A number of the report.
+pub(crate) fn number(of: &serde_json::Value, name: &str) -> u64 {
+    of[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number {name}: {of}"))
+}
+
+/// Every nanosecond is in exactly one cause, at each of the report's levels.
+pub(crate) fn conserved(report: &serde_json::Value) {
+    let sum = |of: &serde_json::Value, name: &str, field: &str| -> u64 {
+        list(of, name).iter().map(|entry| number(entry, field)).sum()
+    };
+    let coverage = &report["coverage"];
+    for thread in list(report, "threads") {
+        assert_eq!(sum(thread, "causes", "ns"), number(thread, "wall_ns"), "{thread}");
+    }
+    let observed = number(coverage, "observed_ns");
+    assert_eq!(sum(report, "threads", "wall_ns"), observed);
+    assert_eq!(sum(report, "waits", "ns"), observed);
+    assert_eq!(
+        number(coverage, "attributed_ns") + number(coverage, "unknown_ns"),
+        observed
+    );
+    assert_eq!(sum(report, "causes", "ns"), number(&report["subject"], "wall_ns"));
+    let shares: f64 = list(report, "causes")
+        .iter()
+        .map(|cause| cause["share"].as_f64().unwrap())
+        .sum();
+    assert!((shares - 1.0).abs() < 1e-6, "{shares}");
+}
