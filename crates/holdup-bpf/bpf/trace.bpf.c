@@ -370,7 +370,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 }
 
 #define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
-#define CPU_STACKS_ONE_IN 8 /* then one in so many does */
+#define CPU_STACKS_ONE_IN 4 /* then one in so many does */
 
 SEC("perf_event")
 int on_cpu_clock(struct bpf_perf_event_data *ctx)
