@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 200_000)]
     round_trips: u64,
     /// Calls of the program that never blocks
-    #[arg(long, default_value_t = 3_000_000)]
+    #[arg(long, default_value_t = 15_000_000)]
     calls: u64,
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
