@@ -117,6 +117,9 @@ impl<'a> Run<'a> {
             .waits(|wait| causes.contains(&wait.cause))
             .map_or(0, |waits| waits.cost());
         let ids: Vec<&str> = causes.iter().map(|cause| cause.id()).collect();
+        if cost == 0 {
+            return format!("{} took 0 % of the elapsed time", ids.join(", "));
+        }
         let (cost_text, share) = (say::duration(cost), say::percent(self.share(cost)));
         format!("{} took {cost_text}, {share} of the elapsed time", ids.join(", "))
     }

@@ -38,6 +38,18 @@ pub(super) fn several(count: u64, one: &str) -> String {
     }
 }
 
+/// How many of the waits ended because their time ran out.
+pub(super) fn ran_out(timed_out: u64, count: u64) -> String {
+    match (timed_out, count) {
+        (1, 1) => "it ended because its time ran out".to_owned(),
+        (all, count) if all == count => format!("all {count} ended because their time ran out"),
+        (some, count) => format!(
+            "{some} of {} ended because the time ran out",
+            several(count, "wait")
+        ),
+    }
+}
+
 /// A thread's process, and its own name where that differs: `nginx`, `java/GC Thread#0`.
 pub(super) fn who(name: &ThreadName) -> String {
     match (name.process.as_str(), name.thread.as_str()) {

@@ -31,7 +31,16 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         }
     }
     holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    if let Some((holder, _)) = holders.first() {
+    let named_already = |holder: &Holder| {
+        let wait = entry.largest();
+        wait.is_some_and(|wait| wait.resource.detail.get("pid") == Some(&holder.pid.to_string()))
+    };
+    if let Some((holder, _)) = holders.first().filter(|(holder, _)| named_already(holder)) {
+        // The entry's first line names it as what is waited for.
+        if let Some(doing) = holder.doing {
+            labelled(sheet, "it was", vec![sheet.words(doing.phrase())]);
+        }
+    } else if let Some((holder, _)) = holders.first() {
         let (label, how) = relation(holder);
         let who = thread(
             sheet,

@@ -65,10 +65,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(given_up(run))
         .confidence(Confidence::Strong);
     if group.timed_out() > 0 {
-        let text = format!(
-            "{} ended because their time ran out",
-            say::several(group.timed_out(), "wait")
-        );
+        let text = say::ran_out(group.timed_out(), group.count());
         finding = finding
             .and(Evidence::new(text, "what poll returned"))
             .confidence(Confidence::Proved);

@@ -54,13 +54,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         group,
     );
     let timed_out = group.timed_out();
-    let finding = finding.and_if((timed_out > 0).then(|| {
-        let text = format!(
-            "{timed_out} of {} ended because their time ran out",
-            say::several(group.count(), "wait")
-        );
-        Evidence::new(text, "what poll returned")
-    }));
+    let finding = finding.and_if(
+        (timed_out > 0).then(|| Evidence::new(say::ran_out(timed_out, group.count()), "what poll returned")),
+    );
     let finding = finding
         .and_if(say::clock(run, group))
         .and_if(resolv_conf(run))
