@@ -262,7 +262,8 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
 		return;
 	}
-	if (depth->hard) {
+	/* The idle task wakes nobody itself. */
+	if (depth->hard || (!depth->soft && current->pid == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}

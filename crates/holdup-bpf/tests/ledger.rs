@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{End, Ns, ThreadId, Waker};
+use holdup_evidence::{End, Loss, LossClass, Ns, ThreadId, Waker};
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -18,8 +18,23 @@ fn now() -> Ns {
     time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
 }
 
-/// Runs a script under observation to its end and returns all its records.
+/// Of a run in which the kernel did not show every switch (ARCHITECTURE.md, "The ledger") no single wait can be
+/// expected; such a run is made again, so often at most.
+const TRIES: usize = 5;
+
+/// Runs a script under observation to its end and returns all its records, none of them lost.
 fn observe(script: &str) -> Vec<RawEvent> {
+    for _ in 0..TRIES {
+        let (events, losses) = observe_once(script);
+        if losses.is_empty() {
+            return events;
+        }
+    }
+    panic!("something was lost each of {TRIES} times");
+}
+
+/// Runs a script under observation to its end and returns all its records and what was lost.
+fn observe_once(script: &str) -> (Vec<RawEvent>, Vec<Loss>) {
     let mut tracer =
         Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
     let mut shell = Command::new("sh")
@@ -41,8 +56,8 @@ fn observe(script: &str) -> Vec<RawEvent> {
     }
     tracer.freeze(now());
     drain(&mut tracer, &mut events);
-    assert_eq!(tracer.report().losses, [], "nothing is lost in so small a run");
-    events
+    let losses = tracer.report().losses;
+    (events, losses)
 }
 
 fn drain(tracer: &mut Tracer, events: &mut Vec<RawEvent>) {
@@ -84,9 +99,22 @@ const SCRIPT: &str = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero bs=64k count=
 
 #[test]
 fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
-    let events = observe(SCRIPT);
+    let (events, losses) = observe_once(SCRIPT);
     let waits = waits_by_thread(&events);
     let ends = ends(&events);
+    let unseen: u64 = ends.iter().map(|end| end.lost.1).sum();
+    let counted: Vec<Loss> = (unseen > 0)
+        .then_some(Loss {
+            class: LossClass::WaitRecord,
+            count: unseen,
+            ns: 0,
+        })
+        .into_iter()
+        .collect();
+    assert_eq!(
+        losses, counted,
+        "in so small a run only switches that the kernel did not show are lost, and counted"
+    );
     assert!(ends.len() > 50, "only {} threads", ends.len());
     let mut compared = 0;
     for end in ends {
@@ -98,12 +126,15 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
         );
         let (count, blocked) = waits.get(&end.thread).copied().unwrap_or_default();
         assert_eq!(
-            blocked, end.clock.blocked,
-            "{name}: the records do not add up to the time blocked"
+            blocked + end.lost.0,
+            end.clock.blocked,
+            "{name}: the records and what was lost do not add up to the time blocked"
         );
         assert!(count <= end.blockings, "{name}: more waits than blockings");
         // The shell itself lived before it was watched.
-        let Some(account) = end.account.filter(|_| end.thread != ThreadId(0)) else {
+        // How a stretch splits whose beginning was not shown is not known.
+        let whole = end.thread != ThreadId(0) && end.lost.1 == 0;
+        let Some(account) = end.account.filter(|_| whole) else {
             continue;
         };
         // The last switch, of the dead, is a voluntary one to the kernel.

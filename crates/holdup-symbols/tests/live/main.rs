@@ -279,10 +279,11 @@ fn equal_stacks_share_a_number_also_across_processes() {
     let mut ids = Vec::new();
     for (key, subject) in subjects.iter().chain([&other]).enumerate() {
         let process = ProcessKey(key as u32);
+        // Once it sleeps, all that it maps is mapped.
+        let seen = subject.in_call(libc::SYS_clock_nanosleep);
         for mapping in subject.mappings() {
             stacks.map(process, subject.pid(), mapping);
         }
-        let seen = subject.in_call(libc::SYS_clock_nanosleep);
         for _ in 0..2 {
             ids.push(stacks.intern(&RawStack {
                 process,
