@@ -105,7 +105,7 @@ struct pt_regs {
 };
 
 struct sched_entity { u64 sum_exec_runtime; };
-struct sched_info { unsigned long long run_delay; };
+struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct mm_struct;
 struct task_struct {
 	unsigned int flags;

@@ -9,6 +9,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
@@ -73,6 +74,8 @@ static __always_inline void count_unseen(struct thread *t, u64 now)
 static __always_inline void leave_cpu(struct thread *t, struct task_struct *task, bool preempt, u32 state, u64 now)
 {
 	count_unseen(t, now);
+	if (t->phase == HOLDUP_RUNNING && task->sched_info.last_arrival)
+		t->scheduler_lag = t->since - task->sched_info.last_arrival;
 	if (!preempt && (state & TASK_DEAD)) {
 		turn(t, HOLDUP_NEW, now);
 		end_thread(t, task, 0, 0);
@@ -105,13 +108,60 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	}
 }
 
+/* A wait is over: at its waking, or, where that was `seen` by no program, as far as the scheduler tells afterwards;
+ * who ended it is then not known. */
+static __always_inline void end_wait(struct thread *t, struct task_struct *task, u64 at, bool seen)
+{
+	struct holdup_wait *w;
+
+	u64 length = turn(t, HOLDUP_QUEUED, at);
+	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
+	t->seq++;
+	t->kernel_due += length;
+	if (kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
+		t->kernel_due %= kernel_budget;
+		send_kernel_stack(t, task, t->seq);
+	}
+	t->user_due += length;
+	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
+		t->errand = t->user_due - t->user_due % user_budget;
+		t->user_due %= user_budget;
+	}
+	/* Objects are described before the record that refers to them is begun. */
+	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
+	u32 socket = seen ? ready_socket_of(t) : 0;
+	if (length >= ASKED_LEAST && is_poll(t->call.number))
+		send_asked(t, task);
+	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
+	if (!w) {
+		count_loss(HOLDUP_LOST_WAITS);
+		t->lost_ns += length;
+		t->lost_count++;
+		return;
+	}
+	fill_wait(w, t, t->since);
+	w->start = t->since - length;
+	w->clock = t->clock;
+	w->memory_follows = t->errand != 0;
+	w->ready = ready;
+	w->socket = socket;
+	if (seen)
+		describe_waker(w, task, t->since);
+	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
 {
 	u64 queued;
 
-	/* Switched in without a waking: it was runnable all along, so that stretch was queueing. */
 	if (t->phase == HOLDUP_BLOCKED) {
-		t->phase = HOLDUP_QUEUED;
+		/* Switched in without a waking. Mostly it was runnable all along and that stretch was queueing; but there
+		 * are kernels that do not show every waking. The scheduler remembers since when it was queued. */
+		u64 queued_at = t->scheduler_lag ? task->sched_info.last_queued + t->scheduler_lag : 0;
+		if (task->sched_info.last_queued && queued_at > t->since + UNSEEN_LEAST && queued_at <= now)
+			end_wait(t, task, queued_at, false);
+		else
+			t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
@@ -165,8 +215,7 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct thread *t;
-	struct holdup_wait *w;
-	u64 now, length;
+	u64 now;
 
 	if (frozen)
 		return 0;
@@ -174,40 +223,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!t || t->phase != HOLDUP_BLOCKED)
 		return 0;
 	now = bpf_ktime_get_ns();
-	length = turn(t, HOLDUP_QUEUED, now);
-	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
-	t->seq++;
-	t->kernel_due += length;
-	if (kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
-		t->kernel_due %= kernel_budget;
-		send_kernel_stack(t, task, t->seq);
-	}
-	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
-		t->errand = t->user_due - t->user_due % user_budget;
-		t->user_due %= user_budget;
-	}
-	/* Objects are described before the record that refers to them is begun. */
-	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
-	u32 socket = ready_socket_of(t);
-	if (length >= ASKED_LEAST && is_poll(t->call.number))
-		send_asked(t, task);
-	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
-	if (!w) {
-		count_loss(HOLDUP_LOST_WAITS);
-		t->lost_ns += length;
-		t->lost_count++;
-		count_cost(now);
-		return 0;
-	}
-	fill_wait(w, t, t->since);
-	w->start = t->since - length;
-	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
-	w->ready = ready;
-	w->socket = socket;
-	describe_waker(w, task, t->since);
-	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
+	end_wait(t, task, now, true);
 	count_cost(now);
 	return 0;
 }

@@ -158,7 +158,7 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
         }
         compared += 1;
     }
-    assert!(compared > 50, "only {compared} threads compared");
+    assert!(compared > 40, "only {compared} threads compared");
 }
 
 #[test]
