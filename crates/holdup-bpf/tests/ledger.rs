@@ -33,7 +33,7 @@ fn observe(script: &str) -> Vec<RawEvent> {
     panic!("something was lost each of {TRIES} times");
 }
 
-/// Runs a script under observation to its end and returns all its records and what was lost.
+/// Runs a script under observation to its end and returns all its records and what of them was lost.
 fn observe_once(script: &str) -> (Vec<RawEvent>, Vec<Loss>) {
     let mut tracer =
         Tracer::load(Options::default()).expect("tracing works here (as root, see holdup doctor)");
@@ -56,7 +56,9 @@ fn observe_once(script: &str) -> (Vec<RawEvent>, Vec<Loss>) {
     }
     tracer.freeze(now());
     drain(&mut tracer, &mut events);
-    let losses = tracer.report().losses;
+    // A stack that the kernel refused to copy is a coarser sample, and no time.
+    let mut losses = tracer.report().losses;
+    losses.retain(|loss| !matches!(loss.class, LossClass::StackSample | LossClass::CpuSample));
     (events, losses)
 }
 

@@ -150,10 +150,12 @@ impl Told {
             .sum()
     }
 
-    /// Nothing was lost, but for a wait or two that the kernel itself did not show (ARCHITECTURE.md, "The ledger").
+    /// Nothing was lost, but for a wait or two that the kernel itself did not show (ARCHITECTURE.md, "The ledger"), or a
+    /// stack that it refused to copy.
     pub(crate) fn lost_nothing_of_its_own(&self) {
         for lost in list(&self.report["coverage"], "lost") {
-            assert_eq!(lost["what"], "waits whose record was dropped");
+            let allowed = ["waits whose record was dropped", "stack samples dropped"];
+            assert!(allowed.iter().any(|what| lost["what"] == *what), "{lost}");
             assert!(number(lost, "count") <= 2, "{lost}");
         }
     }
