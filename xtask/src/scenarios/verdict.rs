@@ -188,7 +188,12 @@ fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> Check 
         }
     };
     let measured = 100.0 * measured.unwrap_or(0.0);
-    let truth = 100.0 * stall.truth.share();
+    // The workload's clock starts when the program does; to holdup its loading is elapsed time too.
+    let elapsed = match expect.measure {
+        Measure::Path | Measure::Finding => stall.truth.elapsed_ns.max(report.subject.wall_ns),
+        Measure::Waits => stall.truth.elapsed_ns,
+    };
+    let truth = 100.0 * of(stall.truth.waited_ns, elapsed);
     Check {
         right: report.subject.wall_ns > 0 && (measured - truth).abs() <= expect.tolerance,
         seen: format!("{measured:.1} / {truth:.1} %"),
