@@ -96,7 +96,9 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	describe_wait(t, task);
 	t->memory_taken = 0;
-	if (!have_task_work && t->skip-- == 0 && allowed(&user_allowance)) {
+	if (!have_task_work && t->skip) {
+		t->skip--;
+	} else if (!have_task_work && allowed(&user_allowance)) {
 		/* Chosen without a look at how long it will last: the first waits of a thread all, later one in
 		 * 16 on average. */
 		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };

@@ -160,7 +160,8 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
         }
         compared += 1;
     }
-    assert!(compared > 40, "only {compared} threads compared");
+    // Threads of which a switch was not shown are left out, one at most for each such switch.
+    assert!(compared + unseen > 50, "only {compared} threads compared");
 }
 
 #[test]
