@@ -121,6 +121,7 @@ fn both(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<(Obse
         let Outcome {
             report,
             truth,
+            machine_queued_ns,
             stderr,
             json,
         } = stage
@@ -136,6 +137,7 @@ fn both(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<(Obse
         sides.push(Observed {
             report: report.context("holdup wrote no report")?,
             truth,
+            machine_queued_ns,
         });
     }
     let twin = sides.pop().expect("two sides were pushed");

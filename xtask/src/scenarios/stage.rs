@@ -53,6 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) report: Option<Report>,
     /// What the workload measured.
     pub(crate) truth: Truth,
+    /// For how long some thread of this machine was ready and had no CPU meanwhile, in nanoseconds.
+    pub(crate) machine_queued_ns: u64,
     /// What was said on stderr: holdup's words for people among it.
     pub(crate) stderr: String,
     /// The report as it was written.
@@ -71,6 +73,7 @@ impl Stage {
             work.path().join("truth"),
             work.path().join("stderr"),
         );
+        let queued_before = machine_queued_ns();
         let log = std::fs::File::create(&stderr).context("make a file for stderr")?;
         let mut child = Command::new("timeout")
             .args(["--kill-after=5", DEADLINE_SECONDS, "bash"])
@@ -89,6 +92,7 @@ impl Stage {
             .context("start the stage")?;
         let group = i32::try_from(child.id()).context("a process id is positive")?;
         let status = child.wait();
+        let machine_queued_ns = machine_queued_ns().saturating_sub(queued_before);
         clean_up(Pid::from_raw(group), work.path());
         let status = status.context("wait for the stage")?;
         let said = std::fs::read_to_string(&stderr).unwrap_or_default();
@@ -108,10 +112,21 @@ impl Stage {
         Ok(Outcome {
             report,
             truth,
+            machine_queued_ns,
             stderr: said,
             json,
         })
     }
+}
+
+/// For how long some thread of this machine was ready and had no CPU since boot, in nanoseconds, by the kernel's
+/// own account of pressure; 0 where it keeps none, which excuses nothing.
+fn machine_queued_ns() -> u64 {
+    const MICROSECOND: u64 = 1_000;
+    let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    let some = text.lines().find(|line| line.starts_with("some "));
+    some.and_then(|line| line.split("total=").nth(1)?.trim().parse::<u64>().ok())
+        .map_or(0, |total| total * MICROSECOND)
 }
 
 /// Ends what is left of the stage's process group (timeout(1) leads one), and removes its cgroup.
