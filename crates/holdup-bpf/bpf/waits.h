@@ -27,17 +27,6 @@ struct {
 	__type(value, u64);
 } ready_socket SEC(".maps");
 
-static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	call->number = regs->orig_ax;
-	call->zero = 0;
-	call->args[0] = regs->di;
-	call->args[1] = regs->si;
-	call->args[2] = regs->dx;
-	call->args[3] = regs->r10;
-}
-
 /* The object behind the file that the thread is about to wait on. */
 static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 {
@@ -252,7 +241,7 @@ static __always_inline u32 ready_socket_of(const struct thread *t)
 /* Who wakes: in an interrupt the current task is a bystander. */
 static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, u64 now)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct depth *depth;
 	struct thread *waker;
 	u32 zero = 0;
@@ -263,7 +252,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	/* The idle task wakes nobody itself. */
-	if (depth->hard || (!depth->soft && current->pid == 0)) {
+	if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}
@@ -272,7 +261,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	struct holdup_call call = {};
-	if (!(current->flags & PF_KTHREAD))
+	if (!(OF(current, flags) & PF_KTHREAD))
 		read_call(&call, current);
 	else
 		call.number = -1;
