@@ -34,6 +34,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -78,6 +79,7 @@ struct inode {
 };
 struct address_space { struct inode *host; };
 struct folio { struct address_space *mapping; };
+struct page { struct address_space *mapping; }; /* what a folio was before there were any */
 struct file { struct path f_path; struct inode *f_inode; void *private_data; };
 struct fdtable { unsigned int max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
@@ -126,11 +128,17 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
+	void *stack;
 };
 struct io_wq_work;
 struct io_worker { struct io_wq_work *cur_work; };
 struct io_wq_work { unsigned int flags; };
 struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
+struct task_struct___state { long state; };
+struct task_struct___state_renamed { unsigned int __state; };
+struct task_struct___storage { void *bpf_storage; };
+/* Helpers that not every kernel has; looked for in its type information, never called by these numbers. */
+enum bpf_func_id { BPF_FUNC_get_current_task_btf = 158, BPF_FUNC_task_pt_regs = 175 };
 struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };

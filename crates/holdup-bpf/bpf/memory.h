@@ -186,8 +186,8 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 	m->weight = weight;
 	m->seq = seq;
 	m->on_cpu = on_cpu;
-	m->pid = task->tgid;
-	m->tid = task->pid;
+	m->pid = OF(task, tgid);
+	m->tid = OF(task, pid);
 	if (returned) {
 		m->has_returned = 1;
 		m->returned = *returned;

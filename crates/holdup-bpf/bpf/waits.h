@@ -284,7 +284,7 @@ static __always_inline bool woken_by_peer(const struct thread *t, struct task_st
 /* Who wakes: in an interrupt the current task is a bystander, unless it is the `peer`. */
 static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, bool peer, u64 now)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct depth *depth;
 	struct thread *waker;
 	u32 zero = 0;
@@ -295,7 +295,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	/* The idle task wakes nobody itself. */
-	if (depth->hard || (!depth->soft && current->pid == 0)) {
+	if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}
@@ -304,7 +304,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	struct holdup_call call = {};
-	if (!(current->flags & PF_KTHREAD))
+	if (!(OF(current, flags) & PF_KTHREAD))
 		read_call(&call, current);
 	else
 		call.number = -1;

@@ -2,7 +2,7 @@
 /*
  * Records from the programs to user space: the one definition of both sides. The build turns it into Rust
  * types (by way of the object's type information); src/decode.rs makes evidence of them. Times are
- * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered here, never reused.
+ * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered by the programs; no number is used again.
  */
 #ifndef HOLDUP_WIRE_H
 #define HOLDUP_WIRE_H
@@ -18,6 +18,7 @@
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
+#define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
 
 enum holdup_record {
 	HOLDUP_START = 1,
@@ -208,8 +209,11 @@ struct holdup_end {
 	struct holdup_regs regs;      /* of a blocked thread that lives on */
 };
 
+enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
+
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
+	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
