@@ -47,6 +47,9 @@ struct thread {
 	u64 reading;         /* inode into whose page cache it last put a page, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
+	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
+	u64 throttled_before; /* that queue's throttled time then, ns */
 };
 
 struct {

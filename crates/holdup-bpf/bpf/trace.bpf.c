@@ -5,12 +5,14 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "throttle.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
+#define SCHED_IDLE 5
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
@@ -51,6 +53,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	e->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 	e->voluntary = task->nvcsw;
 	e->involuntary = task->nivcsw;
+	__builtin_memcpy(e->interrupts, t->interrupts, sizeof(e->interrupts));
 	e->exit_code = task->exit_code;
 	e->open = open;
 	if (regs)
@@ -88,6 +91,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	/* A preempted thread is runnable whatever its state says. */
 	if (preempt || !state) {
 		turn(t, HOLDUP_QUEUED, now);
+		note_throttled(t, task);
 		return;
 	}
 	turn(t, HOLDUP_BLOCKED, now);
@@ -166,13 +170,16 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
+	u64 throttled = t->clock.throttled;
+	end_throttled(t, task, queued);
+	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
 	if (t->errand) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
-	t->queued_due += queued;
+	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
 	if (t->queued_due >= QUEUED_BUDGET) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 		if (r) {
@@ -182,6 +189,13 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			r->ns = t->queued_due;
 			r->cpu = bpf_get_smp_processor_id();
 			r->idle = before->pid == 0;
+			r->by_priority = before->prio;
+			r->priority = task->prio;
+			r->by_idle_class = before->policy == SCHED_IDLE;
+			r->idle_class = task->policy == SCHED_IDLE;
+			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
+			r->allowed_count = task->nr_cpus_allowed;
+			r->zero = 0;
 			name_task(&r->by, before);
 			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 		}
@@ -205,6 +219,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			return 0;
 	}
 	now = bpf_ktime_get_ns();
+	switch_interrupts(out, in);
 	if (in)
 		enter_cpu(in, next, prev, now);
 	if (out)
@@ -260,6 +275,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	name_task(&s->task, child);
 	s->parent = p->id;
 	s->has_parent = 1;
+	charge_running(p);
 	clock_at(&s->parent_clock, p, now);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
@@ -404,6 +420,11 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	t = thread_of(task);
 	if (!t || t->phase != HOLDUP_RUNNING)
 		return 0;
+	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
+	u32 zero = 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (depth && depth->foreign)
+		return 0;
 	u64 now = bpf_ktime_get_ns();
 	user = (ctx->regs.cs & 3) != 0;
 	t->cpu_seq++;
@@ -473,6 +494,8 @@ int each_task(struct bpf_iter__task *ctx)
 		return 0;
 	phase = t->phase;
 	u64 length = turn(t, phase, frozen_at);
+	if (phase == HOLDUP_QUEUED)
+		end_throttled(t, task, length);
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
 		if (is_poll(t->call.number))

@@ -25,6 +25,7 @@ mod life;
 mod numbers;
 mod path;
 mod people;
+mod queueing;
 mod rows;
 mod sights;
 mod site;

@@ -12,7 +12,7 @@ use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
 use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,6 +49,13 @@ impl Rows<'_> {
                 Role::Queue => {
                     let mut row = self.row(site, who);
                     row.ran_instead = self.ran_instead(ledger);
+                    row.queue = ledger.queueing.told();
+                    rows.push(row);
+                }
+                Role::Throttled => rows.push(self.row(site, who)),
+                Role::Interrupt => {
+                    let mut row = self.row(site, who);
+                    name_interrupts(&mut row, ledger);
                     rows.push(row);
                 }
                 Role::Lost => rows.push(self.row(site, who)),
@@ -101,6 +108,7 @@ impl Rows<'_> {
             holders: site.holders.holders(self.people, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             ran_instead: Vec::new(),
+            queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
         }
@@ -415,6 +423,22 @@ fn name_function(row: &mut AttributedWait) {
         resource.detail.insert("module".to_owned(), module.clone());
     }
     row.resource = resource;
+}
+
+/// What interrupted is the kind that took the most; each kind with its length.
+fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
+    let mut kinds: Vec<(&str, Ns)> = INTERRUPTS.into_iter().zip(ledger.interrupts).collect();
+    kinds.retain(|(_, ns)| *ns > 0);
+    kinds.sort_by_key(|(_, ns)| Reverse(*ns));
+    let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
+    row.resource = Resource {
+        kind: ResourceKind::Kernel,
+        name: name.to_owned(),
+        detail: kinds
+            .into_iter()
+            .map(|(kind, ns)| (kind.to_owned(), format!("{:.1} ms", ns as f64 / 1e6)))
+            .collect(),
+    };
 }
 
 /// `sleep (pid 12)`.
