@@ -69,6 +69,9 @@ pub struct ThreadLedger {
     pub open: bool,
 }
 
+/// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
+pub const SPINS: &str = "spins";
+
 /// What a wait or a stretch of CPU time was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -78,7 +81,7 @@ pub struct Resource {
     /// Its name: a path, an address, a function.
     pub name: String,
     /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
-    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu` …
+    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu`, `spins`, `spinlock` …
     pub detail: BTreeMap<String, String>,
 }
 

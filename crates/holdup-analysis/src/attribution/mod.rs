@@ -29,6 +29,7 @@ mod queueing;
 mod rows;
 mod sights;
 mod site;
+mod spins;
 mod thread;
 mod waits;
 mod what;

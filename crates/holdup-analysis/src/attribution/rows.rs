@@ -9,9 +9,12 @@ use super::cpu::{Samples, apportion, split, standard_error};
 use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
+use super::spins::spinning;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
+use crate::attributed::{
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, ThreadName,
+};
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -322,6 +325,9 @@ impl Rows<'_> {
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
+        if let Some(spin) = &group.spin {
+            row.resource.detail.insert(SPINS.to_owned(), spin.clone());
+        }
         row.asker.frame.clone_from(&group.asking.frame);
         row.asker.module.clone_from(&group.asking.module);
         row.asker.stack = group
@@ -349,9 +355,11 @@ impl Rows<'_> {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            match groups.iter_mut().find(|group| group.asking == asking) {
+            let spin = frames.filter(|_| on_cpu).and_then(|frames| spinning(frames));
+            let same = |group: &&mut Group| group.asking == asking && group.spin.as_deref() == spin;
+            match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -359,6 +367,7 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
+                spin: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -378,6 +387,8 @@ impl Rows<'_> {
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
+    /// The function in which it spins.
+    spin: Option<String>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -385,9 +396,10 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, stack: &StackTally) -> Group {
+    fn of(asking: Asking, spin: Option<String>, stack: &StackTally) -> Group {
         Group {
             asking,
+            spin,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -413,11 +425,14 @@ fn name_function(row: &mut AttributedWait) {
     if row.cause != Cause::CpuUser {
         return;
     }
-    let name = row.asker.frame.as_ref().or(row.asker.module.as_ref());
+    let spin = row.resource.detail.get(SPINS);
+    let name = spin
+        .or(row.asker.frame.as_ref())
+        .or(row.asker.module.as_ref());
     let mut resource = Resource {
         kind: ResourceKind::Name,
         name: name.unwrap_or(&row.asker.name.process).clone(),
-        ..Resource::default()
+        detail: spin.map(|spin| (SPINS.to_owned(), spin.clone())).into_iter().collect(),
     };
     if let Some(module) = &row.asker.module {
         resource.detail.insert("module".to_owned(), module.clone());
