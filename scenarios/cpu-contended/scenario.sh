@@ -1,8 +1,11 @@
-# In the twin nobody of the scenario's is on that CPU.
+# In the twin nobody of the scenario's is on a CPU. The others have somebody too, so that it is not only its CPU.
 setup() {
     seq 1 700000 >"$STAGE/rows"
+    local cpu
     if [ "$1" = stall ]; then
-        helper sh -c 'echo ready >&3; exec 3>&-; exec taskset -c 0 yes >/dev/null'
+        for cpu in $(seq 0 $(($(nproc) - 1))); do
+            helper sh -c "echo ready >&3; exec 3>&-; exec taskset -c $cpu yes >/dev/null"
+        done
     fi
     export TRUTH_OF=queued
 }

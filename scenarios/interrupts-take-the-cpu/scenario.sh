@@ -1,0 +1,8 @@
+# In the twin no clock was left on.
+setup() {
+    if [ "$1" = stall ]; then
+        helper "$PROGRAMS/storm"
+    fi
+}
+stall() { observe taskset -c 0 "$PROGRAMS/count" 1000; }
+healthy() { stall; }
