@@ -1,11 +1,12 @@
 # In the twin nobody of the scenario's is on a CPU. The others have somebody too, so that it is not only its CPU.
 setup() {
+    precedence
     seq 1 700000 >"$STAGE/rows"
-    local cpu
     if [ "$1" = stall ]; then
-        for cpu in $(seq 0 $(($(nproc) - 1))); do
-            helper sh -c "echo ready >&3; exec 3>&-; exec taskset -c $cpu yes >/dev/null"
-        done
+        # shellcheck disable=SC2016 # the helper's shell expands it
+        helper sh -c 'for cpu in $(seq 0 $(($(nproc) - 1))); do
+            taskset -c "$cpu" yes >/dev/null 3>&- &
+        done; echo ready >&3; exec 3>&-; wait'
     fi
     export TRUTH_OF=queued
 }

@@ -1,5 +1,6 @@
 # In the twin no clock was left on.
 setup() {
+    precedence
     if [ "$1" = stall ]; then
         helper "$PROGRAMS/storm"
     fi

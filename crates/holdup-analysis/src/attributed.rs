@@ -300,7 +300,8 @@ pub struct Queue {
     pub told: Ns,
     /// Of `told`: behind a real-time task, while it was none itself.
     pub real_time: Ns,
-    /// Of `told`: behind a task of a better nice value, or, of a thread of the idle class, behind any other.
+    /// Of `told`: behind a task of a better nice value, or, of a thread of the idle class, behind any other; of the
+    /// same cgroup or session, since ranks do not count between groups.
     pub outranked: Ns,
     /// Its nice value, where it is scheduled by one.
     pub nice: Option<i8>,

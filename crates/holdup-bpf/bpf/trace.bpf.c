@@ -14,6 +14,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
 #define SCHED_IDLE 5
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
+#define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
+#define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -156,6 +158,18 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
+/* How long a task that leaves a CPU was on it, as far as the scheduler's clock tells. */
+static __always_inline u64 turn_of(struct task_struct *task, const struct thread *t, u64 now)
+{
+	u64 arrived = task->sched_info.last_arrival + t->scheduler_lag;
+	return !t->scheduler_lag ? TURN_LEAST : now > arrived ? now - arrived : 0;
+}
+
+static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : 0;
+}
+
 static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
 {
 	u64 queued;
@@ -180,7 +194,8 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 		t->errand = 0;
 	}
 	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
-	if (t->queued_due >= QUEUED_BUDGET) {
+	/* Not one that ran for a moment in between: what comes due then stays due. */
+	if (t->queued_due >= QUEUED_BUDGET && (turn_of(before, t, now) >= TURN_LEAST || t->queued_due >= QUEUED_MOST)) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 		if (r) {
 			r->head.type = HOLDUP_RAN_INSTEAD;
@@ -195,7 +210,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			r->idle_class = task->policy == SCHED_IDLE;
 			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
 			r->allowed_count = task->nr_cpus_allowed;
-			r->zero = 0;
+			r->same_group = queue_of(before) == queue_of(task);
 			name_task(&r->by, before);
 			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 		}

@@ -200,7 +200,7 @@ struct holdup_ran_instead {
 	u32 idle_class;
 	u64 allowed;                  /* CPUs below 64 that it may run on, a bit each */
 	u32 allowed_count;
-	u32 zero;
+	u32 same_group;               /* both share one queue: their nice values count against each other */
 	struct holdup_task by;
 };
 

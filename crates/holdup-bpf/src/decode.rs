@@ -434,6 +434,7 @@ fn ran_instead(raw: wire::holdup_ran_instead) -> RawEvent {
         cpu: raw.cpu,
         by_class: scheduling(raw.by_priority, raw.by_idle_class),
         class: scheduling(raw.priority, raw.idle_class),
+        same_group: raw.same_group != 0,
         allowed: Allowed {
             count: raw.allowed_count,
             first: raw.allowed,

@@ -249,6 +249,10 @@ pub struct RanInstead {
     /// How the one that queued is scheduled.
     #[serde(default)]
     pub class: Scheduling,
+    /// Whether both are of one scheduling group (cgroup, or session where sessions have groups of their own): only
+    /// then do their nice values count against each other.
+    #[serde(default)]
+    pub same_group: bool,
     /// Where the one that queued may run.
     #[serde(default)]
     pub allowed: Allowed,

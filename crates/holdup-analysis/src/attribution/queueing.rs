@@ -16,7 +16,7 @@ pub(super) struct Queueing {
     told: Ns,
     /// Of that: behind real-time tasks.
     real_time: Ns,
-    /// Of that: behind tasks of a better nice value, or, of an idle-class thread, behind any other.
+    /// Of that: behind tasks of the same group of a better nice value, or, of an idle-class thread, behind any other.
     outranked: Ns,
     /// How the thread was scheduled when it last queued.
     class: Option<Scheduling>,
@@ -44,6 +44,7 @@ impl Queueing {
                 self.real_time = self.real_time.saturating_add(ran.ns);
                 false
             }
+            _ if !ran.same_group => false,
             (Scheduling::Fair { .. }, Scheduling::Idle) => true,
             (Scheduling::Fair { nice: by }, Scheduling::Fair { nice: own }) => by < own,
             _ => false,
@@ -105,6 +106,7 @@ mod tests {
             cpu: 3,
             by_class: by,
             class: own,
+            same_group: true,
             allowed: Allowed {
                 count: 2,
                 first: 0b1010,

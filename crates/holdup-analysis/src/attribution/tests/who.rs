@@ -294,6 +294,7 @@ fn who_ran_instead_is_named_by_its_process() {
             cpu: 0,
             by_class: Scheduling::default(),
             class: Scheduling::default(),
+            same_group: true,
             allowed: Allowed::default(),
         }));
     }

@@ -44,6 +44,16 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     fires(queued(run, waits))
 }
 
+/// A nice value counts only within a session where each session has a group of its own.
+fn lower_them(run: &Run<'_>) -> &'static str {
+    match run.facts.sysctl.get("kernel/sched_autogroup_enabled").map(String::as_str) {
+        Some("1") => {
+            "move the others away, or give them less (cpu.weight; of another session, /proc/PID/autogroup instead of nice)"
+        }
+        _ => "move the others away, or give them a lower priority (nice, cpu.weight)",
+    }
+}
+
 /// Nobody is in the way of so little.
 fn short(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     RULE.finding(
@@ -117,10 +127,7 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             "give it more CPUs; with fewer threads it takes as long, but disturbs others less",
         )),
         false => finding
-            .remedy(Remedy::changing(
-                "move the others away, or give them a lower priority (nice, cpu.weight)",
-                "they take longer then",
-            ))
+            .remedy(Remedy::changing(lower_them(run), "they take longer then"))
             .remedy(
                 Remedy::safe("let it run on more CPUs: see whether it is bound to one")
                     .with_command(format!("taskset -pc {pid}")),
