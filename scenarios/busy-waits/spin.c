@@ -1,4 +1,4 @@
-/* One thread holds a spin lock while it works; another wants the lock. */
+/* One thread holds a spin lock while it works; another wants the lock, and with it the program is done. */
 #include "truth.h"
 #include <pthread.h>
 
@@ -15,6 +15,7 @@ static void *post_entries(void *nothing)
     while (truth_now() < until)
         ;
     pthread_spin_unlock(&ledger_lock);
+    pause();
     return nothing;
 }
 
@@ -41,7 +42,6 @@ int main(int argc, char **argv)
         return 1;
     pthread_barrier_wait(&taken);
     spun = read_balance();
-    pthread_join(worker, NULL);
     truth_write(getenv("HOLDUP_TRUTH"), spun, truth_now() - began, truth_queued() - queued);
     return 0;
 }

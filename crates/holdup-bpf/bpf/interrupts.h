@@ -44,16 +44,19 @@ static __always_inline void begin_interrupt(struct depth *d, u32 kind)
 
 static __always_inline void end_interrupt(struct depth *d)
 {
-	u64 now;
+	u64 entered = d->entered, now;
+	u32 kind = d->kind;
 
-	if (!d->entered)
+	if (!entered)
 		return;
-	now = bpf_ktime_get_ns();
-	if (now > d->entered && d->kind < HOLDUP_INTERRUPTS) {
-		d->taken[d->kind] += now - d->entered;
-		d->sum += now - d->entered;
-	}
+	/* At the end of a soft interrupt a hard one may come here in between, and count for itself. */
 	d->entered = 0;
+	barrier();
+	now = bpf_ktime_get_ns();
+	if (now > entered && kind < HOLDUP_INTERRUPTS) {
+		d->taken[kind] += now - entered;
+		d->sum += now - entered;
+	}
 }
 
 static __always_inline void enter_hard(u32 kind)
@@ -134,13 +137,19 @@ static __always_inline void raise_soft(u32 vector)
 /* What interrupts have taken of the running thread's time is put down to it. */
 static __always_inline void charge_interrupts(struct depth *d, struct thread *t)
 {
-	if (!d->sum)
+	u64 sum = d->sum;
+
+	if (!sum)
 		return;
-	t->clock.interrupt += d->sum;
-	d->sum = 0;
+	/* Taken off and not set to nothing: an interrupt may add to them in between. */
+	__sync_fetch_and_add(&d->sum, -sum);
+	t->clock.interrupt += sum;
 	for (u32 kind = 0; kind < HOLDUP_INTERRUPTS; kind++) {
-		t->interrupts[kind] += d->taken[kind];
-		d->taken[kind] = 0;
+		u64 taken = d->taken[kind];
+		if (taken) {
+			__sync_fetch_and_add(&d->taken[kind], -taken);
+			t->interrupts[kind] += taken;
+		}
 	}
 }
 
