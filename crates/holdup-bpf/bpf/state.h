@@ -45,6 +45,9 @@ struct thread {
 	u64 select_writes;
 	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
 	u32 completes;       /* whether its errand is left until a request completes */
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
+	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
+	u64 throttled_before; /* that queue's throttled time then, ns */
 };
 
 struct {

@@ -314,6 +314,8 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	if (waker && waker->phase == HOLDUP_RUNNING) {
 		w->waker_kind = HOLDUP_WAKER_THREAD;
 		w->waker_thread = waker->id;
+		if (depth->ours)
+			charge_interrupts(depth, waker);
 		clock_at(&w->waker_clock, waker, now);
 	} else {
 		w->waker_kind = HOLDUP_WAKER_OUTSIDE;
