@@ -149,9 +149,11 @@ struct holdup_memory {
 	u64 at;
 	u64 weight;                   /* ns this stack stands for */
 	u32 seq;
+	u32 first;                    /* the same memory was there in all waits from this to seq */
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
+	u32 zero_too;
 	s64 returned;
 	u32 has_returned;
 	u32 polled;

@@ -6,26 +6,44 @@
 
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
+#[path = "mem/cache-pushed-out.rs"]
+mod cache_pushed_out;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
+#[path = "disk/copy-up.rs"]
+mod copy_up;
 #[path = "cpu/cpu-bound.rs"]
 mod cpu_bound;
 #[path = "cpu/cpu-contended.rs"]
 mod cpu_contended;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "disk/dirty-throttled.rs"]
+mod dirty_throttled;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "fs/file-system-frozen.rs"]
+mod file_system_frozen;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "disk/journal-waits.rs"]
+mod journal_waits;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "mem/made-to-free-memory.rs"]
+mod made_to_free_memory;
+#[path = "disk/mapped-write-waits.rs"]
+mod mapped_write_waits;
+#[path = "mem/out-of-memory-paused.rs"]
+mod out_of_memory_paused;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
+#[path = "security/permission-scanner-slow.rs"]
+mod permission_scanner_slow;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
 #[path = "process/program-load-slow.rs"]
@@ -34,14 +52,26 @@ mod program_load_slow;
 mod random_reads_dominate;
 #[path = "disk/reads-wait-for-disk.rs"]
 mod reads_wait_for_disk;
+#[path = "mem/reclaim-takes-cpu.rs"]
+mod reclaim_takes_cpu;
 #[path = "timer/sleep-polling.rs"]
 mod sleep_polling;
 #[path = "timer/sleeps-on-purpose.rs"]
 mod sleeps_on_purpose;
+#[path = "mem/slowed-by-memory-high.rs"]
+mod slowed_by_memory_high;
 #[path = "disk/small-synchronous-writes.rs"]
 mod small_synchronous_writes;
 #[path = "process/stopped.rs"]
 mod stopped;
+#[path = "mem/swap-thrash.rs"]
+mod swap_thrash;
+#[path = "disk/sync-waits-for-all.rs"]
+mod sync_waits_for_all;
+#[path = "security/syscall-supervisor-slow.rs"]
+mod syscall_supervisor_slow;
+#[path = "mem/userfault-handler-slow.rs"]
+mod userfault_handler_slow;
 #[path = "process/wait-unexplained.rs"]
 mod wait_unexplained;
 #[path = "process/waits-elsewhere.rs"]
@@ -64,26 +94,44 @@ use super::Rule;
 pub enum RuleId {
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
+    /// `cache-pushed-out`
+    CachePushedOut,
     /// `connection-unanswered`
     ConnectionUnanswered,
+    /// `copy-up`
+    CopyUp,
     /// `cpu-bound`
     CpuBound,
     /// `cpu-contended`
     CpuContended,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `dirty-throttled`
+    DirtyThrottled,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `file-system-frozen`
+    FileSystemFrozen,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `journal-waits`
+    JournalWaits,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `made-to-free-memory`
+    MadeToFreeMemory,
+    /// `mapped-write-waits`
+    MappedWriteWaits,
+    /// `out-of-memory-paused`
+    OutOfMemoryPaused,
     /// `peer-slow`
     PeerSlow,
+    /// `permission-scanner-slow`
+    PermissionScannerSlow,
     /// `pipe-peer-slow`
     PipePeerSlow,
     /// `program-load-slow`
@@ -92,14 +140,26 @@ pub enum RuleId {
     RandomReadsDominate,
     /// `reads-wait-for-disk`
     ReadsWaitForDisk,
+    /// `reclaim-takes-cpu`
+    ReclaimTakesCpu,
     /// `sleep-polling`
     SleepPolling,
     /// `sleeps-on-purpose`
     SleepsOnPurpose,
+    /// `slowed-by-memory-high`
+    SlowedByMemoryHigh,
     /// `small-synchronous-writes`
     SmallSynchronousWrites,
     /// `stopped`
     Stopped,
+    /// `swap-thrash`
+    SwapThrash,
+    /// `sync-waits-for-all`
+    SyncWaitsForAll,
+    /// `syscall-supervisor-slow`
+    SyscallSupervisorSlow,
+    /// `userfault-handler-slow`
+    UserfaultHandlerSlow,
     /// `wait-unexplained`
     WaitUnexplained,
     /// `waits-elsewhere`
@@ -122,24 +182,39 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
+            RuleId::CachePushedOut => "cache-pushed-out",
             RuleId::ConnectionUnanswered => "connection-unanswered",
+            RuleId::CopyUp => "copy-up",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FileSystemFrozen => "file-system-frozen",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::JournalWaits => "journal-waits",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::MadeToFreeMemory => "made-to-free-memory",
+            RuleId::MappedWriteWaits => "mapped-write-waits",
+            RuleId::OutOfMemoryPaused => "out-of-memory-paused",
             RuleId::PeerSlow => "peer-slow",
+            RuleId::PermissionScannerSlow => "permission-scanner-slow",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
+            RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
+            RuleId::SlowedByMemoryHigh => "slowed-by-memory-high",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
             RuleId::Stopped => "stopped",
+            RuleId::SwapThrash => "swap-thrash",
+            RuleId::SyncWaitsForAll => "sync-waits-for-all",
+            RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
+            RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
             RuleId::WaitsForChild => "waits-for-child",
@@ -155,24 +230,39 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
+            RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
+            RuleId::CopyUp => include_str!("disk/copy-up.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::JournalWaits => include_str!("disk/journal-waits.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
+            RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
+            RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
+            RuleId::PermissionScannerSlow => include_str!("security/permission-scanner-slow.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
+            RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
+            RuleId::SlowedByMemoryHigh => include_str!("mem/slowed-by-memory-high.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
+            RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
+            RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
+            RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
+            RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
             RuleId::WaitsForChild => include_str!("process/waits-for-child.md"),
@@ -187,24 +277,39 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &blocking_entropy_device::RULE,
+    &cache_pushed_out::RULE,
     &connection_unanswered::RULE,
+    &copy_up::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
     &crng_not_seeded::RULE,
+    &dirty_throttled::RULE,
     &dns_server_silent::RULE,
+    &file_system_frozen::RULE,
     &fuse_daemon_slow::RULE,
+    &journal_waits::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &made_to_free_memory::RULE,
+    &mapped_write_waits::RULE,
+    &out_of_memory_paused::RULE,
     &peer_slow::RULE,
+    &permission_scanner_slow::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
+    &reclaim_takes_cpu::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
+    &slowed_by_memory_high::RULE,
     &small_synchronous_writes::RULE,
     &stopped::RULE,
+    &swap_thrash::RULE,
+    &sync_waits_for_all::RULE,
+    &syscall_supervisor_slow::RULE,
+    &userfault_handler_slow::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,
     &waits_for_child::RULE,

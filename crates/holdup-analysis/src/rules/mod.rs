@@ -12,6 +12,7 @@ mod devices;
 #[cfg(test)]
 mod examples;
 mod list;
+mod memory;
 mod run;
 mod say;
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::SyncWaitsForAll, RuleId::MappedWriteWaits, RuleId::CopyUp],
     place: Place::End,
     check,
 };

@@ -12,11 +12,6 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[
         Cause::CpuInterrupt,
         Cause::FsNetwork,
-        Cause::FsFrozen,
-        Cause::MemSwapin,
-        Cause::MemReclaim,
-        Cause::MemLimit,
-        Cause::MemUserfault,
         Cause::LockFutex,
         Cause::LockMonitor,
         Cause::LockSysv,
@@ -34,7 +29,11 @@ pub(crate) const RULE: Rule = Rule {
         Cause::Idle,
     ],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::LockConvoy],
+    gives_way_to: &[
+        RuleId::LockConvoy,
+        RuleId::PermissionScannerSlow,
+        RuleId::SyscallSupervisorSlow,
+    ],
     place: Place::Way,
     check,
 };
