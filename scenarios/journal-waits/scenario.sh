@@ -1,9 +1,10 @@
 # The twin's journal is on a disk without a limit.
 setup() {
     loop_disk
-    touch "$STAGE/mnt/ours"
+    # Neighbours in one block of the table of inodes: the transaction of one has the other, too.
+    touch "$STAGE/mnt/first" "$STAGE/mnt/ours"
     if [ "$1" = stall ]; then throttle_kernel write_iops 40; fi
     helper "$PROGRAMS/committer" "$STAGE/mnt/theirs"
 }
-stall() { observe "$PROGRAMS/renamer" "$STAGE/mnt/ours" 12; }
+stall() { observe "$PROGRAMS/renamer" "$STAGE/mnt/ours" 30; }
 healthy() { stall; }
