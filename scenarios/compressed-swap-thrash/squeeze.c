@@ -11,12 +11,17 @@ __attribute__((noinline)) static void touch_all(volatile unsigned char *memory, 
         memory[at]++;
 }
 
-/* Contents that a compressor can do something with, and not all the same. */
+/* Pages that a compressor can do something with, and no two the same. */
 static void fill(unsigned char *memory, size_t length)
 {
+    unsigned char page[PAGE];
     size_t at;
-    for (at = 0; at < length; at++)
-        memory[at] = (unsigned char)(at * at >> 7);
+    for (at = 0; at < PAGE; at++)
+        page[at] = (unsigned char)(at * at >> 7);
+    for (at = 0; at < length; at += PAGE) {
+        memcpy(memory + at, page, PAGE);
+        memcpy(memory + at, &at, sizeof at);
+    }
 }
 
 int main(int argc, char **argv)

@@ -1,10 +1,7 @@
-# The twin's journal is on a disk without a limit.
+# The twin's disk is not slowed.
 setup() {
-    loop_disk
-    # Neighbours in one block of the table of inodes: the transaction of one has the other, too.
-    touch "$STAGE/mnt/first" "$STAGE/mnt/ours"
-    if [ "$1" = stall ]; then throttle_kernel write_iops 40; fi
-    helper "$PROGRAMS/committer" "$STAGE/mnt/theirs"
+    slow_disk -b 1024 -J size=1 -O ^metadata_csum
+    if [ "$1" = stall ]; then slow_down 1500; fi
 }
-stall() { observe "$PROGRAMS/renamer" "$STAGE/mnt/ours" 30; }
+stall() { observe "${timed[@]}" mkdir "$STAGE"/mnt/{1..2500}; }
 healthy() { stall; }

@@ -75,6 +75,36 @@ dirty_limit() {
     echo "$1" >"$dirty/max_bytes"
 }
 
+# An ext4 at $STAGE/mnt on a disk that is slow for everybody, the journal included, which no cgroup's limit slows:
+# a loop device past the page cache of another one, whose writes are limited. Call `slow_down WRITES_PER_SECOND` when it is set up.
+slow=
+# Words for mkfs.ext4 may be given.
+slow_disk() {
+    mkdir -p "$STAGE/ram" "$STAGE/low" "$STAGE/mnt"
+    mount -t tmpfs none "$STAGE/ram"
+    truncate -s 128M "$STAGE/ram/disk.img"
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -b 4096 "$STAGE/ram/disk.img"
+    mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/low"
+    disk=$(mountpoint -d "$STAGE/low")
+    dd if=/dev/zero of="$STAGE/low/disk.img" bs=1M count=48 conv=fsync status=none
+    slow=$(losetup --find --show --direct-io=on "$STAGE/low/disk.img")
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$slow"
+    mount -o noatime "$slow" "$STAGE/mnt"
+}
+
+slow_down() {
+    sync -f "$STAGE/mnt"
+    throttle_kernel write_iops "$1"
+}
+
+remove_slow_disk() {
+    if [ -n "$slow" ]; then
+        umount "$STAGE/mnt"
+        losetup --detach "$slow"
+        umount "$STAGE/low"
+    fi
+}
+
 # rmdir fails while something is left inside; the harness ends that and then removes what $STAGE/cgroup names.
 leave_cgroup() {
     # A loop device keeps these when it is used for something else.

@@ -91,6 +91,7 @@ finish() {
     wait
     leave_cgroup
     let_pages_change
+    remove_slow_disk
     remove_memory_cgroup
     swap_off
     umount --recursive --lazy "$STAGE"/mnt 2>/dev/null

@@ -162,7 +162,8 @@ impl Seen {
         }
         facts.cpu_quota = facts.cpu_quota.or(limits.cpu_quota);
         facts.memory_high = facts.memory_high.or(limits.memory_high);
-        facts.memory_max = facts.memory_max.or(limits.memory_max);
+        // The one that it ran into: whoever helps raises it before the run has ended.
+        facts.memory_max = facts.memory_max.or(self.limits.memory_max).or(limits.memory_max);
         for limit in &limits.io {
             if !facts.io_limits.contains(limit) {
                 facts.io_limits.push(limit.clone());

@@ -7,7 +7,7 @@ use holdup_evidence::Cause;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::JournalWaits,
-    about: "changes wait for the file system's transaction that is being written",
+    about: "changes wait for the file system's journal",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
     from: MATTERS,
@@ -22,23 +22,41 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let main = group.main();
         let device = device(run, main);
         let who = say::who(&main.asker.name);
-        let title = format!(
-            "{who} syncs nothing, and waits for the journal of {}: a transaction is being written",
-            device.name
-        );
+        let full = main.kernel_stack.iter().any(|function| is_full(function));
+        let state = match full {
+            true => "it is full, and must be emptied first",
+            false => "a transaction is being written, or waits for others",
+        };
+        let title = format!("{who} waits for the journal of {}: {state}", device.name);
         let finding = RULE
             .finding(Severity::Warning, title, group)
             .and_if(say::kernel_top(group));
-        device
-            .tell(finding)
-            .remedy(Remedy::safe("find who syncs on this file system, and let that be done less often or elsewhere"))
-            .remedy(Remedy::changing(
-                "give the one that syncs a file system of its own, or the journal a faster device",
-                "data has to be moved",
+        let finding = device.tell(finding);
+        let finding = match full {
+            true => finding.remedy(Remedy::changing(
+                "give the file system a larger journal (ext4: tune2fs -O ^has_journal, then -J size=…; XFS: at mkfs), or one on a \
+                 faster device",
+                "the file system has to be unmounted for that",
+            )),
+            false => finding.remedy(Remedy::safe(
+                "find who syncs on this file system, and let that be done less often or elsewhere",
+            )),
+        };
+        finding
+            .remedy(Remedy::safe(
+                "change less at once: fewer files made, renamed and deleted, one archive instead of many small files",
             ))
             .remedy(Remedy::pointless(
-                "making this program sync less: it syncs nothing, and waits for the transaction of others",
+                "syncing less in this program: this wait is not for its data, but to be let change anything at all",
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+/// Functions that wait for room in a journal, rather than for a transaction.
+fn is_full(function: &str) -> bool {
+    function.contains("log_wait_for_space")
+        || function.contains("log_do_checkpoint")
+        || function.starts_with("xlog_grant")
+        || function.starts_with("xfs_log_re")
 }
