@@ -112,7 +112,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
 		copy_regs(&regs, regs_of(task));
-		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
+		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -156,7 +156,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
+	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
@@ -432,6 +432,16 @@ int BPF_PROG(on_page_added, void *page)
 	return 0;
 }
 
+/* A page that is on its way to the disk, and that this thread is about to wait for. */
+SEC("tp_btf/folio_wait_writeback")
+int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
+{
+	struct thread *t = thread_of(bpf_get_current_task_btf());
+	if (t && mapping)
+		t->reading = (u64)BPF_CORE_READ(mapping, host);
+	return 0;
+}
+
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sk)
 {
@@ -537,7 +547,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 		} else {
 			copy_regs(&regs, regs_of(task));
 		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
+		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
 	}
 	count_cost(now);
 	return 0;

@@ -15,6 +15,7 @@
 #define __NR_epoll_wait 232
 #define __NR_epoll_pwait 281
 #define __NR_execveat 322
+#define __NR_sync 162
 #define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
@@ -119,8 +120,8 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	read_call(&t->call, task);
 	t->object = 0;
 	number = t->call.number;
-	/* A fault and an exec name no descriptor: the page cache tells which file is being read for them. */
-	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat))
+	/* A fault, an exec and sync(2) name no descriptor: the page cache tells which file they wait for. */
+	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat || number == __NR_sync))
 		t->object = object_of_inode(t->reading);
 	else
 		t->reading = 0;

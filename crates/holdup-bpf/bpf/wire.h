@@ -163,21 +163,21 @@ struct holdup_memory {
 	u64 at;
 	u64 weight;                   /* ns this stack stands for */
 	u32 seq;
+	u32 first;                    /* the same memory was there in all waits from this to seq */
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
 	s64 returned;
 	u32 has_returned;
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
-	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
-	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero_too;
+	u32 zero;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 

@@ -382,6 +382,7 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
     let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
+        first: raw.seq,
         seq: raw.seq,
         returned: None,
         polled: known.take(raw.polled as usize).map(polled).collect(),
@@ -396,6 +397,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
     RawEvent::Memory(Box::new(RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
+            first: raw.first,
             seq: raw.seq,
             returned: (raw.has_returned != 0).then_some(raw.returned),
             polled: polled.collect(),

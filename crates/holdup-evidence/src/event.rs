@@ -183,7 +183,9 @@ pub struct PolledFd {
 pub struct WaitMemory {
     /// Who waited.
     pub thread: ThreadId,
-    /// Which wait.
+    /// The first of the waits of one system call that it was the same for.
+    pub first: Seq,
+    /// The last of them.
     pub seq: Seq,
     /// What the system call returned (negative errno on failure); `None` where the source saw only the entry.
     pub returned: Option<i64>,
@@ -204,7 +206,9 @@ pub struct WaitMemory {
 pub struct AskerSample {
     /// Whose.
     pub thread: ThreadId,
-    /// The wait's number, or the CPU sample's when `on_cpu`.
+    /// The first of the waits of one system call that the stack was the same in.
+    pub first: Seq,
+    /// The last of them, or the number of the CPU sample when `on_cpu`.
     pub seq: Seq,
     /// Whether this belongs to a [`CpuSample`] rather than to a [`Wait`].
     pub on_cpu: bool,

@@ -27,6 +27,7 @@ pub mod random;
 pub mod resolver;
 pub mod root;
 pub mod status;
+pub mod swaps;
 pub mod sysctl;
 
 pub use root::{Problem, Root};

@@ -129,6 +129,9 @@ pub fn on_cpu(
         (Cause::RandomUnseeded, random_generator())
     } else if user {
         (Cause::CpuUser, named(ResourceKind::Name, ""))
+    } else if let Some((work, what)) = stack.memory_work() {
+        let resource = with(named(ResourceKind::Kernel, what), "memory_work", work.id());
+        (Cause::CpuKernel, resource)
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
     } else {

@@ -190,6 +190,8 @@ fn happens_in(cause: Cause, call: &str) -> bool {
         Cause::DiskRead => reads || opens,
         Cause::DiskSync => syncs || writes,
         Cause::DiskWrite | Cause::DiskWriteback | Cause::DiskJournal => writes || syncs || opens,
+        Cause::FsFrozen => writes || opens,
+        Cause::SecurityDecision => true,
         Cause::FsFuse => reads || writes || syncs || opens,
         Cause::IpcPipe => reads || writes || polls || opens,
         Cause::IpcTty => reads || writes || polls,

@@ -143,6 +143,7 @@ impl Naming {
                         let weight = wait.end.saturating_sub(wait.start);
                         out.push(Event::Asker(AskerSample {
                             thread,
+                            first: wait.seq,
                             seq: wait.seq,
                             on_cpu: false,
                             stack,
@@ -275,7 +276,8 @@ impl Naming {
     }
 
     fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -283,6 +285,7 @@ impl Naming {
         if let Some(stack) = stack {
             out.push(Event::Asker(AskerSample {
                 thread,
+                first,
                 seq,
                 on_cpu,
                 stack,
