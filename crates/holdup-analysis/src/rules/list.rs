@@ -6,6 +6,8 @@
 
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
+#[path = "net/bus-call-unanswered.rs"]
+mod bus_call_unanswered;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
 #[path = "cpu/cpu-bound.rs"]
@@ -24,6 +26,10 @@ mod kernel_lock_contended;
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "net/metadata-service-unanswered.rs"]
+mod metadata_service_unanswered;
+#[path = "net/name-service-slow.rs"]
+mod name_service_slow;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
 #[path = "ipc/pipe-peer-slow.rs"]
@@ -64,6 +70,8 @@ use super::Rule;
 pub enum RuleId {
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
+    /// `bus-call-unanswered`
+    BusCallUnanswered,
     /// `connection-unanswered`
     ConnectionUnanswered,
     /// `cpu-bound`
@@ -82,6 +90,10 @@ pub enum RuleId {
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `metadata-service-unanswered`
+    MetadataServiceUnanswered,
+    /// `name-service-slow`
+    NameServiceSlow,
     /// `peer-slow`
     PeerSlow,
     /// `pipe-peer-slow`
@@ -122,6 +134,7 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
+            RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::ConnectionUnanswered => "connection-unanswered",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
@@ -131,6 +144,8 @@ impl RuleId {
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::NameServiceSlow => "name-service-slow",
             RuleId::PeerSlow => "peer-slow",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
@@ -155,6 +170,7 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
+            RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
@@ -164,6 +180,8 @@ impl RuleId {
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
@@ -187,6 +205,7 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &blocking_entropy_device::RULE,
+    &bus_call_unanswered::RULE,
     &connection_unanswered::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
@@ -196,6 +215,8 @@ pub const ALL: &[&Rule] = &[
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &metadata_service_unanswered::RULE,
+    &name_service_slow::RULE,
     &peer_slow::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,

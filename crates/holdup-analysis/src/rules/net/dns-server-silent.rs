@@ -31,7 +31,9 @@ fn server(wait: &AttributedWait) -> String {
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let silent = waits.only(|wait| wait.timed_out > 0 || wait.max >= SILENT);
+    // A service of this machine has a path, and a rule of its own.
+    let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
+    let silent = waits.only(|wait| server(wait) && (wait.timed_out > 0 || wait.max >= SILENT));
     let cost = silent.as_ref().map_or(0, Waits::cost);
     let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
         let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
@@ -40,7 +42,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "{all} for names, at most {longest}; unanswered ones are {share} of the time"
         ));
     };
-    let groups = run.worth(&silent, silent.split(server), MATTERS);
+    let groups = run.worth(&silent, silent.split(self::server), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 

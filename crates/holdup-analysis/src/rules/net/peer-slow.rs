@@ -19,7 +19,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetDns,
     ],
     from: MATTERS,
-    gives_way_to: &[RuleId::DnsServerSilent, RuleId::ConnectionUnanswered],
+    gives_way_to: &[
+        RuleId::BusCallUnanswered,
+        RuleId::ConnectionUnanswered,
+        RuleId::DnsServerSilent,
+        RuleId::MetadataServiceUnanswered,
+        RuleId::NameServiceSlow,
+    ],
     place: Place::Way,
     check,
 };
