@@ -47,6 +47,14 @@ struct thread {
 	u64 reading;         /* inode into whose page cache it last put a page, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
+	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
+	u32 tcp_unsent;
+	u32 tcp_unacked;
+	u32 tcp_window;
+	u32 tcp_retransmitted;
+	u8 tcp_no_delay;
+	u8 tcp_throttled;
+	u8 zero_more[6];
 };
 
 struct {

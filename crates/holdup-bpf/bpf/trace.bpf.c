@@ -134,6 +134,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task);
+	if (length >= TCP_TOLD_LEAST && t->tcp)
+		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -477,6 +479,8 @@ int each_task(struct bpf_iter__task *ctx)
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
+		if (t->tcp)
+			send_tcp(t, t->seq);
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

@@ -103,6 +103,7 @@ impl Rows<'_> {
             ran_instead: Vec::new(),
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+            tcp: site.tcp.as_deref().cloned(),
         }
     }
 

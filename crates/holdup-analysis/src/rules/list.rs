@@ -8,6 +8,10 @@
 mod blocking_entropy_device;
 #[path = "net/bus-call-unanswered.rs"]
 mod bus_call_unanswered;
+#[path = "net/connection-cut.rs"]
+mod connection_cut;
+#[path = "net/connection-refused-retried.rs"]
+mod connection_refused_retried;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
 #[path = "cpu/cpu-bound.rs"]
@@ -16,6 +20,8 @@ mod cpu_bound;
 mod cpu_contended;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "net/device-queue-full.rs"]
+mod device_queue_full;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
 #[path = "disk/fuse-daemon-slow.rs"]
@@ -30,6 +36,8 @@ mod lock_convoy;
 mod metadata_service_unanswered;
 #[path = "net/name-service-slow.rs"]
 mod name_service_slow;
+#[path = "net/peer-does-not-read.rs"]
+mod peer_does_not_read;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
 #[path = "ipc/pipe-peer-slow.rs"]
@@ -46,6 +54,8 @@ mod sleep_polling;
 mod sleeps_on_purpose;
 #[path = "disk/small-synchronous-writes.rs"]
 mod small_synchronous_writes;
+#[path = "net/small-writes-held-back.rs"]
+mod small_writes_held_back;
 #[path = "process/stopped.rs"]
 mod stopped;
 #[path = "process/wait-unexplained.rs"]
@@ -72,6 +82,10 @@ pub enum RuleId {
     BlockingEntropyDevice,
     /// `bus-call-unanswered`
     BusCallUnanswered,
+    /// `connection-cut`
+    ConnectionCut,
+    /// `connection-refused-retried`
+    ConnectionRefusedRetried,
     /// `connection-unanswered`
     ConnectionUnanswered,
     /// `cpu-bound`
@@ -80,6 +94,8 @@ pub enum RuleId {
     CpuContended,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `device-queue-full`
+    DeviceQueueFull,
     /// `dns-server-silent`
     DnsServerSilent,
     /// `fuse-daemon-slow`
@@ -94,6 +110,8 @@ pub enum RuleId {
     MetadataServiceUnanswered,
     /// `name-service-slow`
     NameServiceSlow,
+    /// `peer-does-not-read`
+    PeerDoesNotRead,
     /// `peer-slow`
     PeerSlow,
     /// `pipe-peer-slow`
@@ -110,6 +128,8 @@ pub enum RuleId {
     SleepsOnPurpose,
     /// `small-synchronous-writes`
     SmallSynchronousWrites,
+    /// `small-writes-held-back`
+    SmallWritesHeldBack,
     /// `stopped`
     Stopped,
     /// `wait-unexplained`
@@ -135,10 +155,13 @@ impl RuleId {
         match self {
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
+            RuleId::ConnectionCut => "connection-cut",
+            RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionUnanswered => "connection-unanswered",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DnsServerSilent => "dns-server-silent",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
             RuleId::KernelLockContended => "kernel-lock-contended",
@@ -146,6 +169,7 @@ impl RuleId {
             RuleId::LockConvoy => "lock-convoy",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
             RuleId::NameServiceSlow => "name-service-slow",
+            RuleId::PeerDoesNotRead => "peer-does-not-read",
             RuleId::PeerSlow => "peer-slow",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
@@ -154,6 +178,7 @@ impl RuleId {
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
+            RuleId::SmallWritesHeldBack => "small-writes-held-back",
             RuleId::Stopped => "stopped",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
@@ -171,10 +196,13 @@ impl RuleId {
         match self {
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
+            RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
+            RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
@@ -182,6 +210,7 @@ impl RuleId {
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
+            RuleId::PeerDoesNotRead => include_str!("net/peer-does-not-read.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
@@ -190,6 +219,7 @@ impl RuleId {
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
+            RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
@@ -206,10 +236,13 @@ impl RuleId {
 pub const ALL: &[&Rule] = &[
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
+    &connection_cut::RULE,
+    &connection_refused_retried::RULE,
     &connection_unanswered::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
     &crng_not_seeded::RULE,
+    &device_queue_full::RULE,
     &dns_server_silent::RULE,
     &fuse_daemon_slow::RULE,
     &kernel_lock_contended::RULE,
@@ -217,6 +250,7 @@ pub const ALL: &[&Rule] = &[
     &lock_convoy::RULE,
     &metadata_service_unanswered::RULE,
     &name_service_slow::RULE,
+    &peer_does_not_read::RULE,
     &peer_slow::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
@@ -225,6 +259,7 @@ pub const ALL: &[&Rule] = &[
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
     &small_synchronous_writes::RULE,
+    &small_writes_held_back::RULE,
     &stopped::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,
