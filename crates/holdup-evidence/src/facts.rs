@@ -132,4 +132,6 @@ pub struct ResolverFacts {
     pub servers: Vec<String>,
     /// `options` words.
     pub options: Vec<String>,
+    /// Domains of the `search` (or `domain`) line that counts, the last one.
+    pub search: Vec<String>,
 }

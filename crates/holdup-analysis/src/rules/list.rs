@@ -34,6 +34,8 @@ mod kernel_time_dominates;
 mod lock_convoy;
 #[path = "net/metadata-service-unanswered.rs"]
 mod metadata_service_unanswered;
+#[path = "net/name-search-list-multiplies.rs"]
+mod name_search_list_multiplies;
 #[path = "net/name-service-slow.rs"]
 mod name_service_slow;
 #[path = "net/peer-does-not-read.rs"]
@@ -108,6 +110,8 @@ pub enum RuleId {
     LockConvoy,
     /// `metadata-service-unanswered`
     MetadataServiceUnanswered,
+    /// `name-search-list-multiplies`
+    NameSearchListMultiplies,
     /// `name-service-slow`
     NameServiceSlow,
     /// `peer-does-not-read`
@@ -168,6 +172,7 @@ impl RuleId {
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
             RuleId::PeerDoesNotRead => "peer-does-not-read",
             RuleId::PeerSlow => "peer-slow",
@@ -209,6 +214,7 @@ impl RuleId {
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
             RuleId::PeerDoesNotRead => include_str!("net/peer-does-not-read.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
@@ -249,6 +255,7 @@ pub const ALL: &[&Rule] = &[
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
     &metadata_service_unanswered::RULE,
+    &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
     &peer_does_not_read::RULE,
     &peer_slow::RULE,

@@ -60,6 +60,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (timed_out > 0).then(|| Evidence::new(say::ran_out(timed_out, group.count()), "what poll returned")),
     );
     let finding = finding
+        .and_if(names(group))
         .and_if(say::clock(run, group))
         .and_if(resolv_conf(run))
         .proved_if(timed_out > 0);
@@ -83,6 +84,32 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .remedy(Remedy::pointless(
             "a longer time-out or more threads: each look-up waits for the same silence",
         ))
+}
+
+/// Which names were asked for, and how often.
+fn names(group: &Waits<'_>) -> Option<Evidence> {
+    /// Names that are listed before it is said how many more there are.
+    const LISTED: usize = 3;
+    let mut names: Vec<&str> = group
+        .iter()
+        .filter_map(|wait| wait.resource.detail.get("name").map(String::as_str))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(LISTED);
+    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let asked = say::several(group.count(), "wait");
+    (!names.is_empty()).then(|| {
+        Evidence::new(
+            format!("{asked} for an answer about {listed}{more}"),
+            "the questions sent",
+        )
+    })
 }
 
 fn resolv_conf(run: &Run<'_>) -> Option<Evidence> {

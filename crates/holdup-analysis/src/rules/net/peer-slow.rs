@@ -26,6 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::DeviceQueueFull,
         RuleId::DnsServerSilent,
         RuleId::MetadataServiceUnanswered,
+        RuleId::NameSearchListMultiplies,
         RuleId::NameServiceSlow,
         RuleId::PeerDoesNotRead,
         RuleId::SmallWritesHeldBack,
