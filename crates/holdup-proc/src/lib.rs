@@ -19,6 +19,7 @@ pub mod clocks;
 pub mod cpuinfo;
 pub mod facts;
 pub mod kernel_log;
+pub mod listeners;
 pub mod memory;
 pub mod mountinfo;
 pub mod names;

@@ -4,6 +4,8 @@
 // (the stem in camel case, documented by the stem), its id (the stem), its page (the `.md` of the same stem) and
 // its entry in `ALL`. Formatted by rustfmt.
 
+#[path = "net/accept-queue-full.rs"]
+mod accept_queue_full;
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
 #[path = "net/bus-call-unanswered.rs"]
@@ -26,6 +28,8 @@ mod device_queue_full;
 mod dns_server_silent;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "net/ipv6-fails-first.rs"]
+mod ipv6_fails_first;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
@@ -60,6 +64,8 @@ mod small_synchronous_writes;
 mod small_writes_held_back;
 #[path = "process/stopped.rs"]
 mod stopped;
+#[path = "ipc/unix-queue-full.rs"]
+mod unix_queue_full;
 #[path = "process/wait-unexplained.rs"]
 mod wait_unexplained;
 #[path = "process/waits-elsewhere.rs"]
@@ -80,6 +86,8 @@ use super::Rule;
 /// A rule's id: stable, retired but never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
+    /// `accept-queue-full`
+    AcceptQueueFull,
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
     /// `bus-call-unanswered`
@@ -102,6 +110,8 @@ pub enum RuleId {
     DnsServerSilent,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `ipv6-fails-first`
+    Ipv6FailsFirst,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
@@ -136,6 +146,8 @@ pub enum RuleId {
     SmallWritesHeldBack,
     /// `stopped`
     Stopped,
+    /// `unix-queue-full`
+    UnixQueueFull,
     /// `wait-unexplained`
     WaitUnexplained,
     /// `waits-elsewhere`
@@ -157,6 +169,7 @@ impl RuleId {
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
+            RuleId::AcceptQueueFull => "accept-queue-full",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::ConnectionCut => "connection-cut",
@@ -168,6 +181,7 @@ impl RuleId {
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DnsServerSilent => "dns-server-silent",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::Ipv6FailsFirst => "ipv6-fails-first",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
@@ -185,6 +199,7 @@ impl RuleId {
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
             RuleId::SmallWritesHeldBack => "small-writes-held-back",
             RuleId::Stopped => "stopped",
+            RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
             RuleId::WaitsForChild => "waits-for-child",
@@ -199,6 +214,7 @@ impl RuleId {
     #[must_use]
     pub fn page(self) -> &'static str {
         match self {
+            RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
@@ -210,6 +226,7 @@ impl RuleId {
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::Ipv6FailsFirst => include_str!("net/ipv6-fails-first.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
@@ -227,6 +244,7 @@ impl RuleId {
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
             RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
+            RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
             RuleId::WaitsForChild => include_str!("process/waits-for-child.md"),
@@ -240,6 +258,7 @@ impl RuleId {
 
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
+    &accept_queue_full::RULE,
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
     &connection_cut::RULE,
@@ -251,6 +270,7 @@ pub const ALL: &[&Rule] = &[
     &device_queue_full::RULE,
     &dns_server_silent::RULE,
     &fuse_daemon_slow::RULE,
+    &ipv6_fails_first::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
@@ -268,6 +288,7 @@ pub const ALL: &[&Rule] = &[
     &small_synchronous_writes::RULE,
     &small_writes_held_back::RULE,
     &stopped::RULE,
+    &unix_queue_full::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,
     &waits_for_child::RULE,

@@ -1,5 +1,7 @@
 //! Connection requests that nobody answers.
 
+use super::accept_queue_full::is_queue;
+use super::ipv6_fails_first::in_vain;
 use super::metadata_service_unanswered::is_metadata;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -25,7 +27,10 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
-        .only(|wait| !is_metadata(wait) && (wait.max >= REPEATED || wait.timed_out > 0))
+        .only(|wait| {
+            !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
+                && (wait.max >= REPEATED || wait.timed_out > 0)
+        })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {
         let (count, longest) = (
