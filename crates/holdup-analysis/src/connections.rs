@@ -55,9 +55,11 @@ impl TcpSeen {
                 *ns = ns.saturating_add(waited);
             }
         };
-        let small = tcp.began_unsent > 0 && tcp.began_unsent < tcp.segment && tcp.began_unacked > 0;
-        let room = tcp.began_window.saturating_sub(tcp.began_unacked);
-        let full = tcp.began_unsent > 0 && room < tcp.segment;
+        // Nagle's condition: what is held back is less than a segment, and so is what it waits for.
+        let piece = |bytes: u32| bytes > 0 && bytes < tcp.segment;
+        let small = piece(tcp.began_unsent) && piece(tcp.began_unacked) && tcp.retransmitted == 0;
+        // With data on its way, a window that is full may only be a small one on a long way.
+        let full = tcp.began_unsent > 0 && tcp.began_unacked == 0 && tcp.began_window < tcp.segment;
         let unanswered = tcp.unanswered >= SILENT && tcp.unacked > 0;
         count(true, &mut self.seen, &mut self.seen_ns);
         let held_back = small && !tcp.no_delay && !full && !tcp.throttled;
@@ -76,6 +78,32 @@ impl TcpSeen {
         self.retransmitted += u64::from(tcp.retransmitted);
         if tcp.device.is_some() {
             self.device.clone_from(&tcp.device);
+        }
+    }
+
+    /// The part of it that `ns` of `of` stands for, where some waits are told apart by who asked.
+    #[must_use]
+    pub(crate) fn part(&self, ns: Ns, of: Ns) -> TcpSeen {
+        let part = |whole: u64| match of {
+            0 => 0,
+            // A share of a 64-bit number fits into one.
+            _ => u64::try_from(u128::from(whole) * u128::from(ns.min(of)) / u128::from(of)).unwrap_or(whole),
+        };
+        TcpSeen {
+            seen: part(self.seen),
+            seen_ns: part(self.seen_ns),
+            held_back: part(self.held_back),
+            held_back_ns: part(self.held_back_ns),
+            unanswered: part(self.unanswered),
+            unanswered_ns: part(self.unanswered_ns),
+            repeated: self.repeated,
+            retransmitted: part(self.retransmitted),
+            retransmitted_ns: part(self.retransmitted_ns),
+            no_room: part(self.no_room),
+            no_room_ns: part(self.no_room_ns),
+            throttled: part(self.throttled),
+            throttled_ns: part(self.throttled_ns),
+            device: self.device.clone(),
         }
     }
 
@@ -124,4 +152,178 @@ pub struct Connections {
     pub sleeps: u64,
     /// From the first refusal to the first success; 0 where none followed.
     pub refused_until: Ns,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TcpSeen;
+    use holdup_evidence::ThreadId;
+    use holdup_evidence::network::TcpState;
+
+    /// A connection with nothing under way and room for everything.
+    fn idle() -> TcpState {
+        TcpState {
+            thread: ThreadId(0),
+            seq: 1,
+            began_unsent: 0,
+            began_unacked: 0,
+            began_window: 65_536,
+            segment: 1448,
+            unacked: 0,
+            window: 65_536,
+            retransmitted: 0,
+            unanswered: 0,
+            probes: 0,
+            state: 1,
+            no_delay: false,
+            throttled: false,
+            device: None,
+        }
+    }
+
+    fn seen(tcp: &TcpState) -> TcpSeen {
+        let mut seen = TcpSeen::default();
+        seen.add(tcp, 40);
+        seen
+    }
+
+    /// Times that were held back, unanswered, without room, throttled.
+    fn times(tcp: &TcpState) -> [u64; 4] {
+        let seen = seen(tcp);
+        [
+            seen.held_back_ns,
+            seen.unanswered_ns,
+            seen.no_room_ns,
+            seen.throttled_ns,
+        ]
+    }
+
+    #[test]
+    fn small_data_behind_small_data_is_held_back() {
+        let held = TcpState {
+            began_unsent: 100,
+            began_unacked: 100,
+            ..idle()
+        };
+        assert_eq!(times(&held), [40, 0, 0, 0]);
+        assert_eq!(
+            times(&TcpState {
+                no_delay: true,
+                ..held.clone()
+            }),
+            [0; 4]
+        );
+        assert_eq!(
+            times(&TcpState {
+                began_unacked: 0,
+                ..held.clone()
+            }),
+            [0; 4]
+        );
+        assert_eq!(
+            times(&TcpState {
+                began_unacked: 14_480,
+                ..held.clone()
+            }),
+            [0; 4],
+            "a full flight"
+        );
+        assert_eq!(
+            times(&TcpState {
+                began_unsent: 1448,
+                ..held.clone()
+            }),
+            [0; 4],
+            "a whole segment"
+        );
+        assert_eq!(
+            times(&TcpState {
+                retransmitted: 1,
+                ..held
+            }),
+            [0; 4],
+            "a loss"
+        );
+    }
+
+    #[test]
+    fn no_room_is_told_only_with_nothing_on_its_way() {
+        let full = TcpState {
+            began_unsent: 100_000,
+            began_window: 0,
+            ..idle()
+        };
+        assert_eq!(times(&full), [0, 0, 40, 0]);
+        let far = TcpState {
+            began_window: 65_536,
+            began_unacked: 65_000,
+            ..full.clone()
+        };
+        assert_eq!(times(&far), [0; 4], "a small window on a long way");
+        assert_eq!(
+            times(&TcpState {
+                began_unsent: 0,
+                ..full
+            }),
+            [0; 4],
+            "nothing to send"
+        );
+    }
+
+    #[test]
+    fn silence_is_three_repetitions_of_something() {
+        let cut = TcpState {
+            unacked: 9,
+            unanswered: 3,
+            retransmitted: 4,
+            ..idle()
+        };
+        assert_eq!(times(&cut), [0, 40, 0, 0]);
+        assert_eq!(seen(&cut).repeated, 3);
+        assert_eq!(
+            times(&TcpState {
+                unanswered: 2,
+                ..cut.clone()
+            }),
+            [0; 4]
+        );
+        assert_eq!(times(&TcpState { unacked: 0, ..cut }), [0; 4]);
+    }
+
+    #[test]
+    fn the_own_device_is_told_from_the_receiver() {
+        let queued = TcpState {
+            began_unsent: 100_000,
+            began_unacked: 5_000,
+            throttled: true,
+            ..idle()
+        };
+        assert_eq!(times(&queued), [0, 0, 0, 40]);
+        let both = TcpState {
+            began_unacked: 0,
+            began_window: 0,
+            ..queued
+        };
+        assert_eq!(times(&both), [0, 0, 40, 0]);
+    }
+
+    #[test]
+    fn parts_add_up_to_no_more_than_the_whole() {
+        let mut whole = TcpSeen::default();
+        for _ in 0..7 {
+            whole.add(
+                &TcpState {
+                    began_unsent: 100,
+                    began_unacked: 100,
+                    ..idle()
+                },
+                41,
+            );
+        }
+        let mut sum = whole.part(100, 287);
+        sum.absorb(&whole.part(187, 287));
+        assert!(sum.held_back <= whole.held_back && sum.seen_ns <= whole.seen_ns);
+        assert_eq!(whole.part(287, 287), whole);
+        assert_eq!(whole.part(5, 0), TcpSeen::default());
+    }
 }

@@ -54,7 +54,8 @@ static __always_inline void note_tcp(struct thread *t, struct sock *sk)
 	t->tcp_window = BPF_CORE_READ(tp, snd_wnd);
 	t->tcp_retransmitted = BPF_CORE_READ(tp, total_retrans);
 	t->tcp_no_delay = (BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle) & TCP_NAGLE_OFF) != 0;
-	t->tcp_throttled = (BPF_CORE_READ(sk, sk_tsq_flags) & TSQ_THROTTLED) != 0;
+	/* A connection that is paced stands in the queue because it is not yet time to send it. */
+	t->tcp_throttled = (BPF_CORE_READ(sk, sk_tsq_flags) & TSQ_THROTTLED) && !BPF_CORE_READ(sk, sk_pacing_status);
 }
 
 /* The socket lives as long as the call that waits on it. */

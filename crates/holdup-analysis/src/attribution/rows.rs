@@ -306,6 +306,7 @@ impl Rows<'_> {
             row.max = row.max.min(row.ns);
             row.p50 = row.p50.min(row.max);
             row.p99 = row.p99.min(row.max);
+            row.tcp = row.tcp.map(|tcp| tcp.part(row.ns, of));
             for holder in &mut row.holders {
                 holder.ns = part_of(holder.ns, row.ns, of);
             }

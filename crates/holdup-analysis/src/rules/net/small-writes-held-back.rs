@@ -3,10 +3,14 @@
 use crate::attributed::AttributedWait;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Ns};
 
 /// Waits from which it is how the program works rather than a coincidence.
 const AGAIN_AND_AGAIN: u64 = 5;
+
+/// Median length of such waits, nanoseconds: an acknowledgement is delayed for 40 ms at least on Linux and for 200 ms
+/// at most on most systems. What is shorter does no harm, what is longer is mostly the peer's own time.
+const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -21,7 +25,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let held = waits.mostly(|tcp| tcp.held_back_ns);
+    let held = waits
+        .mostly(|tcp| tcp.held_back_ns)
+        .filter(|held| DELAYED.contains(&held.median()));
     let Some(held) =
         held.filter(|held| held.tcp().held_back >= AGAIN_AND_AGAIN && run.matters(held.cost(), MATTERS))
     else {
@@ -52,7 +58,8 @@ fn finding(group: &Waits<'_>) -> Finding {
         say::several(tcp.seen, "wait")
     );
     let text_too = format!(
-        "the other end delays its acknowledgement in the hope of sending it along with an answer: {} at the median",
+        "the other end delays its acknowledgement, by 40 ms or more, in the hope of sending it along with an answer: {} \
+         at the median",
         duration(group.median())
     );
     RULE.finding(Severity::Warning, title, group)
