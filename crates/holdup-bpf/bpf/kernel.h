@@ -91,8 +91,16 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr; struct in6_addr skc_v6_rcv_saddr;
 };
 struct socket;
+struct net_device { char name[16]; };
+struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
-	u16 sk_type; u16 sk_protocol; };
+	u16 sk_type; u16 sk_protocol; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
+struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; };
+struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans; u8 nonagle : 4; };
+struct sk_buff {
+	struct sock *sk; unsigned int len, data_len; u16 protocol, transport_header, network_header;
+	unsigned char *head, *data;
+};
 struct socket { struct file *file; struct sock *sk; };
 struct sockaddr_un { u16 sun_family; char sun_path[108]; };
 struct unix_address { int len; struct sockaddr_un name[1]; };

@@ -146,6 +146,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_asked(t, task);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest(t, task);
+	if (length >= TCP_TOLD_LEAST && t->tcp)
+		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -578,6 +580,8 @@ int each_task(struct bpf_iter__task *ctx)
 			send_asked(t, task);
 		else if (is_epoll(t->call.number))
 			send_interest(t, task);
+		if (t->tcp)
+			send_tcp(t, t->seq);
 		copy_regs(&regs, regs_of(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

@@ -4,6 +4,7 @@
 //! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
+use crate::network::{Connection, NameAsked, TcpState};
 use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, UserStackId};
 use serde::{Deserialize, Serialize};
 
@@ -409,6 +410,12 @@ pub enum Event {
     },
     /// A wait ended.
     Wait(Box<Wait>),
+    /// The connection that the wait which follows for the same thread was on.
+    Tcp(TcpState),
+    /// A request for a connection is over.
+    Connection(Connection),
+    /// A question was sent to a name server.
+    NameAsked(NameAsked),
     /// A woken thread's memory.
     WaitMemory(Box<WaitMemory>),
     /// Who asked.

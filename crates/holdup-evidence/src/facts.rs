@@ -5,6 +5,7 @@
 use crate::{DeviceNumber, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Everything the rules may know of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,8 @@ pub struct SystemFacts {
     pub cgroup: CgroupFacts,
     /// Name servers of `/etc/resolv.conf` and its options.
     pub resolver: Option<ResolverFacts>,
+    /// Who listens for TCP connections in holdup's network namespace, when the run is over.
+    pub listeners: Vec<Listener>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
@@ -189,4 +192,15 @@ pub struct ResolverFacts {
     pub servers: Vec<String>,
     /// `options` words.
     pub options: Vec<String>,
+    /// Domains of the `search` (or `domain`) line that counts, the last one.
+    pub search: Vec<String>,
+}
+
+/// A TCP listener.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// The address and port it listens on.
+    pub address: SocketAddr,
+    /// How many clients it has not accepted yet.
+    pub waiting: u32,
 }

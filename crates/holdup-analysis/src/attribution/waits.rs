@@ -187,6 +187,9 @@ impl Attribution {
         if longest {
             tally.bytes = told.bytes;
         }
+        if let Some(tcp) = self.network.take_tcp(wait) {
+            tally.tcp.get_or_insert_default().add(&tcp, over.waited);
+        }
         if let Some(stack) = wait.kernel_stack {
             tally.seen_in(stack, over.waited);
         }
@@ -198,6 +201,9 @@ impl Attribution {
         }
         for (stack, weight) in over.askers {
             tally.asked_by(*stack, *weight, wait.start, wait.end);
+        }
+        if told.cause == Cause::TimerSleep {
+            self.network.slept(wait.thread, wait.start, wait.end);
         }
         Some(Entry {
             cause: told.cause,

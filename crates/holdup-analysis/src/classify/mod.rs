@@ -377,7 +377,13 @@ fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
 fn used(site: &Site, used: Use) -> Option<Found> {
     let object = site.object.or(site.woken_by_socket)?;
     let cause = objects::cause(object, used)?;
-    with_limit(site, cause, objects::resource(object))
+    let mut resource = objects::resource(object);
+    // A Unix socket has no peer before it is connected: it is the one that was asked for.
+    let asked = site.memory.and_then(|memory| memory.path.as_ref());
+    if let Some(path) = asked.filter(|_| used == Use::Connect) {
+        resource.name.clone_from(path);
+    }
+    with_limit(site, cause, resource)
 }
 
 /// An open that waits for the other end of a FIFO, or for what has been put in `/dev/random`'s place.
