@@ -136,22 +136,22 @@ impl Naming {
             RawEvent::Signal(signal) => out.push(Event::Signal(signal)),
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
+                let mut asker = None;
                 if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    if let Some(stack) = asleep
-                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep))
-                    {
-                        let weight = wait.end.saturating_sub(wait.start);
-                        out.push(Event::Asker(AskerSample {
-                            thread,
-                            seq: wait.seq,
-                            on_cpu: false,
-                            stack,
-                            weight,
-                        }));
-                    }
+                    let stack = asleep
+                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
+                    asker = stack.map(|stack| AskerSample {
+                        thread,
+                        seq: wait.seq,
+                        on_cpu: false,
+                        stack,
+                        weight: wait.end.saturating_sub(wait.start),
+                    });
                     end.open = Some(OpenState::Blocked(wait));
                 }
                 out.push(Event::End(end));
+                // A stack belongs to a wait that is known, and an open wait becomes known with the end.
+                out.extend(asker.map(Event::Asker));
                 self.forget(thread);
             }
         }
