@@ -240,7 +240,7 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         });
         let next = match modules.rule(region.module, looked_up) {
             Some(rule) => {
-                caller = !rule.signal;
+                caller = !rule.signal();
                 rule.caller(&registers, &stack)
             }
             None => {

@@ -2,22 +2,26 @@
 //!
 //! In come modules and the addresses that stacks went through, out come their frames: functions, inlined
 //! ones included, with file and line where the file holds debug information; the functions of its symbol
-//! tables elsewhere; and where no symbol covers an address, the address itself. Debug information that is
-//! installed apart is not looked for: it would name the same function differently from machine to machine
-//! (`__libc_read` for `read`).
+//! tables elsewhere; and where no symbol covers an address, the address itself. The symbol table of a debug
+//! file that is installed apart serves only where the file's own have nothing: before them it would name the
+//! same function differently from machine to machine (`__libc_read` for `read`). Of its debug information
+//! nothing is used.
 //!
 //! blazesym reads the debug information, from a copy (see `debug_copy`) and in a thread with a stack of its
 //! own size: a panic over hostile contents costs the inlined names of one module.
 
 use crate::debug_copy::debug_copy;
+use crate::debug_file::debug_file;
 use crate::demangle::demangle;
 use crate::elf::Elf;
+use crate::go::GoTable;
 use crate::modules::{Module, ModuleId, Modules};
 use crate::stacks::Address;
 use crate::symbols::Symbols;
 use blazesym::symbolize::source::{Elf as ElfSource, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use holdup_evidence::{Frame, Language};
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::AsRawFd;
 use std::thread;
@@ -49,7 +53,7 @@ pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<F
             .map(|address| vec![unnamed(module, address)])
             .collect();
     };
-    let symbols = Symbols::read(elf);
+    let names = Names::of(elf);
     let described = debug_frames(elf, addresses).unwrap_or_default();
     let mut described = described.into_iter();
     addresses
@@ -61,7 +65,7 @@ pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<F
                 }
                 frames
             }
-            _ => vec![by_symbol(module, &symbols, address)],
+            _ => vec![by_symbol(module, &names, address)],
         })
         .collect()
 }
@@ -74,9 +78,41 @@ fn unnamed(module: &Module, address: &Address) -> Frame {
     }
 }
 
-fn by_symbol(module: &Module, symbols: &Symbols, address: &Address) -> Frame {
+/// The functions of one file, each source read when those before it do not cover an address.
+struct Names<'a> {
+    elf: &'a Elf,
+    own: Symbols,
+    go: OnceCell<Option<GoTable>>,
+    apart: OnceCell<Option<Symbols>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(elf: &'a Elf) -> Self {
+        Self {
+            elf,
+            own: Symbols::read(elf),
+            go: OnceCell::new(),
+            apart: OnceCell::new(),
+        }
+    }
+
+    /// The function that covers `address`: its name, and its own address.
+    fn find(&self, address: u64) -> Option<(String, u64)> {
+        let go = || {
+            let table = self.go.get_or_init(|| GoTable::read(self.elf));
+            table.as_ref()?.function(address)
+        };
+        let apart = || {
+            let read = || debug_file(self.elf).map(|file| Symbols::read(&file));
+            self.apart.get_or_init(read).as_ref()?.find(address)
+        };
+        self.own.find(address).or_else(go).or_else(apart)
+    }
+}
+
+fn by_symbol(module: &Module, names: &Names<'_>, address: &Address) -> Frame {
     let unnamed = unnamed(module, address);
-    match symbols.find(address.looked_up) {
+    match names.find(address.looked_up) {
         Some((name, start)) => Frame {
             symbol: Some(name),
             offset: address.shown().wrapping_sub(start),

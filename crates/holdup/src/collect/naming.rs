@@ -38,8 +38,9 @@ pub(crate) struct Naming {
 const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
-/// At most so much of a sleeping thread's stack is read from outside, bytes: as much as the programs copy.
-const STACK_BYTES: usize = 16 * 1024;
+/// At most so much of a sleeping thread's stack is read from outside, bytes. The programs copy 16 KiB, because a
+/// record needs room for the most; here nothing does, and one function of Node.js alone has 20 KiB.
+const STACK_BYTES: usize = 64 * 1024;
 
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.

@@ -6,7 +6,7 @@
 //! Two frames agree when they are at the same place of the same module and both give a function or neither does.
 //! Names of one function are many (`read`, `__read`, `__GI___libc_read`), so the distance from the function's
 //! start decides where names differ. Inlined functions are not counted: who has more debug information installed
-//! would win.
+//! would win; nor are callers that a tail call has taken off the stack, which debug information lets gdb guess.
 
 use serde::Deserialize;
 
@@ -71,17 +71,15 @@ pub(super) struct Agreement {
 
 /// Compares the stacks of one thread.
 pub(super) fn compare(gdb: &[GdbFrame], ours: &[OurFrame]) -> Agreement {
-    // Where gdb leaves all code it has lost its way, and is no judge of what follows.
-    let gdb: Vec<&GdbFrame> = gdb
-        .iter()
-        .take_while(|frame| frame.code)
-        .filter(|frame| !frame.inlined)
-        .collect();
+    let on_stack: Vec<&GdbFrame> = gdb.iter().filter(|frame| !frame.inlined).collect();
+    let gdb: Vec<&GdbFrame> = on_stack.iter().copied().take_while(|frame| frame.code).collect();
+    // It guesses in code that no file describes, and where it leaves all code it has guessed wrong.
+    let lost = gdb.len() < on_stack.len() || gdb.last().is_some_and(|last| last.module.is_none());
     let ours: Vec<&OurFrame> = ours.iter().filter(|frame| !frame.inlined).collect();
     let lengths = common(&gdb, &ours);
     let mut agreement = Agreement::default();
     let (mut left, mut right) = (0, 0);
-    while left < gdb.len() || right < ours.len() {
+    while left < gdb.len() || (right < ours.len() && !lost) {
         agreement.frames += 1;
         let (judge, judged) = (gdb.get(left), ours.get(right));
         if let (Some(judge), Some(judged)) = (judge, judged)
@@ -260,8 +258,11 @@ mod tests {
             code: false,
             ..judge("b", 1)
         };
-        let agreement = compare(&[unnamed, lost], &[ours(None, 0x1001)]);
+        let stack = [ours(None, 0x1001), ours(Some("main"), 7)];
+        let agreement = compare(&[unnamed.clone(), lost], &stack);
         assert_eq!(counts(&agreement), (1, 1, 0));
+        let agreement = compare(&[unnamed], &stack);
+        assert_eq!(counts(&agreement), (2, 1, 0));
     }
 
     #[test]

@@ -60,7 +60,11 @@ def frames(maps, pid, cache):
     called = False
     while frame is not None and len(found) < DEEPEST:
         pc = frame.pc()
-        inlined = frame.type() == gdb.INLINE_FRAME
+        if pc == 0:
+            # The bottom of a stack whose first function returns nowhere.
+            break
+        # Neither is on the stack: the compiler left them out, debug information tells of them.
+        inlined = frame.type() in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME)
         where = place(maps, pid, pc - called, cache)
         one = {"pc": pc, "name": frame.name(), "inlined": inlined, "code": where is not None}
         if where is not None:

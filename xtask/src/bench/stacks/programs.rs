@@ -62,7 +62,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "sshd",
         prepare: "ssh-keygen -q -t ed25519 -N '' -f $DIR/key",
-        start: "unshare --mount sh -c 'mount -t tmpfs tmpfs /run; mkdir /run/sshd; \
+        start: "unshare --mount sh -ec 'mount -t tmpfs tmpfs /run; mkdir /run/sshd; \
                 exec $ROOT/openssh-server/usr/sbin/sshd -D -f /dev/null -h $DIR/key -p $PORT -o ListenAddress=127.0.0.1' &",
         processes: 3,
         client: true,
