@@ -34,6 +34,8 @@ pub(super) struct Stand {
     root: PathBuf,
     deaf: TcpListener,
     port: u16,
+    /// A server that its client has left does not wait for it any more.
+    client: RefCell<Option<TcpStream>>,
     /// What must not outlive the stand.
     left: RefCell<BTreeSet<u32>>,
 }
@@ -59,6 +61,7 @@ impl Stand {
             deaf: TcpListener::bind(("127.0.0.1", 0)).context("listen")?,
             port: free.local_addr().context("a port")?.port(),
             folder,
+            client: RefCell::default(),
             left: RefCell::default(),
         };
         drop(free);
@@ -120,7 +123,7 @@ impl Stand {
         self.left.replace(
             settled
                 .as_ref()
-                .map(|(pids, _)| pids.clone())
+                .cloned()
                 .unwrap_or_else(|_| descendants(child.id())),
         );
         let mut stdin = child.stdin.take().context("the pipe to the shell")?;
@@ -129,7 +132,7 @@ impl Stand {
         drop(stdin);
         child.wait().context("wait for holdup")?;
         let said = || fs::read_to_string(&log).unwrap_or_default();
-        let (pids, _client) = settled.with_context(said)?;
+        let pids = settled.with_context(said)?;
         if !report.exists() {
             bail!("holdup wrote no report: {}", said());
         }
@@ -137,13 +140,9 @@ impl Stand {
     }
 
     /// Waits until the program's processes are all there and asleep.
-    fn settle(
-        &self,
-        child: &mut Child,
-        program: &Program,
-    ) -> anyhow::Result<(BTreeSet<u32>, Option<TcpStream>)> {
+    fn settle(&self, child: &mut Child, program: &Program) -> anyhow::Result<BTreeSet<u32>> {
         let began = Instant::now();
-        let mut client = None;
+        let mut client = self.client.borrow_mut();
         let mut since = Instant::now();
         let mut before = BTreeSet::new();
         loop {
@@ -153,13 +152,16 @@ impl Stand {
             if began.elapsed() > PATIENCE {
                 bail!("it did not come to rest within {} s", PATIENCE.as_secs());
             }
-            if program.client && client.is_none() {
-                client = TcpStream::connect(("127.0.0.1", self.port)).ok();
+            if let (Some(words), None) = (program.client, &*client) {
+                *client = TcpStream::connect(("127.0.0.1", self.port)).ok();
+                if let Some(client) = &mut *client {
+                    client.write_all(words.as_bytes()).context("write to it")?;
+                }
             }
             let all = descendants(child.id());
             let shell = children(child.id());
             let pids: BTreeSet<u32> = all.difference(&shell).copied().collect();
-            let ready = pids.len() >= program.processes && (client.is_some() || !program.client);
+            let ready = pids.len() >= program.processes && (client.is_some() || program.client.is_none());
             let threads: BTreeSet<(u32, u32)> = pids
                 .iter()
                 .flat_map(|&pid| tasks(pid).into_iter().map(move |tid| (pid, tid)))
@@ -169,7 +171,7 @@ impl Stand {
             }
             before = threads;
             if since.elapsed() >= SETTLED {
-                return Ok((pids, client));
+                return Ok(pids);
             }
             thread::sleep(LOOK_EVERY);
         }
