@@ -21,6 +21,7 @@ mod maps;
 mod modules;
 mod mounts;
 mod open;
+mod perf_map;
 mod stacks;
 mod symbolise;
 mod symbols;

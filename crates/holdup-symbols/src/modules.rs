@@ -15,7 +15,9 @@ use crate::elf::Elf;
 use crate::maps::Mapping;
 use crate::mounts::Mounts;
 use crate::open::regular;
+use crate::perf_map;
 use crate::unwind::{FrameTable, Rule};
+use holdup_evidence::Language;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{major, minor};
@@ -51,6 +53,8 @@ pub(crate) struct Module {
     pub(crate) name: Option<String>,
     /// The file, where it could be opened and understood.
     pub(crate) elf: Option<Elf>,
+    /// Of code that was written at run time: the program's own list of it, and the language it was made from.
+    pub(crate) listed: Option<(File, Language)>,
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
     tries: u8,
@@ -124,13 +128,26 @@ impl Modules {
                 let id = self.add(Module {
                     name,
                     elf,
-                    frames: None,
                     tries: tries + 1,
+                    ..Module::default()
                 });
                 self.by_file.insert(file, id);
                 id
             }
         }
+    }
+
+    /// The code that process `pid` has written at run time, if it lists that.
+    pub(crate) fn written(&mut self, pid: u32, language: Language) -> Option<ModuleId> {
+        if self.list.len() >= MODULES_MAX || self.descriptors_left == 0 {
+            return None;
+        }
+        let list = perf_map::open(&self.opener.proc, pid)?;
+        self.descriptors_left -= 1;
+        Some(self.add(Module {
+            listed: Some((list, language)),
+            ..Module::default()
+        }))
     }
 
     /// The vdso, which is the same in all processes, so that our own will do.

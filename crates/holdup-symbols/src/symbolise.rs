@@ -5,7 +5,7 @@
 //! tables elsewhere; and where no symbol covers an address, the address itself. The symbol table of a debug
 //! file that is installed apart serves only where the file's own have nothing: before them it would name the
 //! same function differently from machine to machine (`__libc_read` for `read`). Of its debug information
-//! nothing is used.
+//! nothing is used. Code that was written at run time has the names of the program's own list.
 //!
 //! blazesym reads the debug information, from a copy (see `debug_copy`) and in a thread with a stack of its
 //! own size: a panic over hostile contents costs the inlined names of one module.
@@ -16,6 +16,7 @@ use crate::demangle::demangle;
 use crate::elf::Elf;
 use crate::go::GoTable;
 use crate::modules::{Module, ModuleId, Modules};
+use crate::perf_map;
 use crate::stacks::Address;
 use crate::symbols::Symbols;
 use blazesym::symbolize::source::{Elf as ElfSource, Source};
@@ -23,6 +24,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use holdup_evidence::{Frame, Language};
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::thread;
 
@@ -47,6 +49,9 @@ pub(crate) fn frames(modules: &Modules, addresses: BTreeSet<Address>) -> HashMap
 
 /// The frames of addresses of one module, address by address.
 pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<Frame>> {
+    if let Some((list, language)) = &module.listed {
+        return listed(list, *language, addresses);
+    }
     let Some(elf) = &module.elf else {
         return addresses
             .iter()
@@ -67,6 +72,26 @@ pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<F
             }
             _ => vec![by_symbol(module, &names, address)],
         })
+        .collect()
+}
+
+/// Frames of code that the program has written and listed.
+fn listed(list: &File, language: Language, addresses: &[Address]) -> Vec<Vec<Frame>> {
+    let wanted = addresses.iter().map(|address| address.looked_up).collect();
+    let names = perf_map::names(list, &wanted);
+    let frame = |address: &Address| {
+        // An address of one process's memory says nothing to anybody without a name.
+        let (name, start) = names.get(&address.looked_up)?;
+        Some(Frame {
+            symbol: Some(demangle(name)),
+            offset: address.shown().wrapping_sub(*start),
+            language,
+            ..Frame::default()
+        })
+    };
+    addresses
+        .iter()
+        .map(|address| vec![frame(address).unwrap_or_default()])
         .collect()
 }
 
