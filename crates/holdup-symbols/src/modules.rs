@@ -12,6 +12,7 @@
 //! touched at all (see `mounts`).
 
 use crate::elf::Elf;
+use crate::go::GoTable;
 use crate::maps::Mapping;
 use crate::mounts::Mounts;
 use crate::open::regular;
@@ -58,6 +59,13 @@ pub(crate) struct Module {
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
     tries: u8,
+}
+
+impl Module {
+    /// Go's table, if the file has one and a stack came through.
+    pub(crate) fn go(&self) -> Option<&GoTable> {
+        self.frames.as_ref()?.go()
+    }
 }
 
 /// All modules of a run.

@@ -58,7 +58,7 @@ pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<F
             .map(|address| vec![unnamed(module, address)])
             .collect();
     };
-    let names = Names::of(elf);
+    let names = Names::of(elf, module.go());
     let described = debug_frames(elf, addresses).unwrap_or_default();
     let mut described = described.into_iter();
     addresses
@@ -103,30 +103,27 @@ fn unnamed(module: &Module, address: &Address) -> Frame {
     }
 }
 
-/// The functions of one file, each source read when those before it do not cover an address.
+/// The functions of one file; a debug file is read when nothing else covers an address.
 struct Names<'a> {
     elf: &'a Elf,
     own: Symbols,
-    go: OnceCell<Option<GoTable>>,
+    go: Option<&'a GoTable>,
     apart: OnceCell<Option<Symbols>>,
 }
 
 impl<'a> Names<'a> {
-    fn of(elf: &'a Elf) -> Self {
+    fn of(elf: &'a Elf, go: Option<&'a GoTable>) -> Self {
         Self {
             elf,
             own: Symbols::read(elf),
-            go: OnceCell::new(),
+            go,
             apart: OnceCell::new(),
         }
     }
 
     /// The function that covers `address`: its name, and its own address.
     fn find(&self, address: u64) -> Option<(String, u64)> {
-        let go = || {
-            let table = self.go.get_or_init(|| GoTable::read(self.elf));
-            table.as_ref()?.function(address)
-        };
+        let go = || self.go?.function(address);
         let apart = || {
             let read = || debug_file(self.elf).map(|file| Symbols::read(&file));
             self.apart.get_or_init(read).as_ref()?.find(address)

@@ -172,6 +172,11 @@ impl FrameTable {
         }
     }
 
+    /// Go's table, if the module has one.
+    pub(crate) fn go(&self) -> Option<&GoTable> {
+        self.go.as_ref()
+    }
+
     /// The rule for the code at an address of the module.
     pub(crate) fn rule(&mut self, address: u64) -> Option<Arc<Rule>> {
         if let Some(rule) = self.rules.get(&address) {
