@@ -118,6 +118,9 @@ impl Naming {
             RawEvent::Asked(asked) => {
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
+            RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
+            RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);
@@ -143,6 +146,7 @@ impl Naming {
                         .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
                     asker = stack.map(|stack| AskerSample {
                         thread,
+                        first: wait.seq,
                         seq: wait.seq,
                         on_cpu: false,
                         stack,
@@ -276,7 +280,8 @@ impl Naming {
     }
 
     fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -284,6 +289,7 @@ impl Naming {
         if let Some(stack) = stack {
             out.push(Event::Asker(AskerSample {
                 thread,
+                first,
                 seq,
                 on_cpu,
                 stack,
