@@ -1,5 +1,6 @@
 //! Who watches a measured program: nobody, holdup, or the peer that holdup is compared with.
 
+use super::overhead::Program;
 use super::validity;
 use super::workload::{Counted, now_ns};
 use crate::process;
@@ -36,7 +37,7 @@ pub(super) struct Sample {
 }
 
 /// The core that measured programs are pinned to; where the scheduler decides, the figures are bimodal.
-const CORE: &str = "0";
+pub(super) const CORE: &str = "0";
 
 /// How long offcputime may take to attach: it loads in a few tenths of a second.
 const ATTACH_PATIENCE: Duration = Duration::from_secs(10);
@@ -81,7 +82,7 @@ impl Bench {
     pub(super) fn measure(
         &self,
         observer: Observer,
-        program: &[String],
+        program: &Program,
     ) -> anyhow::Result<Result<Sample, String>> {
         let counts = self.folder.join("counted.json");
         let report = self.folder.join("report.json");
@@ -103,8 +104,10 @@ impl Bench {
         words.push(std::env::current_exe().context("the path of this program")?);
         words.extend(["bench", "workload", "wrap"].map(PathBuf::from));
         words.extend([counts.clone(), "--".into()]);
-        words.extend(["taskset", "-c", CORE].map(PathBuf::from));
-        words.extend(program.iter().map(PathBuf::from));
+        if program.pinned {
+            words.extend(["taskset", "-c", CORE].map(PathBuf::from));
+        }
+        words.extend(program.command.iter().map(PathBuf::from));
 
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);

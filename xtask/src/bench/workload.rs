@@ -25,6 +25,23 @@ pub(super) enum Workload {
         /// How many
         calls: u64,
     },
+    /// Let two threads wake each other by a futex and print the seconds that it took
+    Futex {
+        /// How many round trips
+        round_trips: u64,
+    },
+    /// Build the project of many files anew and print the seconds that it took
+    Build {
+        /// Where it is
+        folder: PathBuf,
+    },
+    /// Wait often, and start and end threads
+    Volume {
+        /// How often
+        waits: u64,
+        /// How many
+        threads: u64,
+    },
     /// Let many threads sleep and lock
     Threads {
         /// How many
@@ -62,6 +79,15 @@ pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
             println!("{:.6}", getppid(calls).as_secs_f64());
             Ok(())
         }
+        Workload::Futex { round_trips } => {
+            println!("{:.6}", futex::ping_pong(round_trips)?.as_secs_f64());
+            Ok(())
+        }
+        Workload::Build { folder } => {
+            println!("{:.6}", super::project::build(&folder)?.as_secs_f64());
+            Ok(())
+        }
+        Workload::Volume { waits, threads } => volume(waits, threads),
         Workload::Threads { threads, seconds } => sleep_and_lock(threads, Duration::from_secs(seconds)),
     }
 }
@@ -101,6 +127,70 @@ fn getppid(calls: u64) -> Duration {
         left -= 1;
     }
     began.elapsed()
+}
+
+/// Both at once: a pair of threads that wait for each other, and one thread after another.
+fn volume(waits: u64, threads: u64) -> anyhow::Result<()> {
+    std::thread::scope(|scope| {
+        // Each of the two waits once a round trip.
+        let pair = scope.spawn(move || futex::ping_pong(waits / 2));
+        for number in 0..threads {
+            std::thread::Builder::new()
+                .stack_size(THREAD_STACK)
+                .spawn(|| {})
+                .with_context(|| format!("start thread {number}"))?
+                .join()
+                .expect("it does nothing");
+        }
+        pair.join().expect("the pair does not panic").map(drop)
+    })
+}
+
+/// Two threads and a word in memory, without a library between them and the kernel.
+mod futex {
+    use anyhow::Context;
+    use nix::libc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
+
+    /// So many times each of the two waits for the other.
+    pub(super) fn ping_pong(round_trips: u64) -> anyhow::Result<Duration> {
+        let turn = AtomicU32::new(0);
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let turn = &turn;
+            let other = std::thread::Builder::new()
+                .spawn_scoped(scope, move || play(turn, 1, round_trips))
+                .context("start a thread")?;
+            play(turn, 0, round_trips);
+            other.join().expect("it does not panic");
+            Ok(began.elapsed())
+        })
+    }
+
+    /// One side: waits for its turn and gives it to the other.
+    fn play(turn: &AtomicU32, own: u32, round_trips: u64) {
+        for _ in 0..round_trips {
+            while turn.load(Ordering::Acquire) != own {
+                call(turn, libc::FUTEX_WAIT, 1 - own);
+            }
+            turn.store(1 - own, Ordering::Release);
+            call(turn, libc::FUTEX_WAKE, 1);
+        }
+    }
+
+    fn call(word: &AtomicU32, operation: libc::c_int, value: u32) {
+        // SAFETY: the word outlives the call; without a time-out the kernel reads nothing else.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word.as_ptr(),
+                operation | libc::FUTEX_PRIVATE_FLAG,
+                value,
+                std::ptr::null::<libc::timespec>(),
+            );
+        }
+    }
 }
 
 fn sleep_and_lock(threads: usize, duration: Duration) -> anyhow::Result<()> {
