@@ -71,6 +71,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Room for each thread's stack in bytes; the default of 2 MiB would make 8 GB of address space of 4,000.
 const THREAD_STACK: usize = 64 << 10;
 
+/// How many round trips a pair makes between two looks at the kernel's count.
+const ROUND_TRIPS: u64 = 20_000;
+
 /// Runs it.
 pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
     match workload {
@@ -109,13 +112,18 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
     if !status.success() {
         bail!("{program} failed: {status}");
     }
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
     let counted = Counted {
         started_ns,
         ended_ns,
-        blockings: u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")?,
+        blockings: blockings(UsageWho::RUSAGE_CHILDREN)?,
     };
     std::fs::write(&out, serde_json::to_string(&counted)?).with_context(|| format!("write {}", out.display()))
+}
+
+/// How often threads blocked, by the kernel's count.
+fn blockings(whose: UsageWho) -> anyhow::Result<u64> {
+    let usage = getrusage(whose).context("getrusage")?;
+    u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")
 }
 
 /// A plain loop, so that it costs nothing beside the calls even without optimisation.
@@ -132,8 +140,13 @@ fn getppid(calls: u64) -> Duration {
 /// Both at once: a pair of threads that wait for each other, and one thread after another.
 fn volume(waits: u64, threads: u64) -> anyhow::Result<()> {
     std::thread::scope(|scope| {
-        // Each of the two waits once a round trip.
-        let pair = scope.spawn(move || futex::ping_pong(waits / 2));
+        // On two CPUs not every turn is waited for, so the kernel's count decides.
+        let pair = scope.spawn(move || -> anyhow::Result<()> {
+            while blockings(UsageWho::RUSAGE_SELF)? < waits {
+                futex::ping_pong(ROUND_TRIPS)?;
+            }
+            Ok(())
+        });
         for number in 0..threads {
             std::thread::Builder::new()
                 .stack_size(THREAD_STACK)
@@ -142,7 +155,7 @@ fn volume(waits: u64, threads: u64) -> anyhow::Result<()> {
                 .join()
                 .expect("it does nothing");
         }
-        pair.join().expect("the pair does not panic").map(drop)
+        pair.join().expect("the pair does not panic")
     })
 }
 
