@@ -14,6 +14,12 @@ pub struct SystemFacts {
     pub kernel_release: Option<String>,
     /// Number of CPUs online.
     pub cpus: Option<u32>,
+    /// What each CPU did beside running, while CMD ran.
+    pub cpu_times: Vec<CpuTime>,
+    /// What the kernel reads the time from.
+    pub clocksource: Option<String>,
+    /// Cgroups of processes that ran while the run was ready to, by the process's name.
+    pub cgroups: BTreeMap<String, String>,
     /// The random number generator.
     pub random: RandomFacts,
     /// Block devices by number.
@@ -56,6 +62,18 @@ pub struct RandomFacts {
     pub trust_cpu: Option<bool>,
     /// Whether this is a virtual machine (cpuinfo flag `hypervisor`).
     pub virtual_machine: Option<bool>,
+}
+
+/// What a CPU did beside running.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuTime {
+    /// Its number.
+    pub cpu: u32,
+    /// Idle, waiting for a disk included.
+    pub idle: Ns,
+    /// Kept from this machine by the hypervisor.
+    pub stolen: Ns,
 }
 
 /// A block device.

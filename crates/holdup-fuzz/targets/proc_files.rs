@@ -1,7 +1,7 @@
 //! Every file below `/proc`, `/sys`, `/etc` and `/dev` that holdup reads. Input: the file's path on a line of its own,
 //! then its content. The rest of the tree is as on an ordinary machine.
 
-use holdup_proc::{Root, capability, cgroup, facts, mountinfo};
+use holdup_proc::{Root, capability, cgroup, cpu_times, facts, mountinfo};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,6 +23,11 @@ const FILES: &[(&str, &str)] = &[
         "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nvoluntary_ctxt_switches:\t12\n",
     ),
     ("proc/self/comm", "holdup\n"),
+    ("proc/stat", "cpu  10 0 0 100 0 0 0 7 0 0\ncpu0 5 0 0 60 2 0 0 3 0 0\n"),
+    (
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "tsc\n",
+    ),
     ("proc/diskstats", "   8       1 sda1 1 2 3 4 5 6 7 8 9 777 11\n"),
     ("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu rdrand hypervisor\n"),
     ("proc/cmdline", "quiet random.trust_cpu=on\n"),
@@ -118,8 +123,10 @@ pub(crate) fn run(bytes: &[u8]) {
             let _ = holdup_evidence::facts::Mount::from(mount);
         }
         watch.look(std::process::id());
+        let _ = watch.of_process(std::process::id());
         let question = facts::Question {
             cgroup: Some(watch),
+            cpu_times: cpu_times::read(&root, &mut problems),
             ..facts::Question::default()
         };
         facts::collect(&root, &question, &mut problems);

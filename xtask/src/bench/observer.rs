@@ -30,6 +30,8 @@ pub(super) enum Observer {
 pub(super) struct Sample {
     /// What the program itself printed.
     pub(super) seconds: f64,
+    /// CPU time of the program, which a busy machine changes less.
+    pub(super) cpu: f64,
     /// From starting the observer to the program's start.
     pub(super) start_delay: f64,
     /// From the program's end to the observer's.
@@ -128,6 +130,7 @@ impl Bench {
         }
         Ok(Ok(Sample {
             seconds,
+            cpu: counted.cpu_ns as f64 / 1e9,
             start_delay: counted.started_ns.saturating_sub(began) as f64 / 1e9,
             report_delay: ended.saturating_sub(counted.ended_ns) as f64 / 1e9,
         }))

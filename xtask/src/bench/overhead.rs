@@ -1,7 +1,8 @@
 //! `cargo xtask bench overhead`: the same programs with and without observers, in turn, on one core.
 //!
 //! Ratios are taken within a round and their median printed, so that what else the machine does meanwhile hits
-//! all alike.
+//! all alike. Beside the ratio of elapsed time stands that of the program's CPU time: where the machine is busy, it is the
+//! one to look at.
 
 use super::observer::{Bench, Observer, Sample};
 use super::project;
@@ -175,30 +176,32 @@ impl Column {
         self.samples.iter().flatten().map(figure).collect()
     }
 
-    /// This column's seconds over another's, round by round, where both counted.
-    fn ratios(&self, base: &Column) -> Vec<f64> {
+    /// A figure of this column over another's, round by round, where both counted.
+    fn ratios(&self, base: &Column, figure: fn(&Sample) -> f64) -> Vec<f64> {
         let rounds = self.samples.iter().zip(&base.samples);
         rounds
-            .filter_map(|(own, base)| Some(own.as_ref()?.seconds / base.as_ref()?.seconds))
+            .filter_map(|(own, base)| Some(figure(own.as_ref()?) / figure(base.as_ref()?)))
             .collect()
     }
 }
 
 fn print(columns: &[Column]) {
     println!(
-        "  {:<18} {:>9} {:>7} {:>15} {:>9} {:>10} {:>8}",
-        "", "seconds", "ratio", "range", "start s", "report s", "counted"
+        "  {:<18} {:>9} {:>7} {:>15} {:>8} {:>9} {:>10} {:>8}",
+        "", "seconds", "ratio", "range", "of CPU", "start s", "report s", "counted"
     );
     for column in columns {
-        let ratios = column.ratios(&columns[0]);
+        let ratios = column.ratios(&columns[0], |sample| sample.seconds);
+        let of_cpu = column.ratios(&columns[0], |sample| sample.cpu);
         let spread =
             range(ratios.iter().copied()).map(|(least, greatest)| format!("{least:.3} to {greatest:.3}"));
         println!(
-            "  {:<18} {:>9} {:>7} {:>15} {:>9} {:>10} {:>8}",
+            "  {:<18} {:>9} {:>7} {:>15} {:>8} {:>9} {:>10} {:>8}",
             column.observer.name(),
             figure(median(column.all(|sample| sample.seconds))),
             figure(median(ratios)),
             spread.unwrap_or_default(),
+            figure(median(of_cpu)),
             figure(median(column.all(|sample| sample.start_delay))),
             figure(median(column.all(|sample| sample.report_delay))),
             format!(
@@ -231,6 +234,7 @@ mod tests {
     fn ratios_pair_rounds_and_leave_out_what_did_not_count() {
         let sample = |seconds| Sample {
             seconds,
+            cpu: seconds,
             start_delay: 0.0,
             report_delay: 0.0,
         };
@@ -240,7 +244,7 @@ mod tests {
             base.add(Ok(sample(untraced)));
             own.add(traced.map(sample).map_err(str::to_owned));
         }
-        assert_eq!(own.ratios(&base), [1.5, 1.25]);
+        assert_eq!(own.ratios(&base, |sample| sample.seconds), [1.5, 1.25]);
         assert_eq!(own.refused, ["lost"]);
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct Counted {
     pub(super) ended_ns: u64,
     /// How often its threads blocked.
     pub(super) blockings: u64,
+    /// CPU time, nanoseconds. What programs do on a thread's back is in it.
+    pub(super) cpu_ns: u64,
 }
 
 /// Locks that the threads share: few enough that some wait, enough that they do not all stand in one line.
@@ -116,6 +118,7 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
         started_ns,
         ended_ns,
         blockings: blockings(UsageWho::RUSAGE_CHILDREN)?,
+        cpu_ns: cpu_ns(UsageWho::RUSAGE_CHILDREN)?,
     };
     std::fs::write(&out, serde_json::to_string(&counted)?).with_context(|| format!("write {}", out.display()))
 }
@@ -124,6 +127,17 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
 fn blockings(whose: UsageWho) -> anyhow::Result<u64> {
     let usage = getrusage(whose).context("getrusage")?;
     u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")
+}
+
+/// CPU time, user and system, nanoseconds.
+fn cpu_ns(whose: UsageWho) -> anyhow::Result<u64> {
+    let usage = getrusage(whose).context("getrusage")?;
+    let times = [usage.user_time(), usage.system_time()];
+    let us: i64 = times
+        .iter()
+        .map(|time| time.tv_sec() * 1_000_000 + time.tv_usec())
+        .sum();
+    Ok(u64::try_from(us).context("a time is not negative")? * 1_000)
 }
 
 /// A plain loop, so that it costs nothing beside the calls even without optimisation.

@@ -135,6 +135,9 @@ impl Attribution {
     }
 
     pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
+        if let Some(thread) = self.threads.get_mut(&ran.thread) {
+            thread.ledger.queueing.add(ran);
+        }
         let Some(by) = &ran.by else { return };
         let named = self.people.named_task(by);
         let name = if self.people.text(named.process).is_empty() {
@@ -203,6 +206,7 @@ impl Attribution {
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
+        thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
         let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));

@@ -17,7 +17,7 @@ mod tests;
 
 pub use naming::name_resource;
 
-use crate::attributed::{Resource, ResourceKind};
+use crate::attributed::{Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
@@ -139,7 +139,15 @@ pub fn on_cpu(
     if cause == Cause::CpuKernel
         && let Some(function) = stack::spins_for(frames)
     {
-        resource = with(resource, "spinlock", function);
+        let mut lock = named(ResourceKind::Lock, format!("spinlock in {function}"));
+        lock.detail = std::mem::take(&mut resource.detail);
+        resource = with(with(lock, "spinlock", function), "of", &resource.name);
+    }
+    if cause == Cause::CpuKernel && calls::poll_limit_ms(&call) == Some(Some(0)) {
+        resource = with(resource, SPINS, "a poll that does not wait");
+    }
+    if cause == Cause::CpuKernel && name == Some("sched_yield") {
+        resource = with(resource, SPINS, "sched_yield");
     }
     if let Some(name) = name.filter(|_| !user) {
         resource = with(resource, "call", name);
@@ -252,7 +260,14 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             };
             with_limit(site, Cause::IpcQueue, resource)
         }
-        Kind::Async if certain => with_limit(site, Cause::IoAsync, object_or(site, "asynchronous I/O")),
+        Kind::Async if certain => {
+            let completed = site.memory.and_then(|memory| memory.completed);
+            let resource = match completed.and_then(|id| (site.objects)(id)) {
+                Some(object) => objects::resource(object),
+                None => object_or(site, "asynchronous I/O"),
+            };
+            with_limit(site, Cause::IoAsync, resource)
+        }
         Kind::Read | Kind::Receive if certain => used(site, Use::In),
         Kind::Write | Kind::Send if certain => used(site, Use::Out),
         Kind::Connect if certain => used(site, Use::Connect),

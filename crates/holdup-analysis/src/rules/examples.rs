@@ -75,7 +75,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 14] = [
+    const KEYS: [&str; 19] = [
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -90,6 +90,11 @@ fn lengths(value: &mut Value) {
         "cpu_throttled",
         "boot_minus_monotonic",
         "elapsed",
+        "told",
+        "real_time",
+        "outranked",
+        "idle",
+        "stolen",
     ];
     fn all(value: &mut Value) {
         match value {

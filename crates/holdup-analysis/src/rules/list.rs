@@ -6,26 +6,36 @@
 
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
+#[path = "cpu/busy-waits.rs"]
+mod busy_waits;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
 #[path = "cpu/cpu-bound.rs"]
 mod cpu_bound;
 #[path = "cpu/cpu-contended.rs"]
 mod cpu_contended;
+#[path = "cpu/cpu-quota-spent.rs"]
+mod cpu_quota_spent;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "cpu/interrupts-take-the-cpu.rs"]
+mod interrupts_take_the_cpu;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "cpu/low-priority.rs"]
+mod low_priority;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
+#[path = "cpu/pinned-to-busy-cpu.rs"]
+mod pinned_to_busy_cpu;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
 #[path = "process/program-load-slow.rs"]
@@ -34,10 +44,14 @@ mod program_load_slow;
 mod random_reads_dominate;
 #[path = "disk/reads-wait-for-disk.rs"]
 mod reads_wait_for_disk;
+#[path = "cpu/real-time-thread-hogs-cpu.rs"]
+mod real_time_thread_hogs_cpu;
 #[path = "timer/sleep-polling.rs"]
 mod sleep_polling;
 #[path = "timer/sleeps-on-purpose.rs"]
 mod sleeps_on_purpose;
+#[path = "cpu/slow-clocksource.rs"]
+mod slow_clocksource;
 #[path = "disk/small-synchronous-writes.rs"]
 mod small_synchronous_writes;
 #[path = "process/stopped.rs"]
@@ -64,26 +78,36 @@ use super::Rule;
 pub enum RuleId {
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
+    /// `busy-waits`
+    BusyWaits,
     /// `connection-unanswered`
     ConnectionUnanswered,
     /// `cpu-bound`
     CpuBound,
     /// `cpu-contended`
     CpuContended,
+    /// `cpu-quota-spent`
+    CpuQuotaSpent,
     /// `crng-not-seeded`
     CrngNotSeeded,
     /// `dns-server-silent`
     DnsServerSilent,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `interrupts-take-the-cpu`
+    InterruptsTakeTheCpu,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `low-priority`
+    LowPriority,
     /// `peer-slow`
     PeerSlow,
+    /// `pinned-to-busy-cpu`
+    PinnedToBusyCpu,
     /// `pipe-peer-slow`
     PipePeerSlow,
     /// `program-load-slow`
@@ -92,10 +116,14 @@ pub enum RuleId {
     RandomReadsDominate,
     /// `reads-wait-for-disk`
     ReadsWaitForDisk,
+    /// `real-time-thread-hogs-cpu`
+    RealTimeThreadHogsCpu,
     /// `sleep-polling`
     SleepPolling,
     /// `sleeps-on-purpose`
     SleepsOnPurpose,
+    /// `slow-clocksource`
+    SlowClocksource,
     /// `small-synchronous-writes`
     SmallSynchronousWrites,
     /// `stopped`
@@ -122,22 +150,29 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
+            RuleId::BusyWaits => "busy-waits",
             RuleId::ConnectionUnanswered => "connection-unanswered",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
+            RuleId::CpuQuotaSpent => "cpu-quota-spent",
             RuleId::CrngNotSeeded => "crng-not-seeded",
             RuleId::DnsServerSilent => "dns-server-silent",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::InterruptsTakeTheCpu => "interrupts-take-the-cpu",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LowPriority => "low-priority",
             RuleId::PeerSlow => "peer-slow",
+            RuleId::PinnedToBusyCpu => "pinned-to-busy-cpu",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
+            RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
+            RuleId::SlowClocksource => "slow-clocksource",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
             RuleId::Stopped => "stopped",
             RuleId::WaitUnexplained => "wait-unexplained",
@@ -155,22 +190,29 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
+            RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
+            RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::InterruptsTakeTheCpu => include_str!("cpu/interrupts-take-the-cpu.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LowPriority => include_str!("cpu/low-priority.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
+            RuleId::PinnedToBusyCpu => include_str!("cpu/pinned-to-busy-cpu.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
+            RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
+            RuleId::SlowClocksource => include_str!("cpu/slow-clocksource.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
@@ -187,22 +229,29 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &blocking_entropy_device::RULE,
+    &busy_waits::RULE,
     &connection_unanswered::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
+    &cpu_quota_spent::RULE,
     &crng_not_seeded::RULE,
     &dns_server_silent::RULE,
     &fuse_daemon_slow::RULE,
+    &interrupts_take_the_cpu::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &low_priority::RULE,
     &peer_slow::RULE,
+    &pinned_to_busy_cpu::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
+    &real_time_thread_hogs_cpu::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
+    &slow_clocksource::RULE,
     &small_synchronous_writes::RULE,
     &stopped::RULE,
     &wait_unexplained::RULE,
