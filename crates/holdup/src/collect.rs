@@ -11,7 +11,7 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, RanInstead, ThreadId};
+use holdup_evidence::{DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
@@ -89,6 +89,7 @@ pub(crate) fn run(
     observation.tracer.freeze(clocks::monotonic());
     observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
+    let refused: Vec<Loss> = observation.naming.losses().collect();
     let (user_stacks, known) = observation.naming.finish();
     let question = facts::Question {
         cgroup: Some(cgroup),
@@ -101,7 +102,8 @@ pub(crate) fn run(
         ..facts::Question::default()
     };
     let facts = facts::collect(&root, &question, &mut problems);
-    let report = observation.tracer.report();
+    let mut report = observation.tracer.report();
+    report.losses.extend(refused);
     not_measured.extend(report.not_measured);
     let finish = Finish {
         started,
