@@ -11,6 +11,7 @@ pub mod classify;
 pub mod finding;
 pub mod report;
 pub mod rules;
+mod user_code;
 
 pub use attributed::Attributed;
 pub use finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -3,6 +3,7 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
+use super::ByUserStack;
 use super::asker::{Asking, choose};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
@@ -11,7 +12,9 @@ use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
+use crate::attributed::{
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, Tally, ThreadName,
+};
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -33,14 +36,20 @@ pub(super) struct Rows<'a> {
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
+    pub(super) by_user_stack: ByUserStack,
     /// CPU samples of all threads by process name, and of the run: for threads that have none.
     pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
     pub(super) by_run: &'a CauseSamples,
 }
 
 impl Rows<'_> {
-    /// All rows of a ledger, under this name.
-    pub(super) fn of(&self, ledger: &Ledger, who: &ThreadName) -> Vec<AttributedWait> {
+    /// All rows of a ledger, under this name. How many of its waits are on the path is added to `path` by cause.
+    pub(super) fn of(
+        &self,
+        ledger: &Ledger,
+        who: &ThreadName,
+        path: &mut BTreeMap<Cause, Tally>,
+    ) -> Vec<AttributedWait> {
         let mut rows = Vec::new();
         for site in &ledger.sites {
             match self.whats.get(site.what).role {
@@ -55,7 +64,9 @@ impl Rows<'_> {
                 Role::Wait => {
                     let mut row = self.row(site, who);
                     self.name_process(&mut row, site.signal);
+                    let first = rows.len();
                     self.by_asker(row, &site.stacks, None, &mut rows);
+                    count_waits(path, site.on_path.count, &rows[first..]);
                 }
             }
         }
@@ -91,6 +102,7 @@ impl Rows<'_> {
             error: site.doubtful / 2,
             open: site.tally.open,
             timed_out: site.timed_out,
+            held_open_ns: site.held_open,
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -267,7 +279,8 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let mut groups = self.groups(stacks, of_cpu.is_some());
+        let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
+        let mut groups = self.groups(stacks, wait);
         if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
@@ -294,6 +307,7 @@ impl Rows<'_> {
             row.handed_on_ns = handed_on[part];
             row.count = count[part];
             row.timed_out = timed_out[part];
+            row.held_open_ns = part_of(row.held_open_ns, ns[part], of);
             row.how = How::Sampled;
             row.error = match of_cpu {
                 Some((total, samples)) => standard_error(row.ns, total, samples),
@@ -321,6 +335,10 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+        if let Some((cause, resource)) = &group.told {
+            row.cause = *cause;
+            row.resource = resource.clone();
+        }
     }
 
     /// How many frames the heaviest stack of a group has.
@@ -331,19 +349,23 @@ impl Rows<'_> {
             .map_or(0, Vec::len)
     }
 
-    /// Stacks by who asks in them, heaviest first.
-    fn groups(&self, stacks: &[StackTally], on_cpu: bool) -> Vec<Group> {
+    /// Stacks by who asks in them, heaviest first; of a wait with this cause and call also by what they tell it was for.
+    fn groups(&self, stacks: &[StackTally], wait: Option<(Cause, Option<&str>)>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for stack in stacks {
             let frames = self.user_stacks.get(stack.stack.0 as usize);
             let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
-            if on_cpu && !asking.named {
+            if wait.is_none() && !asking.named {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            match groups.iter_mut().find(|group| group.asking == asking) {
+            let told = wait
+                .zip(frames)
+                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let same = |group: &&mut Group| group.asking == asking && group.told == told;
+            match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, stack)),
+                None => groups.push(Group::of(asking, told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -351,6 +373,7 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
+                told: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -370,6 +393,8 @@ impl Rows<'_> {
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
+    /// What the wait was for, where the stack tells it.
+    told: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -377,9 +402,10 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, stack: &StackTally) -> Group {
+    fn of(asking: Asking, told: Option<(Cause, Resource)>, stack: &StackTally) -> Group {
         Group {
             asking,
+            told,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -397,6 +423,17 @@ impl Group {
         {
             self.heaviest = Some(*stack);
         }
+    }
+}
+
+/// Adds a site's waits on the path to the causes of its rows, as their time on it is split.
+fn count_waits(path: &mut BTreeMap<Cause, Tally>, count: u64, rows: &[AttributedWait]) {
+    if count == 0 {
+        return;
+    }
+    let weights: Vec<Ns> = rows.iter().map(|row| row.path_ns).collect();
+    for (row, count) in rows.iter().zip(apportion(count, &weights)) {
+        path.entry(row.cause).or_default().count += count;
     }
 }
 

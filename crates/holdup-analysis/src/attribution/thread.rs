@@ -56,6 +56,8 @@ pub(super) struct KernelStackSeen {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) identity: Identity,
+    /// Who created it, where that was seen.
+    pub(super) creator: Option<ThreadId>,
     /// Whether its names are still to be learned, because its start was lost.
     pub(super) nameless: bool,
     /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
@@ -93,6 +95,7 @@ impl Thread {
     ) -> Thread {
         Thread {
             identity,
+            creator: None,
             nameless: false,
             ended: false,
             born,

@@ -4,8 +4,12 @@
 // (the stem in camel case, documented by the stem), its id (the stem), its page (the `.md` of the same stem) and
 // its entry in `ALL`. Formatted by rustfmt.
 
+#[path = "lock/allocator-contended.rs"]
+mod allocator_contended;
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
+#[path = "process/child-cannot-write.rs"]
+mod child_cannot_write;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
 #[path = "cpu/cpu-bound.rs"]
@@ -16,16 +20,34 @@ mod cpu_contended;
 mod crng_not_seeded;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "ipc/fifo-without-peer.rs"]
+mod fifo_without_peer;
+#[path = "process/fork-copies-memory.rs"]
+mod fork_copies_memory;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "runtime/interpreter-lock-contended.rs"]
+mod interpreter_lock_contended;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "ipc/log-socket-full.rs"]
+mod log_socket_full;
+#[path = "process/many-short-programs.rs"]
+mod many_short_programs;
+#[path = "process/many-short-threads.rs"]
+mod many_short_threads;
+#[path = "ipc/message-queue-full.rs"]
+mod message_queue_full;
+#[path = "lock/package-manager-locked.rs"]
+mod package_manager_locked;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
+#[path = "ipc/pipe-held-open.rs"]
+mod pipe_held_open;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
 #[path = "process/program-load-slow.rs"]
@@ -34,12 +56,16 @@ mod program_load_slow;
 mod random_reads_dominate;
 #[path = "disk/reads-wait-for-disk.rs"]
 mod reads_wait_for_disk;
+#[path = "lock/semaphore-held.rs"]
+mod semaphore_held;
 #[path = "timer/sleep-polling.rs"]
 mod sleep_polling;
 #[path = "timer/sleeps-on-purpose.rs"]
 mod sleeps_on_purpose;
 #[path = "disk/small-synchronous-writes.rs"]
 mod small_synchronous_writes;
+#[path = "lock/sqlite-busy.rs"]
+mod sqlite_busy;
 #[path = "process/stopped.rs"]
 mod stopped;
 #[path = "process/wait-unexplained.rs"]
@@ -62,8 +88,12 @@ use super::Rule;
 /// A rule's id: stable, retired but never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
+    /// `allocator-contended`
+    AllocatorContended,
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
+    /// `child-cannot-write`
+    ChildCannotWrite,
     /// `connection-unanswered`
     ConnectionUnanswered,
     /// `cpu-bound`
@@ -74,16 +104,34 @@ pub enum RuleId {
     CrngNotSeeded,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `fifo-without-peer`
+    FifoWithoutPeer,
+    /// `fork-copies-memory`
+    ForkCopiesMemory,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `interpreter-lock-contended`
+    InterpreterLockContended,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `log-socket-full`
+    LogSocketFull,
+    /// `many-short-programs`
+    ManyShortPrograms,
+    /// `many-short-threads`
+    ManyShortThreads,
+    /// `message-queue-full`
+    MessageQueueFull,
+    /// `package-manager-locked`
+    PackageManagerLocked,
     /// `peer-slow`
     PeerSlow,
+    /// `pipe-held-open`
+    PipeHeldOpen,
     /// `pipe-peer-slow`
     PipePeerSlow,
     /// `program-load-slow`
@@ -92,12 +140,16 @@ pub enum RuleId {
     RandomReadsDominate,
     /// `reads-wait-for-disk`
     ReadsWaitForDisk,
+    /// `semaphore-held`
+    SemaphoreHeld,
     /// `sleep-polling`
     SleepPolling,
     /// `sleeps-on-purpose`
     SleepsOnPurpose,
     /// `small-synchronous-writes`
     SmallSynchronousWrites,
+    /// `sqlite-busy`
+    SqliteBusy,
     /// `stopped`
     Stopped,
     /// `wait-unexplained`
@@ -121,24 +173,37 @@ impl RuleId {
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
+            RuleId::AllocatorContended => "allocator-contended",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
+            RuleId::ChildCannotWrite => "child-cannot-write",
             RuleId::ConnectionUnanswered => "connection-unanswered",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
             RuleId::CrngNotSeeded => "crng-not-seeded",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FifoWithoutPeer => "fifo-without-peer",
+            RuleId::ForkCopiesMemory => "fork-copies-memory",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::InterpreterLockContended => "interpreter-lock-contended",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LogSocketFull => "log-socket-full",
+            RuleId::ManyShortPrograms => "many-short-programs",
+            RuleId::ManyShortThreads => "many-short-threads",
+            RuleId::MessageQueueFull => "message-queue-full",
+            RuleId::PackageManagerLocked => "package-manager-locked",
             RuleId::PeerSlow => "peer-slow",
+            RuleId::PipeHeldOpen => "pipe-held-open",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
+            RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
+            RuleId::SqliteBusy => "sqlite-busy",
             RuleId::Stopped => "stopped",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
@@ -154,24 +219,37 @@ impl RuleId {
     #[must_use]
     pub fn page(self) -> &'static str {
         match self {
+            RuleId::AllocatorContended => include_str!("lock/allocator-contended.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
+            RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
+            RuleId::ForkCopiesMemory => include_str!("process/fork-copies-memory.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::InterpreterLockContended => include_str!("runtime/interpreter-lock-contended.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
+            RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
+            RuleId::ManyShortThreads => include_str!("process/many-short-threads.md"),
+            RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
+            RuleId::PackageManagerLocked => include_str!("lock/package-manager-locked.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
+            RuleId::PipeHeldOpen => include_str!("ipc/pipe-held-open.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
+            RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
+            RuleId::SqliteBusy => include_str!("lock/sqlite-busy.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
@@ -186,24 +264,37 @@ impl RuleId {
 
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
+    &allocator_contended::RULE,
     &blocking_entropy_device::RULE,
+    &child_cannot_write::RULE,
     &connection_unanswered::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
     &crng_not_seeded::RULE,
     &dns_server_silent::RULE,
+    &fifo_without_peer::RULE,
+    &fork_copies_memory::RULE,
     &fuse_daemon_slow::RULE,
+    &interpreter_lock_contended::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &log_socket_full::RULE,
+    &many_short_programs::RULE,
+    &many_short_threads::RULE,
+    &message_queue_full::RULE,
+    &package_manager_locked::RULE,
     &peer_slow::RULE,
+    &pipe_held_open::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
+    &semaphore_held::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
     &small_synchronous_writes::RULE,
+    &sqlite_busy::RULE,
     &stopped::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,

@@ -199,8 +199,12 @@ fn happens_in(cause: Cause, call: &str) -> bool {
         Cause::NetDns => receives || polls,
         Cause::NetConnect => call == "connect" || polls,
         Cause::NetAccept => matches!(call, "accept" | "accept4") || polls,
-        Cause::LockFutex => matches!(call, "futex" | "futex_wait"),
+        Cause::LockFutex | Cause::RuntimeInterpreter => matches!(call, "futex" | "futex_wait"),
         Cause::LockFile => matches!(call, "flock" | "fcntl"),
+        Cause::LockSysv => matches!(call, "semop" | "semtimedop"),
+        Cause::IpcQueue => {
+            reads || polls || matches!(call, "mq_timedsend" | "mq_timedreceive" | "msgsnd" | "msgrcv")
+        }
         Cause::LockKernel | Cause::MemMmaplock => opens || matches!(call, "mmap" | "munmap" | "mprotect"),
         Cause::ProcessChild => matches!(call, "wait4" | "waitid" | "vfork" | "clone" | "clone3"),
         Cause::ProcessExec => matches!(call, "execve" | "execveat"),

@@ -77,13 +77,17 @@ fn a_rule_says_what_it_looks_at_and_what_it_needs() {
             !rule.needs.is_empty() && rule.needs.is_sorted(),
             "{id}: needs are sorted and not empty"
         );
+        // Whoever silences the one that a rule gives way to must silence that rule too.
         for other in rule.gives_way_to {
             let other = ALL.iter().find(|candidate| candidate.id == *other).unwrap();
-            assert!(
-                other.gives_way_to.is_empty(),
-                "{id} gives way to {}",
-                other.id.id()
-            );
+            for further in other.gives_way_to {
+                assert!(
+                    rule.gives_way_to.contains(further),
+                    "{id} gives way to {}, and that to {}",
+                    other.id.id(),
+                    further.id()
+                );
+            }
         }
     }
     for need in Need::ALL {

@@ -69,6 +69,7 @@ pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) 
     let mut attribution = Attribution::with(Classifier {
         wait,
         on_cpu,
+        by_user_stack: crate::classify::by_user_stack,
         name_resource,
     });
     for event in events {

@@ -11,7 +11,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::RandomReadsDominate],
+    gives_way_to: &[
+        RuleId::RandomReadsDominate,
+        RuleId::ManyShortPrograms,
+        RuleId::ForkCopiesMemory,
+        RuleId::ManyShortThreads,
+    ],
     place: Place::End,
     check,
 };

@@ -19,7 +19,11 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetDns,
     ],
     from: MATTERS,
-    gives_way_to: &[RuleId::DnsServerSilent, RuleId::ConnectionUnanswered],
+    gives_way_to: &[
+        RuleId::DnsServerSilent,
+        RuleId::ConnectionUnanswered,
+        RuleId::LogSocketFull,
+    ],
     place: Place::Way,
     check,
 };

@@ -34,7 +34,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::Idle,
     ],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::LockConvoy],
+    gives_way_to: &[
+        RuleId::LockConvoy,
+        RuleId::AllocatorContended,
+        RuleId::InterpreterLockContended,
+        RuleId::SemaphoreHeld,
+        RuleId::MessageQueueFull,
+    ],
     place: Place::Way,
     check,
 };
