@@ -4,5 +4,5 @@ setup() {
     helper python3 "$scenario/writer.py" "$1" "$STAGE/queue" "$STAGE/go"
     truth "\"holder_pid\": $helper_pid"
 }
-stall() { observe "${gated[@]}" "${timed[@]}" cat "$STAGE/queue" >"$STAGE/read"; }
+stall() { observe "${gated[@]}" "${timed[@]}" head -n 1 "$STAGE/queue" >"$STAGE/read"; }
 healthy() { stall; }

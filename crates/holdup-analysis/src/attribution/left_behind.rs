@@ -9,11 +9,24 @@ use super::Attribution;
 use super::waits::Over;
 use holdup_evidence::{Cause, Ns, Waker};
 
+/// Calls in which a task gives up a descriptor: many programs close their output before they end.
+const CLOSES: &[&str] = &[
+    "close",
+    "close_range",
+    "dup2",
+    "dup3",
+    "execve",
+    "execveat",
+    "exit",
+    "exit_group",
+];
+
 impl Attribution {
     /// How long the wait was for the end of a process whose creator had ended already, in nanoseconds; 0 for any other.
     ///
-    /// The wait ended as that process did, in its `exit`: what it had written before would have ended the wait then. A
-    /// process that a signal killed ends in whatever call it was in, and is not told from one that writes.
+    /// The wait ended as that process closed the pipe, or ended: the kernel wakes a reader then only if nobody else can
+    /// write any more, and what had been written before would have ended the wait earlier. A process that a signal
+    /// killed ends in whatever call it was in, and is not told from one that writes.
     pub(super) fn held_open(&self, over: &Over, cause: Cause) -> Ns {
         let wait = over.wait;
         let Waker::Thread { thread, call, .. } = &wait.waker else {
@@ -23,7 +36,7 @@ impl Attribution {
             wait.call.name(),
             Some("write" | "writev" | "splice" | "tee" | "vmsplice" | "sendfile")
         );
-        if cause != Cause::IpcPipe || writes || !matches!(call.name(), Some("exit" | "exit_group")) {
+        if cause != Cause::IpcPipe || writes || !call.name().is_some_and(|name| CLOSES.contains(&name)) {
             return 0;
         }
         let process_of = |id| self.threads.get(&id).map(|thread| thread.identity.process);

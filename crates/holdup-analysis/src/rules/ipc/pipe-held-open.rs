@@ -51,7 +51,7 @@ fn finding(group: &Waits<'_>) -> Finding {
     let title =
         format!("{who} waits for the end of a pipe that {holder}, left in the background, still has open");
     let text = format!(
-        "for {} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} did",
+        "for {} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} closed it",
         duration(held)
     );
     let mut finding = RULE

@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "threads contend for the allocator's lock",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
-    from: MATTERS,
+    from: 0.0,
     gives_way_to: &[],
     place: Place::End,
     check,
@@ -24,7 +24,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let processes = inside.map_or_else(Vec::new, |inside| inside.split(|wait| wait.asker.name.pid));
     let worth: Vec<Finding> = processes
         .iter()
-        .filter(|process| run.matters(process.cost(), MATTERS))
+        .filter(|process| run.matters_without_queueing(process.cost(), MATTERS))
         .map(finding)
         .collect();
     if worth.is_empty() {

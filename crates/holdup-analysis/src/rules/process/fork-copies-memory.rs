@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "fork copies a large process",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    from: MATTERS,
+    from: 0.0,
     gives_way_to: &[],
     place: Place::End,
     check,
@@ -37,22 +37,24 @@ fn copies(wait: &AttributedWait) -> bool {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let copying = waits.only(copies);
     let cost = copying.as_ref().map_or(0, Waits::cost);
-    match copying.filter(|copying| run.matters(copying.cost(), MATTERS)) {
-        Some(copying) => {
-            let groups = run.worth(&copying, copying.split(|wait| wait.asker.name.pid), MATTERS);
-            Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
-        }
-        None => Verdict::Clear(format!(
+    let processes = copying.map_or_else(Vec::new, |copying| copying.split(|wait| wait.asker.name.pid));
+    let worth = processes
+        .iter()
+        .filter(|process| run.matters_without_queueing(process.cost(), MATTERS));
+    let findings: Vec<Finding> = worth.map(|process| finding(run, process)).collect();
+    if findings.is_empty() {
+        return Verdict::Clear(format!(
             "copying address spaces in fork took {} of the elapsed time",
             percent(run.share(cost))
-        )),
+        ));
     }
+    Verdict::Fires(findings)
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let who = say::who(&group.main().asker.name);
-    let share = percent(run.share(group.cost()));
-    let title = format!("{who} spends {share} of the time on copying its own page tables to start processes");
+    let share = percent(run.share_of_own(group.cost()));
+    let title = format!("{who} spends {share} of its time on copying its own page tables to start processes");
     let text = format!(
         "in {}, while the process itself stands still",
         group.main().call.as_deref().unwrap_or("fork")

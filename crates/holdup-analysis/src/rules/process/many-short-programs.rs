@@ -16,12 +16,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[
         Cause::CpuUser,
         Cause::CpuKernel,
-        Cause::SchedRunqueue,
         Cause::MemPagefault,
         Cause::ProcessExec,
         Cause::ProcessExit,
     ],
-    from: MATTERS,
+    from: 0.0,
     gives_way_to: &[],
     place: Place::End,
     check,

@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "many threads are started that hardly do anything",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    from: MATTERS,
+    from: 0.0,
     gives_way_to: &[],
     place: Place::End,
     check,
@@ -45,7 +45,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (count, of) = most.map_or((0, 0), |(pid, (count, _))| (*count, *pid));
     let making = waits.only(|wait| wait.asker.name.pid == of && makes(wait));
     let cost = making.as_ref().map_or(0, Waits::cost);
-    let making = making.filter(|making| count >= MANY && run.matters(making.cost(), MATTERS));
+    let making =
+        making.filter(|making| count >= MANY && run.matters_without_queueing(making.cost(), MATTERS));
     let (Some(making), Some((_, (count, lived)))) = (making, most) else {
         return Verdict::Clear(format!(
             "{} that hardly did anything, {} of the elapsed time in the calls that make and end them",
@@ -56,9 +57,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let who = say::name_or(&making.main().asker.name.process, "The program").to_owned();
     let title = format!("{who} starts {count} threads that hardly do anything");
     let text = format!(
-        "each lives {} without queueing; making and ending them takes {} of the elapsed time in the kernel",
+        "each lives {} without queueing; making and ending them takes {} of the program's time in the kernel",
         duration(lived / count.max(&1)),
-        percent(run.share(making.cost()))
+        percent(run.share_of_own(making.cost()))
     );
     fires(
         RULE.finding(Severity::Warning, title, &making)

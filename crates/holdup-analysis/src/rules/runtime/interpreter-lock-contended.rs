@@ -11,15 +11,22 @@ pub(crate) const RULE: Rule = Rule {
     about: "an interpreter's threads take turns",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeInterpreter],
-    from: MATTERS,
+    from: 0.0,
     gives_way_to: &[],
     place: Place::End,
     check,
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let processes = run.worth(waits, waits.split(|wait| wait.asker.name.pid), MATTERS);
-    Verdict::Fires(processes.iter().map(|process| finding(run, process)).collect())
+    let processes = waits.split(|wait| wait.asker.name.pid);
+    let worth = processes
+        .iter()
+        .filter(|process| run.matters_without_queueing(process.cost(), MATTERS));
+    let findings: Vec<Finding> = worth.map(|process| finding(run, process)).collect();
+    if findings.is_empty() {
+        return Verdict::Clear(run.little(RULE.causes));
+    }
+    Verdict::Fires(findings)
 }
 
 fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
