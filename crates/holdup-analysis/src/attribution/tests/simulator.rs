@@ -221,6 +221,7 @@ impl Machine {
             polled: Vec::new(),
             polled_truncated: false,
             path: None,
+            completed: None,
         })));
     }
 
