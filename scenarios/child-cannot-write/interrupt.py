@@ -1,4 +1,4 @@
-"""Ends the process that has opened the GATE, 1.2 seconds later, if it is still there: GATE."""
+"""Interrupts the process that has opened the GATE, 1.5 seconds later, if it is still there: GATE."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ os.write(3, b"ready\n")
 os.close(3)
 with open(sys.argv[1]) as opened:
     pid = int(opened.readline())
-time.sleep(1.2)
+time.sleep(1.5)
 try:
-    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, signal.SIGINT)
 except ProcessLookupError:
     pass
