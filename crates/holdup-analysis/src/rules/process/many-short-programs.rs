@@ -2,9 +2,7 @@
 
 use crate::attributed::{AttributedWait, ThreadLedger};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{
-    HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
