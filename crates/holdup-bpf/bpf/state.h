@@ -50,6 +50,8 @@ struct thread {
 	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
 	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
 	u64 throttled_before; /* that queue's throttled time then, ns */
+	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
+	u32 completes;       /* whether its errand is left until a request completes */
 };
 
 struct {
@@ -130,6 +132,29 @@ static __always_inline void name_task(struct holdup_task *out, struct task_struc
 	out->kernel = (task->flags & PF_KTHREAD) != 0;
 	out->zero = 0;
 	bpf_probe_read_kernel(out->comm, HOLDUP_COMM, task->comm);
+}
+
+/* Whether the first argument of a system call is a descriptor. The bound is repeated after a barrier, because the
+ * compiler checks another copy of the number than it indexes with, and older verifiers don't see that they are one. */
+static __always_inline bool first_is_descriptor(s32 number)
+{
+	u64 index = (u32)number;
+	if (index >= 512)
+		return false;
+	barrier_var(index);
+	return fd_argument[index & 511] == 1;
+}
+
+/* The system call that a task is in, by its saved registers. */
+static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	call->number = regs->orig_ax;
+	call->zero = 0;
+	call->args[0] = regs->di;
+	call->args[1] = regs->si;
+	call->args[2] = regs->dx;
+	call->args[3] = regs->r10;
 }
 
 /* The clock as of `now`, the running stretch included. */

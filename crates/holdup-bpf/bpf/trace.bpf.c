@@ -5,17 +5,14 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
-#include "throttle.h"
+#include "queueing.h"
+#include "samples.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
-#define SCHED_IDLE 5
-#define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
-#define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
-#define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -131,15 +128,20 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_kernel_stack(t, task, t->seq);
 	}
 	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
+	if (have_task_work && user_budget && t->user_due >= user_budget && !(task->flags & PF_IO_WORKER) &&
+	    allowed(&user_allowance)) {
 		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 	}
 	/* Objects are described before the record that refers to them is begun. */
-	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
+	struct file *ready_file = is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
+	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
+	bool peer = seen && woken_by_peer(t, task, ready_file);
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task);
+	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
+		send_interest(t, task);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -154,20 +156,10 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
-		describe_waker(w, task, t->since);
+		describe_waker(w, task, peer, t->since);
+	t->completes = t->call.number == __NR_io_uring_enter &&
+		       (w->waker_kind == HOLDUP_WAKER_SOFTIRQ || w->waker_kind == HOLDUP_WAKER_HARDIRQ);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
-}
-
-/* How long a task that leaves a CPU was on it, as far as the scheduler's clock tells. */
-static __always_inline u64 turn_of(struct task_struct *task, const struct thread *t, u64 now)
-{
-	u64 arrived = task->sched_info.last_arrival + t->scheduler_lag;
-	return !t->scheduler_lag ? TURN_LEAST : now > arrived ? now - arrived : 0;
-}
-
-static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : 0;
 }
 
 static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
@@ -189,33 +181,12 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
-	if (t->errand) {
+	if (t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
 	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
-	/* Not one that ran for a moment in between: what comes due then stays due. */
-	if (t->queued_due >= QUEUED_BUDGET && (turn_of(before, t, now) >= TURN_LEAST || t->queued_due >= QUEUED_MOST)) {
-		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-		if (r) {
-			r->head.type = HOLDUP_RAN_INSTEAD;
-			r->head.thread = t->id;
-			r->at = now;
-			r->ns = t->queued_due;
-			r->cpu = bpf_get_smp_processor_id();
-			r->idle = before->pid == 0;
-			r->by_priority = before->prio;
-			r->priority = task->prio;
-			r->by_idle_class = before->policy == SCHED_IDLE;
-			r->idle_class = task->policy == SCHED_IDLE;
-			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
-			r->allowed_count = task->nr_cpus_allowed;
-			r->same_group = queue_of(before) == queue_of(task);
-			name_task(&r->by, before);
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-		}
-		t->queued_due = 0;
-	}
+	send_ran_instead(t, task, before, now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -260,39 +231,59 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline void begin_thread(struct thread *creator, struct task_struct *task)
 {
-	struct thread *p, *c;
+	u64 now = bpf_ktime_get_ns();
 	struct holdup_start *s;
-	u64 now;
+	struct thread *t;
 
-	if (frozen)
-		return 0;
-	p = thread_of(parent);
-	if (!p)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now < p->since)
-		now = p->since;
-	c = new_thread(child, now);
-	if (!c)
-		return 0;
-	c->id = __sync_fetch_and_add(&thread_count, 1);
+	if (now < creator->since)
+		now = creator->since;
+	t = new_thread(task, now);
+	if (!t)
+		return;
+	t->id = __sync_fetch_and_add(&thread_count, 1);
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
-		return 0;
+		return;
 	}
 	s->head.type = HOLDUP_START;
-	s->head.thread = c->id;
+	s->head.thread = t->id;
 	s->at = now;
-	name_task(&s->task, child);
-	s->parent = p->id;
+	name_task(&s->task, task);
+	s->parent = creator->id;
 	s->has_parent = 1;
-	charge_running(p);
-	clock_at(&s->parent_clock, p, now);
+	charge_running(creator);
+	clock_at(&s->parent_clock, creator, now);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *creator;
+
+	if (frozen)
+		return 0;
+	creator = thread_of(parent);
+	if (creator)
+		begin_thread(creator, child);
+	return 0;
+}
+
+/* io_uring's workers are threads of the process that they serve, and no fork announces them. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_new_worker, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *creator;
+
+	if (frozen || !(task->flags & PF_IO_WORKER) || current->tgid != task->tgid || thread_of(task))
+		return 0;
+	creator = thread_of(current);
+	if (creator && creator->phase == HOLDUP_RUNNING)
+		begin_thread(creator, task);
 	return 0;
 }
 
@@ -418,80 +409,6 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	return 0;
 }
 
-#define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
-#define CPU_STACKS_ONE_IN 4 /* then one in so many does */
-
-SEC("perf_event")
-int on_cpu_clock(struct bpf_perf_event_data *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *t;
-	struct holdup_cpu *c;
-	bool user;
-	u64 every;
-
-	if (frozen)
-		return 0;
-	t = thread_of(task);
-	if (!t || t->phase != HOLDUP_RUNNING)
-		return 0;
-	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
-	u32 zero = 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (depth && depth->foreign)
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	user = (ctx->regs.cs & 3) != 0;
-	t->cpu_seq++;
-	struct holdup_call call = {};
-	u32 object = 0;
-	call.number = -1;
-	if (!user) {
-		read_call(&call, task);
-		s32 number = call.number;
-		if (number >= 0 && number < 512 && fd_argument[number] == 1)
-			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
-	}
-	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
-	if (!c) {
-		count_loss(HOLDUP_LOST_CPU_SAMPLES);
-		return 0;
-	}
-	c->head.type = HOLDUP_CPU;
-	c->head.thread = t->id;
-	c->at = now;
-	c->seq = t->cpu_seq;
-	c->user = user;
-	c->object = object;
-	c->call = call;
-	c->frames = 0;
-	if (!user) {
-		long n = bpf_get_stack(ctx, c->ips, sizeof(c->ips), 0);
-		c->frames = n > 0 ? n / sizeof(u64) : 0;
-	}
-	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
-	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (task->mm && t->cpu_seq % every == 0) {
-		struct holdup_regs regs;
-		u64 args[3] = {};
-		if (user) {
-			regs.ip = ctx->regs.ip;
-			regs.sp = ctx->regs.sp;
-			regs.bp = ctx->regs.bp;
-			regs.bx = ctx->regs.bx;
-			regs.r12 = ctx->regs.r12;
-			regs.r13 = ctx->regs.r13;
-			regs.r14 = ctx->regs.r14;
-			regs.r15 = ctx->regs.r15;
-		} else {
-			copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
-		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
-	}
-	count_cost(now);
-	return 0;
-}
-
 /* Threads that live on when observation ends. */
 SEC("iter/task")
 int each_task(struct bpf_iter__task *ctx)
@@ -515,6 +432,8 @@ int each_task(struct bpf_iter__task *ctx)
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
+		else if (is_epoll(t->call.number))
+			send_interest(t, task);
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
