@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
-#define CLOCKS 4
+#define CLOCKS 2
 #define PERIOD_NS 20000
 
 int main(void)
