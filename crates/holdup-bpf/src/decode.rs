@@ -6,8 +6,8 @@ mod object;
 
 use crate::skeleton::types as wire;
 use holdup_evidence::{
-    Account, Allowed, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead, Scheduling, Seq,
-    SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, Allowed, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead,
+    Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.

@@ -15,7 +15,11 @@ pub mod object;
 
 pub use call::Call;
 pub use cause::Cause;
-pub use event::{Account, Allowed, AskerSample, Clock, CpuSample, End, Event, Finish, INTERRUPTS, LockHolder, OpenState, PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker};
+pub use event::{
+    Account, Allowed, AskerSample, Clock, CpuSample, End, Event, Finish, INTERRUPTS, LockHolder, OpenState,
+    PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait,
+    WaitMemory, Waker,
+};
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
 pub use loss::{Loss, LossClass, NotMeasured};

@@ -32,7 +32,12 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Vec<CpuTime> {
         }
         let columns: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
         let (Ok(cpu), Some(columns)) = (cpu.parse(), columns) else {
-            note(problems, &file, Some(number + 1), "a CPU's number and its times expected");
+            note(
+                problems,
+                &file,
+                Some(number + 1),
+                "a CPU's number and its times expected",
+            );
             continue;
         };
         let column = |at: usize| columns.get(at).copied().unwrap_or(0).saturating_mul(TICK);
@@ -66,7 +71,8 @@ mod tests {
     use crate::root::Tree;
     use holdup_evidence::facts::CpuTime;
 
-    const STAT: &str = "cpu  10 0 0 100 0 0 0 7 0 0\ncpu0 5 0 0 60 2 0 0 3 0 0\ncpu3 5 0 0 40 0 0 0 4 0 0\nintr 12 0\n";
+    const STAT: &str =
+        "cpu  10 0 0 100 0 0 0 7 0 0\ncpu0 5 0 0 60 2 0 0 3 0 0\ncpu3 5 0 0 40 0 0 0 4 0 0\nintr 12 0\n";
 
     #[test]
     fn each_cpu_has_its_line_and_the_sum_is_left_out() {
@@ -74,7 +80,10 @@ mod tests {
         let mut problems = Vec::new();
         let times = read(&tree.root, &mut problems);
         let one = |cpu, idle, stolen| CpuTime { cpu, idle, stolen };
-        assert_eq!(times, [one(0, 620_000_000, 30_000_000), one(3, 400_000_000, 40_000_000)]);
+        assert_eq!(
+            times,
+            [one(0, 620_000_000, 30_000_000), one(3, 400_000_000, 40_000_000)]
+        );
         assert!(problems.is_empty());
         let later = [one(3, 900_000_000, 40_000_000), one(4, 5, 5)];
         assert_eq!(between(&times, &later), [one(3, 500_000_000, 0)]);

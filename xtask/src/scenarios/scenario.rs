@@ -192,7 +192,10 @@ mod tests {
         let named = scenarios
             .iter()
             .flat_map(|one| one.about.expect.findings.iter().chain(&one.about.expect.beside));
-        let unknown: BTreeSet<String> = named.flat_map(each).filter(|rule| !rules.contains(rule)).collect();
+        let unknown: BTreeSet<String> = named
+            .flat_map(each)
+            .filter(|rule| !rules.contains(rule))
+            .collect();
         assert!(unknown.is_empty(), "there are no rules {unknown:?}");
     }
 

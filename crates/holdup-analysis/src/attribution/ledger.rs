@@ -3,10 +3,10 @@
 use super::keys::Keys;
 use super::numbers::NumberMap;
 use super::people::{Identity, NameId};
+use super::queueing::Queueing;
 use super::site::Site;
 use super::what::{WhatId, Whats};
 use crate::attributed::Tally;
-use super::queueing::Queueing;
 use holdup_evidence::{INTERRUPTS, Ns, Seq, UserStackId};
 use std::collections::VecDeque;
 

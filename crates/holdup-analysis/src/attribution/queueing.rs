@@ -113,7 +113,10 @@ mod tests {
             },
         });
         let queue = queueing.told().unwrap();
-        assert_eq!((queue.told, queue.allowed, queue.queued_on), (7, vec![1, 3], vec![3]));
+        assert_eq!(
+            (queue.told, queue.allowed, queue.queued_on),
+            (7, vec![1, 3], vec![3])
+        );
         (queue.real_time, queue.outranked)
     }
 

@@ -9,8 +9,8 @@ use super::cpu::{Samples, apportion, split, standard_error};
 use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
-use super::spins::spinning;
 use super::site::{Site, StackTally};
+use super::spins::spinning;
 use super::what::{Role, Whats};
 use crate::attributed::{
     Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, ThreadName,
@@ -426,13 +426,14 @@ fn name_function(row: &mut AttributedWait) {
         return;
     }
     let spin = row.resource.detail.get(SPINS);
-    let name = spin
-        .or(row.asker.frame.as_ref())
-        .or(row.asker.module.as_ref());
+    let name = spin.or(row.asker.frame.as_ref()).or(row.asker.module.as_ref());
     let mut resource = Resource {
         kind: ResourceKind::Name,
         name: name.unwrap_or(&row.asker.name.process).clone(),
-        detail: spin.map(|spin| (SPINS.to_owned(), spin.clone())).into_iter().collect(),
+        detail: spin
+            .map(|spin| (SPINS.to_owned(), spin.clone()))
+            .into_iter()
+            .collect(),
     };
     if let Some(module) = &row.asker.module {
         resource.detail.insert("module".to_owned(), module.clone());

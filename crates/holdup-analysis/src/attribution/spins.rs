@@ -57,8 +57,7 @@ pub(super) fn spinning(stack: &[Frame]) -> Option<&str> {
     match &innermost.symbol {
         Some(symbol) => {
             let bare = symbol.split('@').next().unwrap_or(symbol);
-            let listed =
-                NAMES.contains(&bare) || BEGINNINGS.iter().any(|start| bare.starts_with(start));
+            let listed = NAMES.contains(&bare) || BEGINNINGS.iter().any(|start| bare.starts_with(start));
             listed.then_some(bare)
         }
         None => {

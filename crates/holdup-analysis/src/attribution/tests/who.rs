@@ -5,7 +5,8 @@ use crate::attributed::{How, HowKnown, Resource, ResourceKind};
 use crate::attribution::what::{Role, Whats};
 use crate::classify::Classified;
 use holdup_evidence::{
-    Allowed, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState, ThreadId,
+    Allowed, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState,
+    ThreadId,
 };
 
 #[test]

@@ -2,7 +2,9 @@
 
 use crate::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -77,7 +79,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn others(run: &Run<'_>, spins: &Waits<'_>) -> Option<Evidence> {
     let spinner = &spins.main().asker.name;
     let work = run.waits(|wait| {
-        wait.cause.on_cpu() && spin(wait).is_none() && (wait.asker.name.pid, wait.asker.name.tid) != (spinner.pid, spinner.tid)
+        wait.cause.on_cpu()
+            && spin(wait).is_none()
+            && (wait.asker.name.pid, wait.asker.name.tid) != (spinner.pid, spinner.tid)
     })?;
     let busiest = work.iter().max_by_key(|wait| wait.ns)?;
     Some(Evidence::new(

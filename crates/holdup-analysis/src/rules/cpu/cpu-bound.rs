@@ -2,7 +2,9 @@
 
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say};
+use crate::rules::{
+    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+};
 use holdup_evidence::Cause;
 
 /// Share of the elapsed time on a CPU, in its own code or in the kernel for it, from which it does not wait. The rest

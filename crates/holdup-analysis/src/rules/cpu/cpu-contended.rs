@@ -46,7 +46,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// A nice value counts only within a session where each session has a group of its own.
 fn lower_them(run: &Run<'_>) -> &'static str {
-    match run.facts.sysctl.get("kernel/sched_autogroup_enabled").map(String::as_str) {
+    match run
+        .facts
+        .sysctl
+        .get("kernel/sched_autogroup_enabled")
+        .map(String::as_str)
+    {
         Some("1") => {
             "move the others away, or give them less (cpu.weight; of another session, /proc/PID/autogroup instead of nice)"
         }
@@ -65,7 +70,9 @@ fn short(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         waits,
     )
     .and_if(queueing::who_ran(run, waits))
-    .remedy(Remedy::safe("nothing, unless it is so each time and each millisecond counts"))
+    .remedy(Remedy::safe(
+        "nothing, unless it is so each time and each millisecond counts",
+    ))
 }
 
 /// Others ran.

@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::RandomReadsDominate, RuleId::BusyWaits, RuleId::SlowClocksource],
+    gives_way_to: &[
+        RuleId::RandomReadsDominate,
+        RuleId::BusyWaits,
+        RuleId::SlowClocksource,
+    ],
     place: Place::End,
     check,
 };
@@ -71,7 +75,10 @@ fn askers(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
             Some(format!("{frame} {}", percent(run.share(group.cost()))))
         })
         .collect();
-    Some(Evidence::new(format!("asked by {}", names.join(", ")), "user stacks"))
+    Some(Evidence::new(
+        format!("asked by {}", names.join(", ")),
+        "user stacks",
+    ))
 }
 
 /// It is not work: threads take turns at a lock, and those that wait for it do not sleep.

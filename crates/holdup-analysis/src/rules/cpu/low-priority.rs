@@ -1,7 +1,9 @@
 //! It has a low priority, and others use the CPU.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
+use crate::rules::{
+    Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// How much of the queueing, one part in so many, must have been behind others of a better rank.
@@ -61,12 +63,15 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .and_if(queueing::who_ran(run, waits))
             .confidence(Confidence::Proved)
             .remedy(
-                Remedy::changing("give it an ordinary priority", "the others get less of the CPU then")
-                    .with_command(if queue.idle_class {
-                        format!("chrt --other --pid 0 {pid}")
-                    } else {
-                        format!("renice 0 -p {pid}")
-                    }),
+                Remedy::changing(
+                    "give it an ordinary priority",
+                    "the others get less of the CPU then",
+                )
+                .with_command(if queue.idle_class {
+                    format!("chrt --other --pid 0 {pid}")
+                } else {
+                    format!("renice 0 -p {pid}")
+                }),
             ),
     )
 }

@@ -2,7 +2,9 @@
 
 use crate::attributed::{Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
+use crate::rules::{
+    Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// How much of its queueing, one part in so many, the CPUs that it may not use must have been idle for: less could be
@@ -68,7 +70,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
-        .and(Evidence::new(format!("it may run on {bound} only"), say::SCHEDULER))
+        .and(Evidence::new(
+            format!("it may run on {bound} only"),
+            say::SCHEDULER,
+        ))
         .and(Evidence::new(text, "/proc/stat"))
         .and_if(queueing::who_ran(run, waits))
         .confidence(Confidence::Proved);

@@ -1,7 +1,9 @@
 //! A real-time task has its CPU.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
+use crate::rules::{
+    Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// How much of the queueing, one part in so many, must have been behind real-time tasks.
@@ -36,7 +38,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let (who, _) = queueing::who(waits);
     let winner = queueing::winner(waits);
-    let name = winner.as_ref().map_or("a real-time task", |winner| winner.name.as_str());
+    let name = winner
+        .as_ref()
+        .map_or("a real-time task", |winner| winner.name.as_str());
     let title = format!(
         "{name}, a real-time task, has the CPU for {} of the time while {who} is ready to run",
         percent(run.share(waits.cost()))
@@ -64,6 +68,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "take the real-time policy from it (chrt -o -p 0 PID), or bind it to a CPU of its own",
                 "what it does may come too late then",
             ))
-            .remedy(Remedy::pointless("a better nice value: real-time tasks come before all of them")),
+            .remedy(Remedy::pointless(
+                "a better nice value: real-time tasks come before all of them",
+            )),
     )
 }
