@@ -2,6 +2,7 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+use crate::connections::{Connections, TcpSeen};
 use holdup_evidence::{Cause, Frame, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub struct Attributed {
     pub waits: Vec<AttributedWait>,
     /// What was seen and what was not.
     pub coverage: Coverage,
+    /// Requests for TCP connections by peer, most first.
+    pub connections: Vec<Connections>,
 }
 
 /// How much time, in how many pieces.
@@ -290,6 +293,9 @@ pub struct AttributedWait {
     /// For `unknown`: why it could not be told.
     #[serde(default)]
     pub why_unknown: Option<String>,
+    /// What the state of the TCP connections said, where these waits were for some.
+    #[serde(default)]
+    pub tcp: Option<TcpSeen>,
 }
 
 /// How a thread came to queue for a CPU.

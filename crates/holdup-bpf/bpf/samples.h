@@ -3,8 +3,7 @@
 #ifndef HOLDUP_SAMPLES_H
 #define HOLDUP_SAMPLES_H
 
-#include "memory.h"
-#include "interrupts.h"
+#include "waits.h"
 
 #define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
 #define CPU_STACKS_ONE_IN 4 /* then one in so many does */
@@ -12,7 +11,7 @@
 SEC("perf_event")
 int on_cpu_clock(struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct thread *t;
 	struct holdup_cpu *c;
 	bool user;
@@ -34,7 +33,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	struct holdup_call call = {};
 	u32 object = 0;
 	call.number = -1;
-	if (!user && (task->flags & PF_IO_WORKER)) {
+	if (!user && (OF(task, flags) & PF_IO_WORKER)) {
 		object = read_worker(&call, task);
 	} else if (!user) {
 		read_call(&call, task);
@@ -61,7 +60,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	}
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (task->mm && t->cpu_seq % every == 0) {
+	if (OF(task, mm) && t->cpu_seq % every == 0) {
 		struct holdup_regs regs;
 		u64 args[3] = {};
 		if (user) {
@@ -74,9 +73,9 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 			regs.r14 = ctx->regs.r14;
 			regs.r15 = ctx->regs.r15;
 		} else {
-			copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+			copy_regs(&regs, regs_of(task));
 		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
+		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
 	}
 	count_cost(now);
 	return 0;

@@ -11,12 +11,13 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define TASK_WAKING 0x200
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *t = remember_thread(task);
 	if (!t) {
 		count_loss(HOLDUP_LOST_THREADS);
 		return 0;
@@ -84,11 +85,11 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u32 key = t->id;
 		if (have_task_work)
 			bpf_map_delete_elem(&errands, &key);
-		bpf_task_storage_delete(&threads, task);
+		forget_thread(task);
 		return;
 	}
-	/* A preempted thread is runnable whatever its state says. */
-	if (preempt || !state) {
+	/* A preempted thread is runnable whatever its state says, and so is one that has been woken since. */
+	if (preempt || !state || (state & TASK_WAKING)) {
 		turn(t, HOLDUP_QUEUED, now);
 		note_throttled(t, task);
 		return;
@@ -107,8 +108,8 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
-		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
+		copy_regs(&regs, regs_of(task));
+		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -142,6 +143,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_asked(t, task);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest(t, task);
+	if (length >= TCP_TOLD_LEAST && t->tcp)
+		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -152,7 +155,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
+	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
@@ -162,7 +165,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
+static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now, bool errands)
 {
 	u64 queued;
 
@@ -181,7 +184,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
-	if (t->errand && !t->completes) {
+	if (errands && t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
@@ -189,9 +192,10 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	send_ran_instead(t, task, before, now);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline int on_any_switch(u64 *ctx, bool errands)
 {
+	bool preempt = ctx[0];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct thread *out, *in;
 	u64 now;
 
@@ -207,11 +211,24 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	now = bpf_ktime_get_ns();
 	switch_interrupts(out, in);
 	if (in)
-		enter_cpu(in, next, prev, now);
+		enter_cpu(in, next, prev, now, errands);
 	if (out)
-		leave_cpu(out, prev, preempt, prev_state, now);
+		leave_cpu(out, prev, preempt, have_switch_state ? (u32)ctx[3] : state_of(prev), now);
 	count_cost(now);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	return on_any_switch(ctx, true);
+}
+
+/* For kernels without task work: older ones refuse a program in which a callback so much as lies. */
+SEC("tp_btf/sched_switch")
+int on_switch_without_errands(u64 *ctx)
+{
+	return on_any_switch(ctx, false);
 }
 
 SEC("tp_btf/sched_waking")
@@ -242,7 +259,12 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	t = new_thread(task, now);
 	if (!t)
 		return;
-	t->id = __sync_fetch_and_add(&thread_count, 1);
+	t->id = next_number();
+	if (!t->id) {
+		count_loss(HOLDUP_LOST_THREADS);
+		forget_thread(task);
+		return;
+	}
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -269,6 +291,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	creator = thread_of(parent);
 	if (creator)
 		begin_thread(creator, child);
+	else if (!HAVE_TASK_STORAGE)
+		forget_thread(child);
 	return 0;
 }
 
@@ -276,10 +300,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_new_worker, struct task_struct *task)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct thread *creator;
 
-	if (frozen || !(task->flags & PF_IO_WORKER) || current->tgid != task->tgid || thread_of(task))
+	if (frozen || !(task->flags & PF_IO_WORKER) || OF(current, tgid) != task->tgid || thread_of(task))
 		return 0;
 	creator = thread_of(current);
 	if (creator && creator->phase == HOLDUP_RUNNING)
@@ -294,12 +318,12 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	struct thread *t;
 	struct holdup_start *s;
 
-	if (thread_count || task->pid != root_pid || frozen)
+	if (root_seen || task->pid != root_pid || frozen)
 		return 0;
 	t = new_thread(task, bpf_ktime_get_ns());
 	if (!t)
 		return 0;
-	t->id = __sync_fetch_and_add(&thread_count, 1);
+	root_seen = 1; /* its number is 0 */
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -366,11 +390,21 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 
 /* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
 SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, struct folio *folio)
+int BPF_PROG(on_page_added, void *page)
+{
+	struct thread *t = thread_of(current_task());
+	if (t)
+		t->reading = inode_of_page(page);
+	return 0;
+}
+
+/* A page that is on its way to the disk, and that this thread is about to wait for. */
+SEC("tp_btf/folio_wait_writeback")
+int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
 {
 	struct thread *t = thread_of(bpf_get_current_task_btf());
-	if (t)
-		t->reading = (u64)BPF_CORE_READ(folio, mapping, host);
+	if (t && mapping)
+		t->reading = (u64)BPF_CORE_READ(mapping, host);
 	return 0;
 }
 
@@ -404,7 +438,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	s->at = bpf_ktime_get_ns();
 	s->signal = signal;
 	s->zero = 0;
-	name_task(&s->by, bpf_get_current_task_btf());
+	name_task(&s->by, current_task());
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -434,7 +468,9 @@ int each_task(struct bpf_iter__task *ctx)
 			send_asked(t, task);
 		else if (is_epoll(t->call.number))
 			send_interest(t, task);
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		if (t->tcp)
+			send_tcp(t, t->seq);
+		copy_regs(&regs, regs_of(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 		if (w) {

@@ -2,7 +2,7 @@
 /*
  * Records from the programs to user space: the one definition of both sides. The build turns it into Rust
  * types (by way of the object's type information); src/decode.rs makes evidence of them. Times are
- * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered here, never reused.
+ * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered by the programs; no number is used again.
  */
 #ifndef HOLDUP_WIRE_H
 #define HOLDUP_WIRE_H
@@ -18,6 +18,9 @@
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
+#define HOLDUP_QUESTION 160       /* of a question to a name server, bytes: most names are shorter */
+#define HOLDUP_DEVICE_NAME 16     /* the kernel's IFNAMSIZ */
+#define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
 
 enum holdup_record {
 	HOLDUP_START = 1,
@@ -32,6 +35,9 @@ enum holdup_record {
 	HOLDUP_RAN_INSTEAD,
 	HOLDUP_SIGNAL,
 	HOLDUP_END,
+	HOLDUP_TCP,            /* belongs to the wait record that follows for the same thread */
+	HOLDUP_CONNECTION,
+	HOLDUP_NAME_ASKED,
 };
 
 enum holdup_loss {
@@ -162,21 +168,21 @@ struct holdup_memory {
 	u64 at;
 	u64 weight;                   /* ns this stack stands for */
 	u32 seq;
+	u32 first;                    /* the same memory was there in all waits from this to seq */
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
 	s64 returned;
 	u32 has_returned;
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
-	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
-	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero_too;
+	u32 zero;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 
@@ -228,13 +234,56 @@ struct holdup_end {
 	struct holdup_regs regs;      /* of a blocked thread that lives on */
 };
 
+/* The state of the TCP connection that a thread waited on. Counts are of bytes but where they say otherwise. */
+struct holdup_tcp {
+	struct holdup_head head;
+	u32 seq;
+	u32 began_unsent;             /* as the wait began: written and not sent, */
+	u32 began_unacked;            /* sent and not acknowledged, */
+	u32 began_window;             /* what the peer had room for */
+	u32 segment;                  /* largest segment */
+	u32 unacked;                  /* as it ended */
+	u32 window;
+	u32 retransmitted;            /* segments sent again while it lasted */
+	u8 unanswered;                /* repetitions on end without an answer, as it ended */
+	u8 probes;                    /* questions on end whether there is room again */
+	u8 state;
+	u8 no_delay;                  /* TCP_NODELAY, as it began */
+	u8 throttled;                 /* the device's queue was full of it, as it began */
+	u8 zero[3];
+	char device[HOLDUP_DEVICE_NAME]; /* empty: no route is cached */
+};
+
+/* What became of a request for a connection. */
+struct holdup_connection {
+	struct holdup_head head;      /* who asked */
+	u64 began;
+	u64 at;
+	u16 family, port, made, error; /* error: errno of the failure; 0 where the program gave up by itself */
+	u8 peer[16];
+};
+
+/* A question to a name server. */
+struct holdup_question {
+	struct holdup_head head;      /* thread: unused */
+	u64 at;
+	u64 inode;                    /* the socket's */
+	u16 family, port;
+	u32 len;
+	u8 server[16];
+	u8 message[HOLDUP_QUESTION];
+};
+enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
+
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
+	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
 	enum holdup_interrupt interrupt;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;
+	struct holdup_tcp tcp; struct holdup_connection connection; struct holdup_question question;
 };
 
 #endif

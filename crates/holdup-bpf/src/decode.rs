@@ -2,9 +2,11 @@
 //! from our own programs, but names, paths and numbers in them are the observed programs'; nothing here
 //! trusts a length or a kind that it has not checked.
 
+mod network;
 mod object;
 
 use crate::skeleton::types as wire;
+use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
     Account, Allowed, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead,
     Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
@@ -53,6 +55,12 @@ pub enum RawEvent {
     },
     /// What the poll asked for that the wait that follows for the same thread and number was in.
     Asked(WaitMemory),
+    /// The connection of the wait that follows for the same thread and number.
+    Tcp(TcpState),
+    /// A request for a connection is over.
+    Connection(Connection),
+    /// A question was sent to a name server.
+    NameAsked(NameAsked),
     /// A wait ended; its kernel stack is to be filled in.
     Wait(Box<Wait>),
     /// A wait that had not ended when observation did; the thread's [`RawEvent::End`] follows.
@@ -164,6 +172,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_RAN_INSTEAD => ran_instead(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_SIGNAL => signal(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_END => end(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_TCP => network::tcp(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_CONNECTION => network::connection(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_NAME_ASKED => network::question(&read(bytes, kind)?),
         _ => return Err(DecodeError::Unknown(kind)),
     })
 }
@@ -191,7 +202,10 @@ plain!(
     holdup_cpu,
     holdup_ran_instead,
     holdup_signal,
-    holdup_end
+    holdup_end,
+    holdup_tcp,
+    holdup_connection,
+    holdup_question
 );
 
 fn read<T: Plain>(bytes: &[u8], kind: u32) -> Result<T, DecodeError> {
@@ -382,6 +396,7 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
     let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
+        first: raw.seq,
         seq: raw.seq,
         returned: None,
         polled: known.take(raw.polled as usize).map(polled).collect(),
@@ -396,6 +411,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
     RawEvent::Memory(Box::new(RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
+            first: raw.first,
             seq: raw.seq,
             returned: (raw.has_returned != 0).then_some(raw.returned),
             polled: polled.collect(),
@@ -506,11 +522,11 @@ mod tests {
     proptest! {
         /// Whatever the bytes, decoding ends with a value or a reason.
         #[test]
-        fn any_bytes_decode_or_are_refused(kind in 0u32..15, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        fn any_bytes_decode_or_are_refused(kind in 0u32..18, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
             let mut bytes = kind.to_ne_bytes().to_vec();
             bytes.extend(rest);
             match decode(&bytes) {
-                Ok(_) => assert!((1..=12).contains(&kind)),
+                Ok(_) => assert!((1..=15).contains(&kind)),
                 Err(DecodeError::Unknown(found)) => assert_eq!(found, kind),
                 Err(DecodeError::Short { len, .. }) => assert_eq!(len, bytes.len()),
             }

@@ -4,6 +4,7 @@
 //! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
+use crate::network::{Connection, NameAsked, TcpState};
 use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, UserStackId};
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +184,9 @@ pub struct PolledFd {
 pub struct WaitMemory {
     /// Who waited.
     pub thread: ThreadId,
-    /// Which wait.
+    /// The first of the waits of one system call that it was the same for.
+    pub first: Seq,
+    /// The last of them.
     pub seq: Seq,
     /// What the system call returned (negative errno on failure); `None` where the source saw only the entry.
     pub returned: Option<i64>,
@@ -204,7 +207,9 @@ pub struct WaitMemory {
 pub struct AskerSample {
     /// Whose.
     pub thread: ThreadId,
-    /// The wait's number, or the CPU sample's when `on_cpu`.
+    /// The first of the waits of one system call that the stack was the same in.
+    pub first: Seq,
+    /// The last of them, or the number of the CPU sample when `on_cpu`.
     pub seq: Seq,
     /// Whether this belongs to a [`CpuSample`] rather than to a [`Wait`].
     pub on_cpu: bool,
@@ -405,6 +410,12 @@ pub enum Event {
     },
     /// A wait ended.
     Wait(Box<Wait>),
+    /// The connection that the wait which follows for the same thread was on.
+    Tcp(TcpState),
+    /// A request for a connection is over.
+    Connection(Connection),
+    /// A question was sent to a name server.
+    NameAsked(NameAsked),
     /// A woken thread's memory.
     WaitMemory(Box<WaitMemory>),
     /// Who asked.

@@ -11,6 +11,7 @@ pub mod event;
 pub mod facts;
 pub mod frame;
 pub mod loss;
+pub mod network;
 pub mod object;
 
 pub use call::Call;

@@ -1,7 +1,9 @@
 //! Everything the rules may know of the machine, in one go: read when CMD has ended.
 
 use crate::root::{Problem, Root, word};
-use crate::{block, cgroup, clocks, cpu_times, cpuinfo, mountinfo, names, random, resolver, sysctl};
+use crate::{
+    block, cgroup, clocks, cpu_times, cpuinfo, listeners, mountinfo, names, random, resolver, swaps, sysctl,
+};
 use holdup_evidence::SystemFacts;
 use holdup_evidence::facts::CpuTime;
 use std::collections::BTreeMap;
@@ -47,6 +49,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         cgroups: question.cgroups.clone(),
         random: random::read(root, problems),
         block_devices: block::devices(root, problems),
+        swaps: swaps::read(root, problems),
         mounts: mountinfo::read(root, problems)
             .into_iter()
             .map(Into::into)
@@ -57,6 +60,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
             .map(cgroup::Watch::facts)
             .unwrap_or_default(),
         resolver: resolver::read(root, problems),
+        listeners: listeners::read(root),
         sysctl: sysctl::read(root, problems),
         processes,
         boot_minus_monotonic: clocks::boot_minus_monotonic(),

@@ -20,6 +20,7 @@ pub mod cpu_times;
 pub mod cpuinfo;
 pub mod facts;
 pub mod kernel_log;
+pub mod listeners;
 pub mod memory;
 pub mod mountinfo;
 pub mod names;
@@ -27,6 +28,7 @@ pub mod random;
 pub mod resolver;
 pub mod root;
 pub mod status;
+pub mod swaps;
 pub mod sysctl;
 
 pub use root::{Problem, Root};

@@ -65,6 +65,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         whole.waits.extend(rows);
     }
     path_times(&mut whole.path, &whole.waits, before, open);
+    whole.connections = run.network.connections(&run.people);
     whole.threads.sort_by_key(|thread| Reverse(thread.wall));
     whole
         .waits

@@ -47,6 +47,8 @@ impl Attribution {
 
     pub(super) fn start(&mut self, start: &Start) {
         let run_start = self.run_start(start.at);
+        let parent = start.parent.map(|(parent, _)| parent);
+        self.network.born(start.thread, parent, start.task.pid, start.at);
         if let Some(thread) = self.threads.get_mut(&start.thread) {
             // It was met before its birth was told: only its names are news.
             if thread.nameless {
@@ -163,6 +165,9 @@ impl Attribution {
         self.settle(end.thread);
         self.meet(end.thread, &end.clock, end.at);
         let id = end.thread;
+        if end.open.is_none() {
+            self.network.ended(id);
+        }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return self.contradiction(0);
         };

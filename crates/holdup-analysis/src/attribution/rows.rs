@@ -114,6 +114,7 @@ impl Rows<'_> {
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+            tcp: site.tcp.as_deref().cloned(),
         }
     }
 
@@ -316,6 +317,7 @@ impl Rows<'_> {
             row.max = row.max.min(row.ns);
             row.p50 = row.p50.min(row.max);
             row.p99 = row.p99.min(row.max);
+            row.tcp = row.tcp.map(|tcp| tcp.part(row.ns, of));
             for holder in &mut row.holders {
                 holder.ns = part_of(holder.ns, row.ns, of);
             }

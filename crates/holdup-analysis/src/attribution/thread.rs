@@ -84,7 +84,7 @@ pub(super) struct Thread {
     pub(super) lost_waits: u64,
     pub(super) ledger: Ledger,
     pub(super) path: Path,
-    pub(super) pending: Option<Box<Pending>>,
+    pub(super) pending: Vec<Pending>,
     pub(super) recent: Segments,
     /// CPU and queue time of the piece that has begun.
     piece: (Ns, Ns),
@@ -116,7 +116,7 @@ impl Thread {
             lost_waits: 0,
             ledger: Ledger::new(Owner::Thread(identity), own, process, book),
             path,
-            pending: None,
+            pending: Vec::new(),
             recent: Segments::default(),
             piece: (0, 0),
             piece_began: born,

@@ -129,6 +129,9 @@ pub fn on_cpu(
         (Cause::RandomUnseeded, random_generator())
     } else if user {
         (Cause::CpuUser, named(ResourceKind::Name, ""))
+    } else if let Some((work, what)) = stack.memory_work() {
+        let resource = with(named(ResourceKind::Kernel, what), "memory_work", work.id());
+        (Cause::CpuKernel, resource)
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
     } else {
@@ -374,7 +377,13 @@ fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
 fn used(site: &Site, used: Use) -> Option<Found> {
     let object = site.object.or(site.woken_by_socket)?;
     let cause = objects::cause(object, used)?;
-    with_limit(site, cause, objects::resource(object))
+    let mut resource = objects::resource(object);
+    // A Unix socket has no peer before it is connected: it is the one that was asked for.
+    let asked = site.memory.and_then(|memory| memory.path.as_ref());
+    if let Some(path) = asked.filter(|_| used == Use::Connect) {
+        resource.name.clone_from(path);
+    }
+    with_limit(site, cause, resource)
 }
 
 /// An open that waits for the other end of a FIFO, or for what has been put in `/dev/random`'s place.

@@ -53,6 +53,19 @@ impl<'a> Stack<'a> {
         self.frames.contains(&function)
     }
 
+    /// Work on memory that is short, done on a CPU: freeing some before it is given out, getting it back from swap.
+    pub(super) fn memory_work(&self) -> Option<(Cause, &'static str)> {
+        let work = self.frames.iter().find_map(|function| match meaning(function)? {
+            Meaning::Is(Rank::Memory, cause) => Some(cause),
+            _ => None,
+        })?;
+        match work {
+            Cause::MemReclaim => Some((work, "freeing memory (reclaim)")),
+            Cause::MemSwapin => Some((work, "getting memory back from swap")),
+            _ => None,
+        }
+    }
+
     /// The strongest thing that this stack shows. `blocked` is an uninterruptible sleep, `iowait` what the
     /// kernel counted, `kind` the system call for waits whose direction no frame tells.
     pub(super) fn verdict(&self, blocked: bool, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {

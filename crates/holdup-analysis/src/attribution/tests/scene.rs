@@ -223,6 +223,7 @@ impl Scene {
         });
         self.events.push(Event::Asker(AskerSample {
             thread: ThreadId(id),
+            first: seq,
             seq,
             on_cpu,
             stack: UserStackId(u32::try_from(index).expect("few stacks")),

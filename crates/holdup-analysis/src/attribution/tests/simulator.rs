@@ -222,6 +222,7 @@ impl Machine {
         let seq = thread.waits;
         self.events.push(Event::WaitMemory(Box::new(WaitMemory {
             thread: Machine::id(index),
+            first: seq,
             seq,
             returned: Some(i64::from(call_for(cause, 0).number)),
             polled: Vec::new(),
@@ -269,6 +270,7 @@ impl Machine {
         if !number.is_multiple_of(5) {
             self.events.push(Event::Asker(AskerSample {
                 thread: Machine::id(index),
+                first: self.threads[index].samples,
                 seq: self.threads[index].samples,
                 on_cpu: true,
                 stack: UserStackId(u32::from(number % 4)),
@@ -342,6 +344,7 @@ impl Machine {
         if number % 64 < 40 {
             self.events.push(Event::Asker(AskerSample {
                 thread,
+                first: seq,
                 seq,
                 on_cpu: false,
                 stack: UserStackId(u32::from(number % 4)),

@@ -15,6 +15,8 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::RandomReadsDominate,
         RuleId::BusyWaits,
         RuleId::SlowClocksource,
+        RuleId::ReclaimTakesCpu,
+        RuleId::CopyUp,
     ],
     place: Place::End,
     check,
