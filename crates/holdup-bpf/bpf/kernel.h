@@ -34,6 +34,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -78,6 +79,7 @@ struct inode {
 };
 struct address_space { struct inode *host; };
 struct folio { struct address_space *mapping; };
+struct page { struct address_space *mapping; }; /* what a folio was before there were any */
 struct file { struct path f_path; struct inode *f_inode; void *private_data; };
 struct fdtable { unsigned int max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
@@ -96,9 +98,13 @@ struct sockaddr_un { u16 sun_family; char sun_path[108]; };
 struct unix_address { int len; struct sockaddr_un name[1]; };
 struct unix_sock { struct sock sk; struct unix_address *addr; struct sock *peer; };
 
+struct rb_node { struct rb_node *rb_right; struct rb_node *rb_left; };
+struct rb_root { struct rb_node *rb_node; };
+struct rb_root_cached { struct rb_root rb_root; };
+struct epoll_event { u32 events; };
 struct epoll_filefd { struct file *file; int fd; } __attribute__((packed));
-struct epitem { struct list_head rdllink; struct epoll_filefd ffd; };
-struct eventpoll { struct list_head rdllist; struct epitem *ovflist; };
+struct epitem { struct rb_node rbn; struct list_head rdllink; struct epoll_filefd ffd; struct epoll_event event; };
+struct eventpoll { struct list_head rdllist; struct epitem *ovflist; struct rb_root_cached rbr; };
 
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -116,12 +122,23 @@ struct task_struct {
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	struct task_struct *group_leader;
+	void *worker_private;
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
+	void *stack;
 };
+struct io_wq_work;
+struct io_worker { struct io_wq_work *cur_work; };
+struct io_wq_work { unsigned int flags; };
+struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
+struct task_struct___state { long state; };
+struct task_struct___state_renamed { unsigned int __state; };
+struct task_struct___storage { void *bpf_storage; };
+/* Helpers that not every kernel has; looked for in its type information, never called by these numbers. */
+enum bpf_func_id { BPF_FUNC_get_current_task_btf = 158, BPF_FUNC_task_pt_regs = 175 };
 struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };

@@ -187,13 +187,14 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 	m->seq = seq;
 	m->first = first;
 	m->on_cpu = on_cpu;
-	m->pid = task->tgid;
-	m->tid = task->pid;
+	m->pid = OF(task, tgid);
+	m->tid = OF(task, pid);
 	if (returned) {
 		m->has_returned = 1;
 		m->returned = *returned;
 	}
 	m->regs = *regs;
+	m->completed = on_cpu ? 0 : t->completed;
 	if (!on_cpu && number >= 0 && number < 512) {
 		u8 path = path_argument[number];
 		if (number == __NR_poll || number == __NR_ppoll)

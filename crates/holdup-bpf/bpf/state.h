@@ -3,12 +3,8 @@
 #ifndef HOLDUP_STATE_H
 #define HOLDUP_STATE_H
 
-#include "kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
+#include "kernels.h"
 #include <bpf/bpf_endian.h>
-#include "wire.h"
 
 /* A thread of the run. `since` is the instant of its last transition; the clock holds all before it, so that
  * born + cpu + queued + blocked = since, always. */
@@ -47,6 +43,8 @@ struct thread {
 	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
+	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
+	u32 completes;       /* whether its errand is left until a request completes */
 };
 
 struct {
@@ -55,6 +53,19 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+#define MOST_THREADS 16384 /* alive at once, where they are kept in a table: 9 MB, taken when it is made */
+
+/* Where tracing programs have no task storage: by the task's address, which may be used again once the task is
+ * gone. So the entry goes as the task dies, and, should that not be seen, at the birth of the next one there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_THREADS);
+	__type(key, u64);
+	__type(value, struct thread);
+} thread_table SEC(".maps");
+
+const volatile struct thread blank_thread = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -79,8 +90,7 @@ s32 kernel_allowance = 1000;                   /* fill the ring; what is due the
 u32 root_pid = 0;                              /* CMD's first process, once it stands ready */
 u32 frozen = 0;                                /* observation is over */
 u64 frozen_at = 0;
-u32 thread_count = 0;                          /* threads numbered so far, the root included */
-u32 object_count = 0;
+u32 root_seen = 0;                             /* CMD's first thread is watched */
 u64 losses[HOLDUP_LOSS_CLASSES] = {};
 
 /* Own run time: every 64th run is timed and stands for 64. */
@@ -104,7 +114,11 @@ static __always_inline void count_cost(u64 began)
 
 static __always_inline bool allowed(s32 *allowance)
 {
-	return *allowance > 0 && __sync_fetch_and_add(allowance, -1) > 0;
+	/* Two CPUs may both take the last one; that does no harm. */
+	if (*allowance <= 0)
+		return false;
+	__sync_fetch_and_add(allowance, -1);
+	return true;
 }
 
 static __always_inline void count_loss(u32 class)
@@ -115,18 +129,52 @@ static __always_inline void count_loss(u32 class)
 
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, 0, 0);
+	if (HAVE_TASK_STORAGE)
+		return bpf_task_storage_get(&threads, task, 0, 0);
+	u64 key = (u64)task;
+	return bpf_map_lookup_elem(&thread_table, &key);
+}
+
+static __always_inline struct thread *remember_thread(struct task_struct *task)
+{
+	if (HAVE_TASK_STORAGE)
+		return bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 key = (u64)task;
+	if (bpf_map_update_elem(&thread_table, &key, (const void *)&blank_thread, BPF_ANY))
+		return 0;
+	return bpf_map_lookup_elem(&thread_table, &key);
+}
+
+static __always_inline void forget_thread(struct task_struct *task)
+{
+	if (HAVE_TASK_STORAGE) {
+		bpf_task_storage_delete(&threads, task);
+		return;
+	}
+	u64 key = (u64)task;
+	bpf_map_delete_elem(&thread_table, &key);
 }
 
 #define PF_KTHREAD 0x00200000
 
 static __always_inline void name_task(struct holdup_task *out, struct task_struct *task)
 {
-	out->pid = task->tgid;
-	out->tid = task->pid;
-	out->kernel = (task->flags & PF_KTHREAD) != 0;
+	out->pid = OF(task, tgid);
+	out->tid = OF(task, pid);
+	out->kernel = (OF(task, flags) & PF_KTHREAD) != 0;
 	out->zero = 0;
 	bpf_probe_read_kernel(out->comm, HOLDUP_COMM, task->comm);
+}
+
+/* Whether the first argument of a system call is a descriptor. The bound is repeated after a barrier, because the
+ * compiler checks another copy of the number than it indexes with, and older verifiers don't see that they are one. */
+static __always_inline bool first_is_descriptor(s32 number)
+{
+	u64 index = (u32)number;
+	if (index >= 512)
+		return false;
+	barrier_var(index);
+	return fd_argument[index & 511] == 1;
 }
 
 /* The clock as of `now`, the running stretch included. */

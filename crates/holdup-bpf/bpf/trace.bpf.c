@@ -9,13 +9,14 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define TASK_WAKING 0x200
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *t = remember_thread(task);
 	if (!t) {
 		count_loss(HOLDUP_LOST_THREADS);
 		return 0;
@@ -82,11 +83,11 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u32 key = t->id;
 		if (have_task_work)
 			bpf_map_delete_elem(&errands, &key);
-		bpf_task_storage_delete(&threads, task);
+		forget_thread(task);
 		return;
 	}
-	/* A preempted thread is runnable whatever its state says. */
-	if (preempt || !state) {
+	/* A preempted thread is runnable whatever its state says, and so is one that has been woken since. */
+	if (preempt || !state || (state & TASK_WAKING)) {
 		turn(t, HOLDUP_QUEUED, now);
 		return;
 	}
@@ -104,7 +105,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		copy_regs(&regs, regs_of(task));
 		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
@@ -125,15 +126,20 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_kernel_stack(t, task, t->seq);
 	}
 	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
+	if (have_task_work && user_budget && t->user_due >= user_budget && !(task->flags & PF_IO_WORKER) &&
+	    allowed(&user_allowance)) {
 		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 	}
 	/* Objects are described before the record that refers to them is begun. */
-	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
+	struct file *ready_file = is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
+	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
+	bool peer = seen && woken_by_peer(t, task, ready_file);
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task);
+	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
+		send_interest(t, task);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -148,11 +154,13 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
-		describe_waker(w, task, t->since);
+		describe_waker(w, task, peer, t->since);
+	t->completes = t->call.number == __NR_io_uring_enter &&
+		       (w->waker_kind == HOLDUP_WAKER_SOFTIRQ || w->waker_kind == HOLDUP_WAKER_HARDIRQ);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
+static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now, bool errands)
 {
 	u64 queued;
 
@@ -168,7 +176,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	queued = turn(t, HOLDUP_RUNNING, now);
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
-	if (t->errand) {
+	if (errands && t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
@@ -189,9 +197,10 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline int on_any_switch(u64 *ctx, bool errands)
 {
+	bool preempt = ctx[0];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct thread *out, *in;
 	u64 now;
 
@@ -206,11 +215,24 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	}
 	now = bpf_ktime_get_ns();
 	if (in)
-		enter_cpu(in, next, prev, now);
+		enter_cpu(in, next, prev, now, errands);
 	if (out)
-		leave_cpu(out, prev, preempt, prev_state, now);
+		leave_cpu(out, prev, preempt, have_switch_state ? (u32)ctx[3] : state_of(prev), now);
 	count_cost(now);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	return on_any_switch(ctx, true);
+}
+
+/* For kernels without task work: older ones refuse a program in which a callback so much as lies. */
+SEC("tp_btf/sched_switch")
+int on_switch_without_errands(u64 *ctx)
+{
+	return on_any_switch(ctx, false);
 }
 
 SEC("tp_btf/sched_waking")
@@ -230,38 +252,65 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline void begin_thread(struct thread *creator, struct task_struct *task)
 {
-	struct thread *p, *c;
+	u64 now = bpf_ktime_get_ns();
 	struct holdup_start *s;
-	u64 now;
+	struct thread *t;
 
-	if (frozen)
-		return 0;
-	p = thread_of(parent);
-	if (!p)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now < p->since)
-		now = p->since;
-	c = new_thread(child, now);
-	if (!c)
-		return 0;
-	c->id = __sync_fetch_and_add(&thread_count, 1);
+	if (now < creator->since)
+		now = creator->since;
+	t = new_thread(task, now);
+	if (!t)
+		return;
+	t->id = next_number();
+	if (!t->id) {
+		count_loss(HOLDUP_LOST_THREADS);
+		forget_thread(task);
+		return;
+	}
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
-		return 0;
+		return;
 	}
 	s->head.type = HOLDUP_START;
-	s->head.thread = c->id;
+	s->head.thread = t->id;
 	s->at = now;
-	name_task(&s->task, child);
-	s->parent = p->id;
+	name_task(&s->task, task);
+	s->parent = creator->id;
 	s->has_parent = 1;
-	clock_at(&s->parent_clock, p, now);
+	clock_at(&s->parent_clock, creator, now);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *creator;
+
+	if (frozen)
+		return 0;
+	creator = thread_of(parent);
+	if (creator)
+		begin_thread(creator, child);
+	else if (!HAVE_TASK_STORAGE)
+		forget_thread(child);
+	return 0;
+}
+
+/* io_uring's workers are threads of the process that they serve, and no fork announces them. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_new_worker, struct task_struct *task)
+{
+	struct task_struct *current = current_task();
+	struct thread *creator;
+
+	if (frozen || !(task->flags & PF_IO_WORKER) || OF(current, tgid) != task->tgid || thread_of(task))
+		return 0;
+	creator = thread_of(current);
+	if (creator && creator->phase == HOLDUP_RUNNING)
+		begin_thread(creator, task);
 	return 0;
 }
 
@@ -272,12 +321,12 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	struct thread *t;
 	struct holdup_start *s;
 
-	if (thread_count || task->pid != root_pid || frozen)
+	if (root_seen || task->pid != root_pid || frozen)
 		return 0;
 	t = new_thread(task, bpf_ktime_get_ns());
 	if (!t)
 		return 0;
-	t->id = __sync_fetch_and_add(&thread_count, 1);
+	root_seen = 1; /* its number is 0 */
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -344,11 +393,11 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 
 /* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
 SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, struct folio *folio)
+int BPF_PROG(on_page_added, void *page)
 {
-	struct thread *t = thread_of(bpf_get_current_task_btf());
+	struct thread *t = thread_of(current_task());
 	if (t)
-		t->reading = (u64)BPF_CORE_READ(folio, mapping, host);
+		t->reading = inode_of_page(page);
 	return 0;
 }
 
@@ -392,7 +441,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	s->at = bpf_ktime_get_ns();
 	s->signal = signal;
 	s->zero = 0;
-	name_task(&s->by, bpf_get_current_task_btf());
+	name_task(&s->by, current_task());
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -403,7 +452,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 SEC("perf_event")
 int on_cpu_clock(struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct thread *t;
 	struct holdup_cpu *c;
 	bool user;
@@ -420,10 +469,12 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	struct holdup_call call = {};
 	u32 object = 0;
 	call.number = -1;
-	if (!user) {
+	if (!user && (OF(task, flags) & PF_IO_WORKER)) {
+		object = read_worker(&call, task);
+	} else if (!user) {
 		read_call(&call, task);
 		s32 number = call.number;
-		if (number >= 0 && number < 512 && fd_argument[number] == 1)
+		if (first_is_descriptor(number))
 			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
 	}
 	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
@@ -445,7 +496,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	}
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (task->mm && t->cpu_seq % every == 0) {
+	if (OF(task, mm) && t->cpu_seq % every == 0) {
 		struct holdup_regs regs;
 		u64 args[3] = {};
 		if (user) {
@@ -458,7 +509,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 			regs.r14 = ctx->regs.r14;
 			regs.r15 = ctx->regs.r15;
 		} else {
-			copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+			copy_regs(&regs, regs_of(task));
 		}
 		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
 	}
@@ -487,7 +538,9 @@ int each_task(struct bpf_iter__task *ctx)
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		else if (is_epoll(t->call.number))
+			send_interest(t, task);
+		copy_regs(&regs, regs_of(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 		if (w) {

@@ -2,7 +2,7 @@
 /*
  * Records from the programs to user space: the one definition of both sides. The build turns it into Rust
  * types (by way of the object's type information); src/decode.rs makes evidence of them. Times are
- * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered here, never reused.
+ * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered by the programs; no number is used again.
  */
 #ifndef HOLDUP_WIRE_H
 #define HOLDUP_WIRE_H
@@ -14,9 +14,11 @@
 #define HOLDUP_NAME_MAX 256       /* longest component, bytes */
 #define HOLDUP_POLLED 16          /* descriptors of a poll kept */
 #define HOLDUP_ASKED 4            /* descriptors of a poll kept as it begins */
+#define HOLDUP_ASKED_SENT 7       /* descriptors in a record of what was asked for */
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
+#define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
 
 enum holdup_record {
 	HOLDUP_START = 1,
@@ -133,14 +135,14 @@ struct holdup_wait {
 
 struct holdup_polled { s32 fd; u16 events; u16 revents; u32 object; };
 
-/* What a poll waited for, as it began. */
+/* What a poll waited for, as it began; of an epoll, the top of its tree. */
 struct holdup_asked {
 	struct holdup_head head;
 	u32 seq;
-	u32 polled;
+	u32 polled;                   /* places used; a descriptor below 0 is none */
 	u32 truncated;
 	u32 zero;
-	struct holdup_polled polled_fds[HOLDUP_ASKED];
+	struct holdup_polled polled_fds[HOLDUP_ASKED_SENT];
 };
 
 /* What a thread's memory held: after a wait, or when it was sampled on a CPU. */
@@ -153,17 +155,19 @@ struct holdup_memory {
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
-	u32 zero_too;
+	u32 pad;
 	s64 returned;
 	u32 has_returned;
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
+	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero;
+	u32 zero_too;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 
@@ -207,8 +211,11 @@ struct holdup_end {
 	struct holdup_regs regs;      /* of a blocked thread that lives on */
 };
 
+enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
+
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
+	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;

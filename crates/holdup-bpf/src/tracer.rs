@@ -4,6 +4,7 @@ use crate::calls;
 use crate::capability::{KernelTypes, cpu_clock_attributes};
 use crate::decode::{RawEvent, decode};
 use crate::mappings::{Mapped, Mappings, open_event};
+use crate::older;
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder};
 use holdup_evidence::{Loss, LossClass, NotMeasured, Ns};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -195,12 +196,14 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
+        settings.call_of_operation = calls::calls_of_operations();
     }
     skeleton
         .maps
         .records
         .set_max_entries(options.buffer)
         .map_err(|error| refusal(&error))?;
+    older::suit(&mut skeleton, types).map_err(|error| refusal(&error))?;
     let programs = &mut skeleton.progs;
     for (program, tracepoint) in [
         (&mut programs.on_rename, "task_rename"),
@@ -208,6 +211,7 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_data_ready, "sk_data_ready"),
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
         (&mut programs.on_page_written, "folio_wait_writeback"),
+        (&mut programs.on_socket_state, "inet_sock_set_state"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
@@ -217,6 +221,9 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
+    // It sends errands, which needs task work.
+    let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
+    programs.on_async_done.set_autoload(completions);
     Ok(skeleton)
 }
 
@@ -239,6 +246,7 @@ impl Tracer {
         let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
         let mut not_measured = Vec::new();
         let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
+        older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
         // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
@@ -255,9 +263,13 @@ impl Tracer {
             &programs.on_data_ready,
             &programs.on_page_added,
             &programs.on_page_written,
+            &programs.on_socket_state,
+            &programs.on_async_done,
+            &programs.on_new_worker,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,
+            &programs.on_switch_without_errands,
             &programs.on_waking,
         ] {
             if program.autoload() {
@@ -429,9 +441,11 @@ impl Tracer {
             ns: 0,
         });
         losses.retain(|loss| loss.count > 0);
+        let mut not_measured = self.not_measured.clone();
+        not_measured.extend(older::unseen(&self.skeleton, &losses));
         Report {
             losses,
-            not_measured: self.not_measured.clone(),
+            not_measured,
             programs: self.programs(),
             kernel_stack_budget: self.kernel.budget,
             user_stack_budget: self.user.budget,

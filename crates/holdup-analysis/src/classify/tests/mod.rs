@@ -79,6 +79,7 @@ impl Case {
             polled: Vec::new(),
             polled_truncated: false,
             path: None,
+            completed: None,
         })
     }
 
