@@ -71,7 +71,7 @@ truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
 }
 
-for part in disk memory network; do
+for part in disk memory network cpu; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

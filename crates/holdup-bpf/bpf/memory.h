@@ -14,6 +14,7 @@
 #define __NR_poll 7
 #define __NR_ppoll 271
 #define __NR_pselect6 270
+#define __NR_connect 42
 #define CHUNK 1024
 
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
@@ -164,6 +165,17 @@ static __always_inline void copy_selected(struct holdup_memory *m, const struct 
 	m->polled_truncated = args[0] > 64;
 }
 
+/* Where a Unix socket was to be connected to. */
+static __always_inline void copy_unix_path(struct holdup_memory *m, u64 address)
+{
+	u16 family = 0;
+	if (bpf_probe_read_user(&family, sizeof(family), (void *)address) || family != AF_UNIX)
+		return;
+	long n = bpf_probe_read_user_str(m->path, HOLDUP_UNIX_PATH, (void *)(address + sizeof(family)));
+	if (n > 1)
+		m->path_len = n;
+}
+
 /* Called as the thread itself. `returned` is null at a switch-out, where the call is still under way. */
 static __always_inline void send_memory(struct thread *t, struct task_struct *task, const struct holdup_regs *regs,
 					u32 first, u32 seq, u64 weight, s32 number, const u64 *args, const s64 *returned, bool on_cpu)
@@ -205,6 +217,8 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 			long n = bpf_probe_read_user_str(m->path, sizeof(m->path), (void *)(path == 1 ? args[0] : args[1]));
 			if (n > 1)
 				m->path_len = n;
+		} else if (number == __NR_connect) {
+			copy_unix_path(m, args[1]);
 		}
 	}
 	copy_stack(m);

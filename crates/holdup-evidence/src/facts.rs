@@ -5,6 +5,7 @@
 use crate::{DeviceNumber, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Everything the rules may know of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,12 @@ pub struct SystemFacts {
     pub kernel_release: Option<String>,
     /// Number of CPUs online.
     pub cpus: Option<u32>,
+    /// What each CPU did beside running, while CMD ran.
+    pub cpu_times: Vec<CpuTime>,
+    /// What the kernel reads the time from.
+    pub clocksource: Option<String>,
+    /// Cgroups of processes that ran while the run was ready to, by the process's name.
+    pub cgroups: BTreeMap<String, String>,
     /// The random number generator.
     pub random: RandomFacts,
     /// Block devices by number.
@@ -26,6 +33,8 @@ pub struct SystemFacts {
     pub cgroup: CgroupFacts,
     /// Name servers of `/etc/resolv.conf` and its options.
     pub resolver: Option<ResolverFacts>,
+    /// Who listens for TCP connections in holdup's network namespace, when the run is over.
+    pub listeners: Vec<Listener>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
@@ -58,6 +67,18 @@ pub struct RandomFacts {
     pub trust_cpu: Option<bool>,
     /// Whether this is a virtual machine (cpuinfo flag `hypervisor`).
     pub virtual_machine: Option<bool>,
+}
+
+/// What a CPU did beside running.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuTime {
+    /// Its number.
+    pub cpu: u32,
+    /// Idle, waiting for a disk included.
+    pub idle: Ns,
+    /// Kept from this machine by the hypervisor.
+    pub stolen: Ns,
 }
 
 /// A block device.
@@ -171,4 +192,15 @@ pub struct ResolverFacts {
     pub servers: Vec<String>,
     /// `options` words.
     pub options: Vec<String>,
+    /// Domains of the `search` (or `domain`) line that counts, the last one.
+    pub search: Vec<String>,
+}
+
+/// A TCP listener.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// The address and port it listens on.
+    pub address: SocketAddr,
+    /// How many clients it has not accepted yet.
+    pub waiting: u32,
 }

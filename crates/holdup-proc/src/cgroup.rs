@@ -111,6 +111,15 @@ impl Watch {
         self.look_at(&pid.to_string());
     }
 
+    /// The cgroup by which a process gets its share of the CPUs; `None` when it is gone, or in the root.
+    #[must_use]
+    pub fn of_process(&self, pid: u32) -> Option<String> {
+        let text = text_if_there(&self.root.proc.join(pid.to_string()).join("cgroup"))?;
+        let membership = Membership::of(&text, &self.hierarchies);
+        let path = membership.cpu.or(membership.unified)?.path;
+        (path != "/").then_some(path)
+    }
+
     fn look_at(&mut self, process: &str) {
         let Some(text) = text_if_there(&self.root.proc.join(process).join("cgroup")) else {
             return;

@@ -15,10 +15,20 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Vec<SwapArea> {
         return Vec::new();
     }
     let mut areas = Vec::new();
-    for (index, line) in text(&file, problems).unwrap_or_default().lines().enumerate().skip(1) {
+    for (index, line) in text(&file, problems)
+        .unwrap_or_default()
+        .lines()
+        .enumerate()
+        .skip(1)
+    {
         match parse(line) {
             Some(area) => areas.push(area),
-            None => note(problems, &file, Some(index + 1), "path, type, size, used and priority expected"),
+            None => note(
+                problems,
+                &file,
+                Some(index + 1),
+                "path, type, size, used and priority expected",
+            ),
         }
     }
     areas

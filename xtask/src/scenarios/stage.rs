@@ -136,7 +136,8 @@ fn clean_up(group: Pid, work: &Path) {
     let cgroups = std::fs::read_to_string(work.join("cgroup")).unwrap_or_default();
     for cgroup in cgroups.lines() {
         // What has just been killed is still in there for a moment.
-        while std::fs::remove_dir(cgroup).is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy) {
+        while std::fs::remove_dir(cgroup).is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy)
+        {
             std::thread::yield_now();
         }
     }

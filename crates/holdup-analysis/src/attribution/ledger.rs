@@ -3,10 +3,11 @@
 use super::keys::Keys;
 use super::numbers::NumberMap;
 use super::people::{Identity, NameId};
+use super::queueing::Queueing;
 use super::site::Site;
 use super::what::{WhatId, Whats};
 use crate::attributed::Tally;
-use holdup_evidence::{AskerSample, Ns, Seq};
+use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Seq};
 use std::collections::VecDeque;
 
 /// Sites of one thread told apart by name; a program that reads a hundred thousand files is one reader.
@@ -76,6 +77,10 @@ pub(super) struct Ledger {
     pub(super) sites: Vec<Site>,
     /// Names of those who ran while it queued.
     pub(super) ran_instead: Vec<(NameId, Ns)>,
+    /// How that came about.
+    pub(super) queueing: Queueing,
+    /// What interrupts took of its CPU time, by kind.
+    pub(super) interrupts: [Ns; INTERRUPTS.len()],
     index: NumberMap<WhatId, usize>,
     own_keys: bool,
     waits: VecDeque<Recent>,
@@ -97,6 +102,8 @@ impl Ledger {
             open: false,
             sites: Vec::new(),
             ran_instead: Vec::new(),
+            queueing: Queueing::default(),
+            interrupts: [0; INTERRUPTS.len()],
             index: NumberMap::default(),
             own_keys,
             waits: VecDeque::new(),
@@ -154,6 +161,10 @@ impl Ledger {
         self.open |= other.open;
         for (name, ns) in other.ran_instead {
             self.ran_instead(name, ns);
+        }
+        self.queueing.absorb(&other.queueing);
+        for (own, theirs) in self.interrupts.iter_mut().zip(other.interrupts) {
+            *own = own.saturating_add(theirs);
         }
         for site in other.sites {
             let here = self.site(site.what, process, book);

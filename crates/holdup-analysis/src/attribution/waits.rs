@@ -43,7 +43,12 @@ impl Attribution {
         // One copy of the memory may tell of several waits of one call. Where the path moves on, and without such a copy
         // to come, what is known now has to do.
         let more = wait.memory_follows && !matches!(wait.waker, Waker::Thread { .. });
-        if !more || self.threads.get(&id).is_some_and(|thread| thread.pending.len() >= MAX_PENDING) {
+        if !more
+            || self
+                .threads
+                .get(&id)
+                .is_some_and(|thread| thread.pending.len() >= MAX_PENDING)
+        {
             self.settle(id);
         }
         self.meet(id, &wait.clock, wait.end);
@@ -103,7 +108,10 @@ impl Attribution {
 
     /// Whatever a thread was waiting to be told about its last waits will not come any more.
     pub(super) fn settle(&mut self, id: ThreadId) {
-        let pending = self.threads.get_mut(&id).map(|thread| std::mem::take(&mut thread.pending));
+        let pending = self
+            .threads
+            .get_mut(&id)
+            .map(|thread| std::mem::take(&mut thread.pending));
         for pending in pending.unwrap_or_default() {
             self.apply(&pending.over(None));
         }
@@ -179,6 +187,9 @@ impl Attribution {
         if longest {
             tally.bytes = told.bytes;
         }
+        if let Some(tcp) = self.network.take_tcp(wait) {
+            tally.tcp.get_or_insert_default().add(&tcp, over.waited);
+        }
         if let Some(stack) = wait.kernel_stack {
             tally.seen_in(stack, over.waited);
         }
@@ -190,6 +201,9 @@ impl Attribution {
         }
         for (stack, weight) in over.askers {
             tally.asked_by(*stack, *weight, wait.start, wait.end);
+        }
+        if told.cause == Cause::TimerSleep {
+            self.network.slept(wait.thread, wait.start, wait.end);
         }
         Some(Entry {
             cause: told.cause,

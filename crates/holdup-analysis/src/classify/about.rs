@@ -37,7 +37,10 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::SecurityDecision => {
             let resource = by_function(ResourceKind::Process, decides(function));
             // Of a descriptor the kernel asks nobody about opening it; the name that was asked for is the file.
-            match path.as_ref().filter(|_| function.is_some_and(|name| name.starts_with("fanotify"))) {
+            match path
+                .as_ref()
+                .filter(|_| function.is_some_and(|name| name.starts_with("fanotify")))
+            {
                 Some(path) => with(resource, "file", path.clone()),
                 None => resource,
             }

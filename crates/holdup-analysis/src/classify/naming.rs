@@ -13,6 +13,7 @@ use std::path::Path;
 pub fn name_resource(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     name_peer(resource, facts);
     name_memory_limit(resource, cause, facts);
+    name_quota(resource, cause, facts);
     name_swap(resource, cause, facts);
     name_freezer(resource, cause, facts);
     let number = resource.detail.get("device").and_then(|text| parse(text));
@@ -67,6 +68,20 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     resource.kind = ResourceKind::Cgroup;
     resource.name = format!("{setting} = {value} of cgroup {path}");
     add(resource, "cgroup", path);
+}
+
+/// The cgroup whose CPU quota is spent, with quota and period.
+fn name_quota(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    let cgroup = &facts.cgroup;
+    let (Cause::SchedThrottled, Some(path)) = (cause, &cgroup.path) else {
+        return;
+    };
+    resource.kind = ResourceKind::Cgroup;
+    resource.name.clone_from(path);
+    if let Some((quota, period)) = cgroup.cpu_quota {
+        add(resource, "quota_us", &quota.to_string());
+        add(resource, "period_us", &period.to_string());
+    }
 }
 
 /// Where memory comes back from: of several areas all, for which of them it was is not known.

@@ -72,5 +72,8 @@ impl Limit {
 pub(super) fn came_back(pages: Option<u64>, what: &str) -> Option<Evidence> {
     let pages = pages.filter(|pages| *pages > 0)?;
     let size = say::bytes(pages.saturating_mul(PAGE));
-    Some(Evidence::new(format!("{size} {what} in that cgroup meanwhile"), SOURCE))
+    Some(Evidence::new(
+        format!("{size} {what} in that cgroup meanwhile"),
+        SOURCE,
+    ))
 }

@@ -13,6 +13,7 @@ mod devices;
 mod examples;
 mod list;
 mod memory;
+mod queueing;
 mod run;
 mod say;
 #[cfg(test)]

@@ -51,7 +51,10 @@ fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
         ("cg/system.slice/job.service/memory.high", "max\n"),
         ("cg/system.slice/memory.high", "1048576\n"),
         ("cg/system.slice/memory.events", "low 0\nhigh 2\nmax 0\n"),
-        ("cg/system.slice/memory.stat", "anon 1\nworkingset_refault_file 5\n"),
+        (
+            "cg/system.slice/memory.stat",
+            "anon 1\nworkingset_refault_file 5\n",
+        ),
     ]);
     v2(&tree, "/");
     let watch = watch(&tree);
@@ -107,8 +110,14 @@ fn version_1_takes_only_its_own_io_limits() {
         ("cg/memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
         ("cg/memory/memory.limit_in_bytes", "77\n"),
         ("cg/memory/memory.failcnt", "4\n"),
-        ("cg/memory/memory.oom_control", "oom_kill_disable 1\nunder_oom 0\n"),
-        ("cg/memory/memory.stat", "cache 0\nworkingset_refault_anon 3\nworkingset_refault_file 8\n"),
+        (
+            "cg/memory/memory.oom_control",
+            "oom_kill_disable 1\nunder_oom 0\n",
+        ),
+        (
+            "cg/memory/memory.stat",
+            "cache 0\nworkingset_refault_anon 3\nworkingset_refault_file 8\n",
+        ),
     ]);
     v1(&tree);
     let facts = watch(&tree).facts();

@@ -117,6 +117,9 @@ impl Naming {
             RawEvent::Asked(asked) => {
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
+            RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
+            RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);

@@ -260,6 +260,7 @@ impl Scene {
             clock: actor.clock,
             blockings: u64::from(actor.seq),
             lost: (0, 0),
+            interrupts: [0; 6],
             account: None,
             open,
             exit_code: 0,

@@ -9,7 +9,13 @@ pub(crate) const RULE: Rule = Rule {
     id: RuleId::CopyUp,
     about: "the first change of a file in an overlay copies all of it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskWriteback, Cause::DiskSync, Cause::CpuKernel],
+    causes: &[
+        Cause::DiskRead,
+        Cause::DiskWrite,
+        Cause::DiskWriteback,
+        Cause::DiskSync,
+        Cause::CpuKernel,
+    ],
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
@@ -18,9 +24,14 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let copies = |wait: &crate::attributed::AttributedWait| {
-        wait.kernel_stack.iter().any(|function| function.starts_with("ovl_copy_up"))
+        wait.kernel_stack
+            .iter()
+            .any(|function| function.starts_with("ovl_copy_up"))
     };
-    let Some(waits) = waits.only(copies).filter(|waits| run.matters(waits.cost(), MATTERS)) else {
+    let Some(waits) = waits
+        .only(copies)
+        .filter(|waits| run.matters(waits.cost(), MATTERS))
+    else {
         return Verdict::Clear("ovl_copy_up took less than 10 % of the elapsed time".into());
     };
     let main = waits.main();
@@ -35,7 +46,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .remedy(Remedy::safe(
                 "keep large files that change in a volume (a bind mount), not in the image's layers",
             ))
-            .remedy(Remedy::safe("change owner and mode of files when the image is built, and not when it starts"))
+            .remedy(Remedy::safe(
+                "change owner and mode of files when the image is built, and not when it starts",
+            ))
             .remedy(Remedy::changing(
                 "mount the overlay with metacopy=on, so that a change of mode or owner copies no data",
                 "the upper layer alone is then no complete copy",

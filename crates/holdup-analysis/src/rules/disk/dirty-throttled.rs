@@ -24,8 +24,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let who = say::who(&main.asker.name);
         let strict = device.dirty_limit.map(say::bytes);
         let title = match &strict {
-            Some(limit) => format!("{who} is made to wait: of {} only {limit} may wait to be written", device.name),
-            None => format!("{who} writes faster than {} takes it, and is made to wait", device.name),
+            Some(limit) => format!(
+                "{who} is made to wait: of {} only {limit} may wait to be written",
+                device.name
+            ),
+            None => format!(
+                "{who} writes faster than {} takes it, and is made to wait",
+                device.name
+            ),
         };
         let finding = RULE
             .finding(Severity::Warning, title, group)

@@ -21,13 +21,19 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .only(|wait| wait.call.is_none())
         .filter(|stores| run.matters(stores.cost(), MATTERS))
     else {
-        return Verdict::Clear(format!("{} outside of system calls took less than 10 % of the elapsed time", waits.cause()));
+        return Verdict::Clear(format!(
+            "{} outside of system calls took less than 10 % of the elapsed time",
+            waits.cause()
+        ));
     };
     let main = stores.main();
     let who = say::who(&main.asker.name);
     let device = device(run, main);
     let file = device.file.as_deref().filter(|file| file.starts_with('/'));
-    let file = file.map_or_else(|| "a mapped file".to_owned(), |file| format!("the mapped file {file}"));
+    let file = file.map_or_else(
+        || "a mapped file".to_owned(),
+        |file| format!("the mapped file {file}"),
+    );
     let why = match stores.cause() {
         Cause::DiskJournal => "the file system's journal",
         _ => "the page that is being written to the disk",
@@ -35,7 +41,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = format!("{who} stores into {file}, and waits for {why}");
     let finding = RULE
         .finding(Severity::Warning, title, &stores)
-        .and(Evidence::new("no system call was in progress: a plain store in memory had to wait", say::SCHEDULER))
+        .and(Evidence::new(
+            "no system call was in progress: a plain store in memory had to wait",
+            say::SCHEDULER,
+        ))
         .and_if(say::kernel_top(&stores));
     fires(
         device

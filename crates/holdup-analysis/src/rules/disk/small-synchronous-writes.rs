@@ -55,7 +55,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         true => "a limit of its cgroup slows each",
         false => "each waits for the one before",
     };
-    let text = format!("on {}, {} each; one call may wait several times", device.name, duration(group.own() / count));
+    let text = format!(
+        "on {}, {} each; one call may wait several times",
+        device.name,
+        duration(group.own() / count)
+    );
     let finding = RULE
         .finding(
             Severity::Warning,

@@ -23,9 +23,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let seen = waits.iter().find(|wait| wait.resource.detail.contains_key("device"));
+    let seen = waits
+        .iter()
+        .find(|wait| wait.resource.detail.contains_key("device"));
     let device = seen.map(|wait| device(run, wait));
-    let mostly = device.as_ref().map_or_else(String::new, |device| format!(", here for {}", device.name));
+    let mostly = device
+        .as_ref()
+        .map_or_else(String::new, |device| format!(", here for {}", device.name));
     let title = format!("{who} calls sync, which waits for every file system of the machine{mostly}");
     let mut finding = RULE
         .finding(Severity::Warning, title, &waits)
@@ -43,6 +47,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 Remedy::safe("sync the one file or file system that matters: fsync, syncfs, sync -f FILE")
                     .with_command("sync -f FILE"),
             )
-            .remedy(Remedy::pointless("writing less oneself: what others have written is waited for, too")),
+            .remedy(Remedy::pointless(
+                "writing less oneself: what others have written is waited for, too",
+            )),
     )
 }

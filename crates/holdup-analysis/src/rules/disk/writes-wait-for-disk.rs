@@ -9,11 +9,7 @@ pub(crate) const RULE: Rule = Rule {
     id: RuleId::WritesWaitForDisk,
     about: "writing waits for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[
-        Cause::DiskSync,
-        Cause::DiskWrite,
-        Cause::DiskDiscard,
-    ],
+    causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     from: MATTERS,
     gives_way_to: &[
         RuleId::SmallSynchronousWrites,

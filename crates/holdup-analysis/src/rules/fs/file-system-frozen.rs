@@ -25,10 +25,17 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let holders = waits.holders();
     let thawed_by = holders.first();
     let title = match thawed_by {
-        Some(holder) => format!("{who} could not write to {place_words}, which was frozen until {} thawed it", say::who_with_pid(&holder.name)),
+        Some(holder) => format!(
+            "{who} could not write to {place_words}, which was frozen until {} thawed it",
+            say::who_with_pid(&holder.name)
+        ),
         None => format!("{who} cannot write to {place_words}, which is frozen"),
     };
-    let severity = if waits.open() { Severity::Critical } else { Severity::Warning };
+    let severity = if waits.open() {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
     let mut finding = RULE
         .finding(severity, title, waits)
         .and_if(say::kernel_top(waits))
@@ -45,9 +52,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Some(place) => thaw.with_command(format!("fsfreeze --unfreeze {}", say::quoted(place))),
         None => thaw,
     };
-    fires(
-        finding
-            .remedy(thaw)
-            .remedy(Remedy::pointless("another disk: it is healthy, and reading goes on")),
-    )
+    fires(finding.remedy(thaw).remedy(Remedy::pointless(
+        "another disk: it is healthy, and reading goes on",
+    )))
 }

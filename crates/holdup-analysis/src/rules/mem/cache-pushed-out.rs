@@ -1,7 +1,9 @@
 //! Files are read again and again, because a memory limit pushes them out of the cache.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, memory, say};
+use crate::rules::{
+    Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, memory, say,
+};
 use holdup_evidence::Cause;
 
 /// Pages read again from which it is a habit: 4 MiB, more than the start of a program reads twice by chance.
@@ -28,7 +30,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     if reached == 0 || again < MANY {
         let again = say::several(again, "page");
-        return Verdict::Clear(format!("{again} of files were read again in cgroup {}", limit.cgroup));
+        return Verdict::Clear(format!(
+            "{again} of files were read again in cgroup {}",
+            limit.cgroup
+        ));
     }
     let main = waits.main();
     let title = format!(

@@ -21,9 +21,15 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let paused = |wait: &crate::attributed::AttributedWait| {
-        wait.resource.detail.get("function").is_some_and(|name| name == PAUSED)
+        wait.resource
+            .detail
+            .get("function")
+            .is_some_and(|name| name == PAUSED)
     };
-    let Some(waits) = waits.only(paused).filter(|waits| run.matters(waits.cost(), MATTERS)) else {
+    let Some(waits) = waits
+        .only(paused)
+        .filter(|waits| run.matters(waits.cost(), MATTERS))
+    else {
         return Verdict::Clear(format!("{PAUSED} took less than 10 % of the elapsed time"));
     };
     let who = say::who(&waits.main().asker.name);
@@ -32,7 +38,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         || "its cgroup".to_owned(),
         |limit| format!("cgroup {}", limit.cgroup),
     );
-    let title = format!("{who} stands still: {of} is out of memory, and the kernel may not end anybody there");
+    let title =
+        format!("{who} stands still: {of} is out of memory, and the kernel may not end anybody there");
     let mut finding = RULE
         .finding(Severity::Critical, title, &waits)
         .and_if(say::kernel_top(&waits))

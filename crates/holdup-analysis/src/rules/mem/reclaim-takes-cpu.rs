@@ -17,13 +17,18 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let for_memory = |wait: &crate::attributed::AttributedWait| wait.resource.detail.contains_key("memory_work");
+    let for_memory =
+        |wait: &crate::attributed::AttributedWait| wait.resource.detail.contains_key("memory_work");
     let Some(memory_work) = waits.only(for_memory) else {
-        return Verdict::Clear("0 % of the kernel's time for it went to freeing memory or getting it back".into());
+        return Verdict::Clear(
+            "0 % of the kernel's time for it went to freeing memory or getting it back".into(),
+        );
     };
     let share = percent(run.share(memory_work.cost()));
     if !run.matters(memory_work.cost(), MATTERS) {
-        return Verdict::Clear(format!("{share} of the elapsed time went to freeing memory or getting it back"));
+        return Verdict::Clear(format!(
+            "{share} of the elapsed time went to freeing memory or getting it back"
+        ));
     }
     let main = memory_work.main();
     let who = say::who(&main.asker.name);
@@ -37,7 +42,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mut finding = RULE
         .finding(Severity::Warning, title, &memory_work)
         .and_if(compressed.map(|area| {
-            let text = format!("{} is swap compressed in memory: it costs CPU, and no disk is busy", area.path);
+            let text = format!(
+                "{} is swap compressed in memory: it costs CPU, and no disk is busy",
+                area.path
+            );
             Evidence::new(text, "/proc/swaps")
         }))
         .and_if(memory::came_back(
@@ -51,7 +59,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe("let it use less at once: smaller caches, fewer workers"))
-            .remedy(Remedy::pointless("a faster CPU or disk: the same pages would go round faster")),
+            .remedy(Remedy::safe(
+                "let it use less at once: smaller caches, fewer workers",
+            ))
+            .remedy(Remedy::pointless(
+                "a faster CPU or disk: the same pages would go round faster",
+            )),
     )
 }

@@ -40,7 +40,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     fires(
         finding
-            .remedy(Remedy::safe("let it use less at once: smaller caches, fewer workers"))
+            .remedy(Remedy::safe(
+                "let it use less at once: smaller caches, fewer workers",
+            ))
             .remedy(Remedy::pointless(
                 "a faster disk for its files: what it waits for is its own memory",
             )),

@@ -10,7 +10,6 @@ pub(crate) const RULE: Rule = Rule {
     about: "a wait of a rarer kind takes much of the time",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
-        Cause::CpuInterrupt,
         Cause::FsNetwork,
         Cause::LockFutex,
         Cause::LockMonitor,

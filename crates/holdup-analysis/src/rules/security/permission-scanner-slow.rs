@@ -21,7 +21,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let function = wait.resource.detail.get("function");
         function.is_some_and(|name| name.starts_with("fanotify_"))
     };
-    let Some(waits) = waits.only(asks).filter(|waits| run.matters(waits.cost(), MATTERS)) else {
+    let Some(waits) = waits
+        .only(asks)
+        .filter(|waits| run.matters(waits.cost(), MATTERS))
+    else {
         return Verdict::Clear("fanotify took less than 10 % of the elapsed time".into());
     };
     let main = waits.main();
@@ -44,16 +47,26 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::kernel_top(&waits))
         .proved_if(scanner.is_some());
     if let Some(file) = main.resource.detail.get("file") {
-        finding = finding.and(Evidence::new(format!("the longest was for {file}"), "the call's path"));
+        finding = finding.and(Evidence::new(
+            format!("the longest was for {file}"),
+            "the call's path",
+        ));
     }
     let exclude = match scanner {
-        Some(holder) => format!("exclude this directory, or this program, from what {} looks at", say::who(&holder.name)),
+        Some(holder) => format!(
+            "exclude this directory, or this program, from what {} looks at",
+            say::who(&holder.name)
+        ),
         None => "exclude this directory, or this program, from what the scanner looks at".to_owned(),
     };
     fires(
         finding
             .remedy(Remedy::changing(exclude, "what is excluded is not scanned"))
-            .remedy(Remedy::safe("open fewer files: one archive instead of many small files, a cache that keeps them open"))
-            .remedy(Remedy::pointless("a faster disk: the file's data is not waited for")),
+            .remedy(Remedy::safe(
+                "open fewer files: one archive instead of many small files, a cache that keeps them open",
+            ))
+            .remedy(Remedy::pointless(
+                "a faster disk: the file's data is not waited for",
+            )),
     )
 }

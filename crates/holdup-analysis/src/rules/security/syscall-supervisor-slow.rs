@@ -21,7 +21,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let function = wait.resource.detail.get("function");
         function.is_some_and(|name| name.contains("seccomp"))
     };
-    let Some(waits) = waits.only(asks).filter(|waits| run.matters(waits.cost(), MATTERS)) else {
+    let Some(waits) = waits
+        .only(asks)
+        .filter(|waits| run.matters(waits.cost(), MATTERS))
+    else {
         return Verdict::Clear("seccomp notifications took less than 10 % of the elapsed time".into());
     };
     let main = waits.main();
@@ -50,7 +53,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe("see what the supervisor itself waits for: holdup run its command"))
+            .remedy(Remedy::safe(
+                "see what the supervisor itself waits for: holdup run its command",
+            ))
             .remedy(Remedy::changing(
                 format!("let the sandbox's filter allow {call} without asking, or make the call less often"),
                 "what the filter allows is no longer looked at",
