@@ -361,11 +361,17 @@ mod tests {
         facts.cgroup.freezer = Some("/paused".to_owned());
         let mut swap = Resource::default();
         name_resource(&mut swap, Cause::MemSwapin, &facts);
-        assert_eq!((swap.name.as_str(), swap.detail["device_name"].as_str()), ("swap on /dev/sda2", "sda2"));
+        assert_eq!(
+            (swap.name.as_str(), swap.detail["device_name"].as_str()),
+            ("swap on /dev/sda2", "sda2")
+        );
         assert_eq!(swap.detail["cgroup"], "/job");
         let mut frozen = Resource::default();
         name_resource(&mut frozen, Cause::ProcessFrozen, &facts);
-        assert_eq!((frozen.kind, frozen.name.as_str()), (ResourceKind::Cgroup, "/paused"));
+        assert_eq!(
+            (frozen.kind, frozen.name.as_str()),
+            (ResourceKind::Cgroup, "/paused")
+        );
     }
 
     #[test]

@@ -345,7 +345,11 @@ fn one_copy_of_the_memory_tells_of_all_waits_of_its_call() {
         scene.thread(1, 0, "feeder");
         scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
         scene.wait(1, Cause::DiskRead, 130, By::Interrupt);
-        let by = if moves_on { By::Thread(1, WRITE) } else { By::Interrupt };
+        let by = if moves_on {
+            By::Thread(1, WRITE)
+        } else {
+            By::Interrupt
+        };
         scene.wait(0, Cause::PollWait, 130, by).memory_follows = true;
         scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
             thread: ThreadId(0),

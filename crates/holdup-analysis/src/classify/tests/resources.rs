@@ -83,10 +83,19 @@ fn on_a_cpu_the_object_is_named_and_an_unseeded_generator_is_a_wait() {
     );
     assert_eq!(fault.resource.name, "page fault");
     for (frames, work) in [
-        ("shrink_folio_list try_to_free_mem_cgroup_pages handle_mm_fault exc_page_fault", "mem.reclaim"),
-        ("lzo1x_decompress swap_read_folio do_swap_page exc_page_fault", "mem.swapin"),
+        (
+            "shrink_folio_list try_to_free_mem_cgroup_pages handle_mm_fault exc_page_fault",
+            "mem.reclaim",
+        ),
+        (
+            "lzo1x_decompress swap_read_folio do_swap_page exc_page_fault",
+            "mem.swapin",
+        ),
     ] {
         let got = on_cpu(Call::none(), false, None, Some(&stack(frames)));
-        assert_eq!((got.cause, got.resource.detail["memory_work"].as_str()), (Cause::CpuKernel, work));
+        assert_eq!(
+            (got.cause, got.resource.detail["memory_work"].as_str()),
+            (Cause::CpuKernel, work)
+        );
     }
 }
