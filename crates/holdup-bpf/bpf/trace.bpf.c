@@ -5,6 +5,7 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "pages.h"
 #include "queueing.h"
 #include "samples.h"
 
@@ -385,26 +386,6 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	return 0;
-}
-
-/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, void *page)
-{
-	struct thread *t = thread_of(current_task());
-	if (t)
-		t->reading = inode_of_page(page);
-	return 0;
-}
-
-/* A page that is on its way to the disk, and that this thread is about to wait for. */
-SEC("tp_btf/folio_wait_writeback")
-int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
-{
-	struct thread *t = thread_of(bpf_get_current_task_btf());
-	if (t && mapping)
-		t->reading = (u64)BPF_CORE_READ(mapping, host);
 	return 0;
 }
 
