@@ -91,22 +91,37 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr; struct in6_addr skc_v6_rcv_saddr;
 };
 struct socket;
+struct net_device { char name[16]; };
+struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
-	u16 sk_type; u16 sk_protocol; };
+	u16 sk_type; u16 sk_protocol; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
+struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; };
+struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans; u8 nonagle : 4; };
+struct sk_buff {
+	struct sock *sk; unsigned int len, data_len; u16 protocol, transport_header, network_header;
+	unsigned char *head, *data;
+};
 struct socket { struct file *file; struct sock *sk; };
 struct sockaddr_un { u16 sun_family; char sun_path[108]; };
 struct unix_address { int len; struct sockaddr_un name[1]; };
 struct unix_sock { struct sock sk; struct unix_address *addr; struct sock *peer; };
 
+struct rb_node { struct rb_node *rb_right; struct rb_node *rb_left; };
+struct rb_root { struct rb_node *rb_node; };
+struct rb_root_cached { struct rb_root rb_root; };
+struct epoll_event { u32 events; };
 struct epoll_filefd { struct file *file; int fd; } __attribute__((packed));
-struct epitem { struct list_head rdllink; struct epoll_filefd ffd; };
-struct eventpoll { struct list_head rdllist; struct epitem *ovflist; };
+struct epitem { struct rb_node rbn; struct list_head rdllink; struct epoll_filefd ffd; struct epoll_event event; };
+struct eventpoll { struct list_head rdllist; struct epitem *ovflist; struct rb_root_cached rbr; };
 
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
-struct sched_entity { u64 sum_exec_runtime; };
+/* Before throttling was by task: how many groups above, itself included, are throttled. */
+struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; };
+struct sched_entity { u64 sum_exec_runtime; struct cfs_rq *cfs_rq; };
+struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct mm_struct;
 struct task_struct {
@@ -118,13 +133,23 @@ struct task_struct {
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	struct task_struct *group_leader;
+	void *worker_private;
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
 	void *stack;
+	bool throttled;
+	int prio;
+	unsigned int policy;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
 };
+struct io_wq_work;
+struct io_worker { struct io_wq_work *cur_work; };
+struct io_wq_work { unsigned int flags; };
+struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
 struct task_struct___state { long state; };
 struct task_struct___state_renamed { unsigned int __state; };
 struct task_struct___storage { void *bpf_storage; };

@@ -71,6 +71,7 @@ static __always_inline struct pt_regs *regs_of(struct task_struct *task)
 	return regs_on_stack(task);
 }
 
+/* The system call that a task is in, by what its entry into the kernel saved. */
 static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
 {
 	call->zero = 0;

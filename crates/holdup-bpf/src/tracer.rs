@@ -196,6 +196,7 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
+        settings.call_of_operation = calls::calls_of_operations();
     }
     skeleton
         .maps
@@ -209,15 +210,27 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
+        (&mut programs.on_connection, "inet_sock_set_state"),
+        (&mut programs.on_packet, "net_dev_queue"),
+        (&mut programs.on_socket_state, "inet_sock_set_state"),
+        (&mut programs.on_page_written, "folio_wait_writeback"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
         (&mut programs.on_softirq_exit, INTERRUPTS[3]),
         (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
         (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
+        (&mut programs.on_softirq_raise, "softirq_raise"),
+        (&mut programs.on_tick_entry, "local_timer_entry"),
+        (&mut programs.on_tick_exit, "local_timer_exit"),
+        (&mut programs.on_called_entry, "call_function_single_entry"),
+        (&mut programs.on_called_exit, "call_function_single_exit"),
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
+    // It sends errands, which needs task work.
+    let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
+    programs.on_async_done.set_autoload(completions);
     Ok(skeleton)
 }
 
@@ -246,6 +259,11 @@ impl Tracer {
         // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
         // would leave its CPU "in an interrupt" for good.
         for program in [
+            &programs.on_tick_exit,
+            &programs.on_tick_entry,
+            &programs.on_called_exit,
+            &programs.on_called_entry,
+            &programs.on_softirq_raise,
             &programs.on_irq_exit,
             &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
@@ -256,6 +274,12 @@ impl Tracer {
             &programs.on_signal,
             &programs.on_data_ready,
             &programs.on_page_added,
+            &programs.on_connection,
+            &programs.on_packet,
+            &programs.on_socket_state,
+            &programs.on_async_done,
+            &programs.on_new_worker,
+            &programs.on_page_written,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,

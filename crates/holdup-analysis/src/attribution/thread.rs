@@ -24,6 +24,10 @@ const MAX_KERNEL_STACKS: usize = 64;
 pub(super) struct Spent {
     pub(super) cpu: Ns,
     pub(super) queued: Ns,
+    /// On a CPU, but taken by interrupts.
+    pub(super) interrupted: Ns,
+    /// Runnable with a spent quota.
+    pub(super) throttled: Ns,
     pub(super) lost: Ns,
     /// In the wait that ended at the new instant.
     pub(super) waited: Ns,
@@ -52,6 +56,16 @@ pub(super) struct KernelStackSeen {
     pub(super) varied: bool,
 }
 
+/// CPU samples of one class in a row.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    site: usize,
+    /// The system call they were in; `None` in user mode.
+    call: Option<i32>,
+    /// When the first was taken.
+    first: Ns,
+}
+
 /// A thread.
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -70,14 +84,14 @@ pub(super) struct Thread {
     pub(super) lost_waits: u64,
     pub(super) ledger: Ledger,
     pub(super) path: Path,
-    pub(super) pending: Option<Box<Pending>>,
+    pub(super) pending: Vec<Pending>,
     pub(super) recent: Segments,
     /// CPU and queue time of the piece that has begun.
     piece: (Ns, Ns),
     /// When that piece began.
     piece_began: Ns,
-    /// CPU samples of one class in a row: site, first, last.
-    run: Option<(usize, Ns, Ns)>,
+    /// CPU samples of one class in a row.
+    run: Option<Run>,
     kernel_stacks: NumberMap<(i32, Option<ObjectId>), KernelStackSeen>,
 }
 
@@ -102,7 +116,7 @@ impl Thread {
             lost_waits: 0,
             ledger: Ledger::new(Owner::Thread(identity), own, process, book),
             path,
-            pending: None,
+            pending: Vec::new(),
             recent: Segments::default(),
             piece: (0, 0),
             piece_began: born,
@@ -130,10 +144,17 @@ impl Thread {
             cpu: self.clock.cpu.max(clock.cpu),
             queued: self.clock.queued.max(clock.queued),
             blocked: self.clock.blocked.max(clock.blocked),
+            interrupt: self.clock.interrupt.max(clock.interrupt),
+            throttled: self.clock.throttled.max(clock.throttled),
         };
         let lost_site = (spent.lost > 0).then(|| self.ledger.site(WhatId::LOST, process, book));
+        let mut rare = |what, ns| (ns > 0).then(|| self.ledger.site(what, process, book));
+        let throttled_site = rare(WhatId::THROTTLED, spent.throttled);
+        let interrupt_site = rare(WhatId::INTERRUPT, spent.interrupted);
         let sites = [
+            (throttled_site, Cause::SchedThrottled, spent.throttled),
             (Some(Ledger::QUEUE), Cause::SchedRunqueue, spent.queued),
+            (interrupt_site, Cause::CpuInterrupt, spent.interrupted),
             (Some(Ledger::CPU), Cause::CpuUser, spent.cpu),
             (lost_site, Cause::Unknown, spent.lost),
         ];
@@ -145,10 +166,13 @@ impl Thread {
             if !self.ended {
                 self.ledger.sites[site].spend(ns);
             }
+            // Of these each stretch is a piece; CPU and queueing go on from one record to the next.
+            let piece = [lost_site, throttled_site, interrupt_site].contains(&Some(site));
             if keep_path {
-                self.path.spend(self.ledger.sites[site].key, ns, 0);
+                let count = u64::from(piece && Some(site) != lost_site);
+                self.path.spend(self.ledger.sites[site].key, ns, count);
             }
-            if Some(site) == lost_site && !self.ended {
+            if piece && !self.ended {
                 self.ledger.sites[site].piece(start, start + ns);
             }
             self.recent.push(Segment {
@@ -217,6 +241,8 @@ impl Thread {
         let wanted_blocked = clock.blocked.saturating_sub(self.clock.blocked);
         let cpu = take(wanted_cpu);
         let queued = take(wanted_queued);
+        let interrupted = clock.interrupt.saturating_sub(self.clock.interrupt).min(cpu);
+        let throttled = clock.throttled.saturating_sub(self.clock.throttled).min(queued);
         let lost = left;
         let blocked = if began_before {
             wanted_blocked.abs_diff(waited + lost).min(lost)
@@ -236,8 +262,10 @@ impl Thread {
             sum.saturating_add(before.saturating_sub(now))
         });
         Spent {
-            cpu,
-            queued,
+            cpu: cpu - interrupted,
+            queued: queued - throttled,
+            interrupted,
+            throttled,
             lost,
             waited,
             contradicted: (wanted_cpu - cpu)
@@ -281,16 +309,25 @@ impl Thread {
         self.last_seq = self.last_seq.max(seq);
     }
 
-    /// A CPU sample of a class: counts it in the ledger and on the path.
-    pub(super) fn sampled(&mut self, site: usize, at: Ns) {
+    /// A CPU sample of a class: counts it in the ledger and on the path. `call`: the system call, in the kernel.
+    pub(super) fn sampled(&mut self, site: usize, call: Option<i32>, at: Ns) {
         let class = &mut self.ledger.sites[site];
         class.samples += 1;
         self.path.spend(class.key, 0, 1);
+        let same_call = |run: &Run| call.is_some() && run.call == call;
         let first = match self.run {
-            Some((same, first, _)) if same == site => first,
-            _ => at,
+            Some(run) if run.site == site => run.first,
+            // An interrupt that hit the call is no end of it.
+            Some(run) if same_call(&run) => return,
+            _ => {
+                self.run = Some(Run {
+                    site,
+                    call,
+                    first: at,
+                });
+                at
+            }
         };
-        self.run = Some((site, first, at));
         let length = at.saturating_sub(first);
         if length >= class.tally.max {
             class.tally.max = length;

@@ -117,6 +117,9 @@ impl Naming {
             RawEvent::Asked(asked) => {
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
+            RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
+            RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);
@@ -143,6 +146,7 @@ impl Naming {
                         let weight = wait.end.saturating_sub(wait.start);
                         out.push(Event::Asker(AskerSample {
                             thread,
+                            first: wait.seq,
                             seq: wait.seq,
                             on_cpu: false,
                             stack,
@@ -275,7 +279,8 @@ impl Naming {
     }
 
     fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -283,6 +288,7 @@ impl Naming {
         if let Some(stack) = stack {
             out.push(Event::Asker(AskerSample {
                 thread,
+                first,
                 seq,
                 on_cpu,
                 stack,
