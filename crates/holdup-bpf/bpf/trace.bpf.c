@@ -438,7 +438,7 @@ int BPF_PROG(on_page_added, void *page)
 SEC("tp_btf/folio_wait_writeback")
 int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
 {
-	struct thread *t = thread_of(bpf_get_current_task_btf());
+	struct thread *t = thread_of(current_task());
 	if (t && mapping)
 		t->reading = (u64)BPF_CORE_READ(mapping, host);
 	return 0;
