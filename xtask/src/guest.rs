@@ -1,9 +1,10 @@
-//! `cargo xtask guest`: a machine without randomness, and holdup's verdict in it.
+//! `cargo xtask guest`: other kernels, and holdup's verdicts on them.
 //!
-//! QEMU boots one of Debian's kernels under software emulation, with a CPU that has no RDRAND and no source of
-//! randomness attached, into a memory file system with sshd and holdup. `holdup run -- sshd -t` is the first
-//! to need the kernel's generator. What it printed, its JSON and the kernel's log leave by serial ports of
-//! their own and are judged here. No device, no network, no image: nothing outlives the run but files under
+//! QEMU boots Debian's kernels under software emulation, with a CPU that has no RDRAND and no source of randomness
+//! attached, into a memory file system with the scenarios, sshd and holdup. `holdup run -- sshd -t` is the first to
+//! need the kernel's generator. Then the scenarios run as they do on the host, and some that need what a guest has:
+//! a disk with a limit of the emulator's, modules for slow disks and networks. What they leave is judged here as on
+//! the host; the table says kernel by kernel what was right. Nothing outlives the run but files under
 //! `target/guest`.
 //!
 //! Packages that carry services or that conflict with others (sshd, busybox, kernels) are unpacked there and
@@ -12,108 +13,173 @@
 mod boot;
 mod cpio;
 mod image;
+mod kernel;
 pub(crate) mod package;
-mod verdict;
+mod packages;
+mod randomness;
+mod ring;
+mod table;
 
+use crate::scenarios::{self, Scenario};
 use crate::setup::{self, Packages};
-use crate::tally::Tally;
 use crate::workspace;
 use anyhow::{Context, bail};
-use std::path::PathBuf;
+use image::Content;
+use kernel::{KERNELS, Kernel};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use table::{Cell, Column};
 
-/// What the guest needs of this machine: the emulator, a host key, and the libraries of sshd.
+/// What the guests need of this machine: the emulator, what unpacks modules, a host key and the libraries of sshd.
 pub(crate) const PACKAGES: Packages = Packages {
-    purpose: "boot the guest",
+    purpose: "boot the guests",
     names: &[
+        "kmod",
         "libgssapi-krb5-2",
         "libkrb5-3",
         "libpam0g",
         "libwrap0",
         "openssh-client",
         "qemu-system-x86",
+        "tar",
+        "xz-utils",
     ],
 };
 
-/// A kernel that the guest can boot. A further one is one more entry.
-struct Kernel {
-    /// What `--kernel` calls it.
-    name: &'static str,
-    /// What its packages' names begin with; the newest that apt knows is taken.
-    package_prefix: &'static str,
-    /// What they end with.
-    package_suffix: &'static str,
-}
-
-/// Debian's cloud kernels: everything that a virtual machine needs is built in.
-const KERNELS: &[Kernel] = &[
-    Kernel {
-        name: "6.1",
-        package_prefix: "linux-image-6.1.",
-        package_suffix: "-cloud-amd64",
-    },
-    Kernel {
-        name: "6.12",
-        package_prefix: "linux-image-6.12.",
-        package_suffix: "-cloud-amd64",
-    },
+/// What the guests' own scripts and the stage run, beside what the scenarios name.
+const IN_THE_GUEST: &[&str] = &[
+    "bash",
+    "coreutils",
+    "dash",
+    "dmsetup",
+    "e2fsprogs",
+    "findutils",
+    "grep",
+    "iproute2",
+    "libc-bin",
+    "mount",
+    "procps",
+    "sed",
+    "tar",
+    "util-linux",
 ];
 
-/// Which guest.
+/// The folder of the scenarios that need what only a guest has.
+const OWN: &str = "guest";
+
+/// Which guests, and what runs in them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which of Debian's kernels
-    #[arg(long, default_value = KERNELS[0].name, value_parser = KERNELS.iter().map(|k| k.name).collect::<Vec<_>>())]
-    kernel: String,
+    /// Scenarios to run, of the host's and of the guests' own; without any those that say that they run everywhere,
+    /// and the guests' own
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// All scenarios
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Which of Debian's kernels; all without any
+    #[arg(long, value_name = "NAME", value_parser = KERNELS.iter().map(|k| k.name).collect::<Vec<_>>())]
+    kernel: Vec<String>,
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
     holdup: Option<PathBuf>,
 }
 
-/// Boots the guest, shows what it said and judges it.
+/// Boots the guests, shows what they said and judges it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let kernel = KERNELS
-        .iter()
-        .find(|kernel| kernel.name == args.kernel)
-        .expect("clap takes only these names");
-    setup::install(&[PACKAGES])?;
+    let folder = workspace::root().join("scenarios");
+    let chosen = choose(&folder, args)?;
+    setup::install(&[
+        PACKAGES,
+        Packages {
+            purpose: "make stalls",
+            names: IN_THE_GUEST,
+        },
+    ])?;
+    scenarios::install_packages(&chosen)?;
+    let programs = workspace::scratch("scenarios")?;
+    scenarios::programs::compile(&folder.join("stage"), &chosen, &programs)?;
     let holdup = workspace::holdup(args.holdup.as_deref())?;
-    let folder = workspace::scratch("guest")?;
-    let package = package::newest(kernel.package_prefix, kernel.package_suffix)?;
-    let vmlinuz = package::unpack(&package, &folder)?.join(format!(
-        "boot/vmlinuz-{}",
-        package
-            .strip_prefix("linux-image-")
-            .expect("the prefix of every kernel's package")
-    ));
-
-    let initramfs = folder.join("initramfs.cpio");
-    std::fs::write(&initramfs, image::build(&holdup, &folder)?)
-        .with_context(|| format!("write {}", initramfs.display()))?;
-    eprintln!("xtask: booting {package}");
-    let said = boot::boot(&vmlinuz, &initramfs, &folder)?;
-
-    println!("{}", said.console.trim_end());
-    for line in said.kernel_log.lines().filter(|line| line.contains("random: ")) {
-        println!("{line}");
-    }
-    let checks = verdict::judge(&said);
-    println!();
-    for check in &checks {
-        match &check.failure {
-            None => println!("ok      {}", check.name),
-            Some(why) => println!("FAILED  {}: {why}", check.name),
-        }
-    }
-    let tally: Tally = checks
+    let scratch = workspace::scratch("guest")?;
+    let packages: BTreeSet<String> = IN_THE_GUEST
         .iter()
-        .map(|check| Tally::one(check.failure.is_none()))
-        .sum();
-    println!("{tally}");
-    if tally.failed > 0 {
+        .map(|name| (*name).to_owned())
+        .chain(scenarios::packages(&chosen))
+        .collect();
+    let runs = ring::runs(&folder, &chosen);
+    let userspace = image::build(
+        &Content {
+            holdup: &holdup,
+            scenarios: &folder,
+            programs: &programs,
+            packages: &packages,
+            runs: &runs,
+        },
+        &scratch,
+    )?;
+
+    let wanted = KERNELS
+        .iter()
+        .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
+    let mut columns = Vec::new();
+    for kernel in wanted {
+        let cells = judge(kernel, &userspace, &runs, &chosen, &scratch)
+            .with_context(|| format!("the guest with Linux {}", kernel.name))?;
+        columns.push(Column {
+            kernel: kernel.name.to_owned(),
+            cells,
+        });
+    }
+    print!("{}", table::render(&columns));
+    if columns
+        .iter()
+        .flat_map(|column| &column.cells)
+        .any(|(_, cell)| matches!(cell, Cell::Wrong(_)))
+    {
         bail!(
-            "the guest's report is not what it must be; all it said is in {}",
-            folder.display()
+            "not all is right; what the guests left is in {}",
+            scratch.display()
         );
     }
     Ok(())
+}
+
+/// Boots one guest; returns what is to be said of each thing that ran in it.
+fn judge(
+    kernel: &Kernel,
+    userspace: &[u8],
+    runs: &[String],
+    chosen: &[Scenario],
+    scratch: &Path,
+) -> anyhow::Result<Vec<(String, Cell)>> {
+    let ready = kernel.ready(scratch)?;
+    eprintln!("xtask: booting {}", ready.package);
+    let left = boot::boot(&ready, userspace, runs.len(), &scratch.join(kernel.name))?;
+    println!("{}\n{}", ready.package, left.console.trim_end());
+    let mut cells = vec![(randomness::NAME.to_owned(), randomness::judge(&left.out)?)];
+    for (number, scenario) in chosen.iter().enumerate() {
+        cells.push((scenario.name.clone(), ring::judge(&left.out, number, scenario)));
+    }
+    Ok(cells)
+}
+
+/// The scenarios to run: the host's, then the guests' own.
+fn choose(folder: &Path, args: &Args) -> anyhow::Result<Vec<Scenario>> {
+    let mut all = scenarios::load(folder, &[])?;
+    let own = scenarios::load(&folder.join(OWN), &[])?;
+    if args.names.is_empty() {
+        all.retain(|scenario| args.all || scenario.about.everywhere);
+        all.extend(own);
+        return Ok(all);
+    }
+    all.extend(own);
+    if let Some(unknown) = args
+        .names
+        .iter()
+        .find(|name| all.iter().all(|scenario| scenario.name != **name))
+    {
+        bail!("there is no scenario {unknown}");
+    }
+    all.retain(|scenario| args.names.contains(&scenario.name));
+    Ok(all)
 }

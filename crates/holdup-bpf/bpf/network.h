@@ -120,7 +120,7 @@ int BPF_PROG(on_connection, const struct sock *sk, int before, int after)
 	if (frozen)
 		return 0;
 	if (after == TCP_SYN_SENT) {
-		struct thread *t = thread_of(bpf_get_current_task_btf());
+		struct thread *t = thread_of(current_task());
 		if (!t)
 			return 0;
 		struct asked_connection asked = { .began = bpf_ktime_get_ns(), .thread = t->id };
@@ -172,7 +172,7 @@ int BPF_PROG(on_packet, struct sk_buff *skb)
 	if (bpf_probe_read_kernel(ports, sizeof(ports), transport) || ports[1] != bpf_htons(DNS_PORT))
 		return 0;
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!(depth && depth->soft) && !thread_of(bpf_get_current_task_btf()))
+	if (!(depth && depth->soft) && !thread_of(current_task()))
 		return 0;
 	u64 inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
 	u32 linear = skb->len - skb->data_len;

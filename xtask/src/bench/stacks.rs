@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let holdup = workspace::holdup(args.holdup.as_deref())?;
     let root = workspace::scratch("stacks")?;
     for unpacked in UNPACKED {
-        package::unpack(unpacked, &root)?;
+        package::Lists::of_this_machine().unpack(unpacked, &root)?;
     }
     if let Some(unknown) = args
         .names

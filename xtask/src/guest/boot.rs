@@ -1,88 +1,124 @@
-//! Runs the emulator until the guest powers off, and collects what came out of its serial ports.
+//! Runs the emulator until the guest powers off, and collects what it left on its disk.
 
+use super::kernel::Ready;
+use crate::process;
 use anyhow::{Context, bail};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a guest said before it powered off.
-#[derive(Debug, Default)]
-pub(super) struct Said {
-    /// Its console: sshd's and holdup's own output.
+/// What a guest left.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// All that was said on its console.
     pub(super) console: String,
-    /// holdup's report as JSON.
-    pub(super) report: String,
-    /// The kernel's log.
-    pub(super) kernel_log: String,
+    /// The folder with its files.
+    pub(super) out: PathBuf,
 }
 
-/// How long a guest may take before it is hung: it is done in about 10 s on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// How long a guest may take to boot and to run `sshd -t`, before it is hung: 20 s on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How much longer for each run of a scenario's side: some 10 s on an idle machine.
+const PATIENCE_A_RUN: Duration = Duration::from_secs(120);
 
 /// How often to look whether the emulator has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Memory of the guest in MiB: the initramfs is there twice while it is unpacked.
-const MEMORY_MIB: &str = "1024";
+const MEMORY_MIB: &str = "2048";
 
-/// Nothing that could be trusted for randomness, a panic ends the guest, and only errors on the console.
+/// Nothing that could be trusted for randomness; a panic ends the guest; only errors on the console; the kernel's
+/// account of pressure, which Debian's keep only if told to.
 const COMMAND_LINE: &str =
-    "console=ttyS0 quiet loglevel=3 panic=-1 random.trust_cpu=off random.trust_bootloader=off";
+    "console=ttyS0 quiet loglevel=3 panic=-1 psi=1 random.trust_cpu=off random.trust_bootloader=off";
 
-/// The ports' files, in the order of the guest's ttyS0 to ttyS2.
-const PORTS: [&str; 3] = ["console.txt", "report.json", "kernel.log"];
+/// The guest's disks, `vda` and so on, with their size in bytes and a limit of operations a second. The first takes
+/// what it leaves; the limit of the second is the emulator's, so that nothing in the guest tells of it.
+const DISKS: [(&str, u64, Option<u32>); 3] = [
+    ("out.img", 512 << 20, None),
+    ("limited.img", 64 << 20, Some(30)),
+    ("free.img", 64 << 20, None),
+];
 
-/// Boots, waits, reads.
-pub(super) fn boot(kernel: &Path, initramfs: &Path, folder: &Path) -> anyhow::Result<Said> {
+/// Boots, waits, unpacks.
+pub(super) fn boot(kernel: &Ready, userspace: &[u8], runs: usize, folder: &Path) -> anyhow::Result<Left> {
+    std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    let initramfs = folder.join("initramfs.cpio");
+    // The kernel unpacks one archive after the other.
+    std::fs::write(&initramfs, [userspace, &kernel.modules].concat())
+        .with_context(|| format!("write {}", initramfs.display()))?;
+    let console = folder.join("console.txt");
+    // A file of an earlier run must not speak for this one.
+    std::fs::write(&console, "").with_context(|| format!("empty {}", console.display()))?;
     let mut command = Command::new("qemu-system-x86_64");
     command
-        // Software emulation everywhere, so that the guest is the same on every machine; two CPUs, so that
-        // holdup does not compete with a waiter that loops.
-        .args(["-accel", "tcg", "-cpu", "qemu64", "-smp", "2", "-m", MEMORY_MIB])
+        // Software emulation everywhere, so that the guest is the same on every machine, with a processor that has
+        // no RDRAND. Its clock counts instructions while it runs, one a nanosecond, and follows ours while it is
+        // idle: to the guest its processor is as fast as one can expect, however slow and busy this machine is.
+        // Several processors would not come up so.
+        .args([
+            "-accel", "tcg", "-icount", "shift=0", "-cpu", "qemu64", "-smp", "1", "-m", MEMORY_MIB,
+        ])
         .args(["-nodefaults", "-no-reboot", "-display", "none"])
         .arg("-kernel")
-        .arg(kernel)
+        .arg(&kernel.image)
         .arg("-initrd")
-        .arg(initramfs)
+        .arg(&initramfs)
         .args(["-append", COMMAND_LINE])
+        .arg("-serial")
+        .arg(format!("file:{}", console.display()))
         .stdin(Stdio::null());
-    for port in PORTS {
-        let file = folder.join(port);
-        // A port's file of an earlier run must not speak for this one.
-        std::fs::write(&file, "").with_context(|| format!("empty {}", file.display()))?;
-        command.arg("-serial").arg(format!("file:{}", file.display()));
+    for (name, bytes, limit) in DISKS {
+        command.args(disk(&folder.join(name), bytes, limit)?);
     }
-    let status = within_patience(&mut command)?;
-    let read = |port: &str| -> anyhow::Result<String> {
-        let file = folder.join(port);
-        let bytes = std::fs::read(&file).with_context(|| format!("read {}", file.display()))?;
-        Ok(String::from_utf8_lossy(&bytes).replace('\r', ""))
-    };
-    let said = Said {
-        console: read(PORTS[0])?,
-        report: read(PORTS[1])?,
-        kernel_log: read(PORTS[2])?,
-    };
+    let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+    let status = within(PATIENCE + PATIENCE_A_RUN.saturating_mul(runs), &mut command)?;
+    let said = std::fs::read(&console).with_context(|| format!("read {}", console.display()))?;
+    let said = String::from_utf8_lossy(&said).replace('\r', "");
     match status {
-        Some(status) if status.success() => Ok(said),
-        Some(status) => bail!("the emulator failed: {status}; the guest said:\n{}", said.console),
-        None => bail!(
-            "the guest hung for {} s and was ended; it said:\n{}",
-            PATIENCE.as_secs(),
-            said.console
-        ),
+        Some(status) if status.success() => {}
+        Some(status) => bail!("the emulator failed: {status}; the guest said:\n{said}"),
+        None => bail!("the guest hung and was ended; it said:\n{said}"),
     }
+    let out = folder.join("out");
+    if out.exists() {
+        std::fs::remove_dir_all(&out).with_context(|| format!("empty {}", out.display()))?;
+    }
+    std::fs::create_dir(&out).with_context(|| format!("make {}", out.display()))?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-C").arg(&out).arg("-xf").arg(folder.join(DISKS[0].0));
+    process::run(&mut unpack).with_context(|| format!("the guest left no files; it said:\n{said}"))?;
+    // An empty disk is an empty archive.
+    if !out.join("kernel.log").exists() {
+        bail!("the guest did not come to its end; it said:\n{said}");
+    }
+    Ok(Left { console: said, out })
+}
+
+/// Makes an empty disk; returns the emulator's arguments for it.
+fn disk(file: &Path, bytes: u64, limit: Option<u32>) -> anyhow::Result<[String; 2]> {
+    File::create(file)
+        .and_then(|made| made.set_len(bytes))
+        .with_context(|| format!("make {}", file.display()))?;
+    let limit = limit.map_or(String::new(), |limit| format!(",throttling.iops-total={limit}"));
+    // What the guest syncs need not outlive this machine; that would make its disks as slow as ours.
+    Ok([
+        "-drive".to_owned(),
+        format!("file={},format=raw,if=virtio,cache=unsafe{limit}", file.display()),
+    ])
 }
 
 /// The emulator's status; `None` when it had to be ended.
-fn within_patience(command: &mut Command) -> anyhow::Result<Option<ExitStatus>> {
+fn within(patience: Duration, command: &mut Command) -> anyhow::Result<Option<ExitStatus>> {
     let mut emulator = command.spawn().context("start qemu-system-x86_64")?;
     let began = Instant::now();
     loop {
         if let Some(status) = emulator.try_wait().context("wait for the emulator")? {
             return Ok(Some(status));
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > patience {
             emulator.kill().context("end the emulator")?;
             emulator.wait().context("wait for the emulator")?;
             return Ok(None);

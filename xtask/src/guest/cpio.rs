@@ -18,6 +18,8 @@ pub(super) struct Archive {
 const FOLDER: u32 = 0o040_755;
 /// Type bits of a regular file.
 const FILE: u32 = 0o100_000;
+/// Mode of a symbolic link.
+const LINK: u32 = 0o120_777;
 /// What ends an archive.
 const TRAILER: &str = "TRAILER!!!";
 
@@ -41,6 +43,15 @@ impl Archive {
             self.folder(folder);
         }
         self.entry(path, FILE | permissions, content);
+    }
+
+    /// Adds a symbolic link, and the folders that it is in.
+    pub(super) fn link(&mut self, path: &str, target: &str) {
+        let path = path.trim_start_matches('/');
+        if let Some((folder, _)) = path.rsplit_once('/') {
+            self.folder(folder);
+        }
+        self.entry(path, LINK, target.as_bytes());
     }
 
     /// The archive's bytes.
@@ -101,6 +112,7 @@ mod tests {
         archive.file("/usr/lib/a.so", 0o755, b"12345");
         archive.file("/usr/lib/b.so", 0o644, b"");
         archive.folder("/proc");
+        archive.link("/bin", "usr/bin");
         let found = entries(&archive.finish());
         let found: Vec<(&str, u32, usize)> = found
             .iter()
@@ -114,6 +126,7 @@ mod tests {
                 ("usr/lib/a.so", 0o100_755, 5),
                 ("usr/lib/b.so", 0o100_644, 0),
                 ("proc", 0o040_755, 0),
+                ("bin", 0o120_777, 7),
                 ("TRAILER!!!", 0, 0),
             ]
         );

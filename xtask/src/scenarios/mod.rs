@@ -4,18 +4,18 @@
 //! table: right cause, resource, asker and holder, holdup's share beside the one that the workload measured of
 //! itself, false alarms. Anything wrong is an error.
 
-mod programs;
-mod report;
-mod scenario;
-mod stage;
+pub(crate) mod programs;
+pub(crate) mod report;
+pub(crate) mod scenario;
+pub(crate) mod stage;
 mod table;
-mod verdict;
+pub(crate) mod verdict;
 
 use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
 use report::of;
-use scenario::Scenario;
+pub(crate) use scenario::{Scenario, load, packages};
 use stage::{Outcome, Side, Stage};
 use std::path::PathBuf;
 use table::Line;
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 /// Runs the scenarios.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folder = workspace::root().join("scenarios");
-    let scenarios = scenario::load(&folder, &args.names)?;
+    let scenarios = load(&folder, &args.names)?;
     if args.list {
         for scenario in &scenarios {
             println!("{:<32} {}", scenario.name, scenario.about.shows);
@@ -192,9 +192,9 @@ fn show_truths(stage: &Stage, scenarios: &[Scenario]) -> anyhow::Result<()> {
 }
 
 /// Installs what the scenarios need and what is missing of it.
-fn install_packages(scenarios: &[Scenario]) -> anyhow::Result<()> {
+pub(crate) fn install_packages(scenarios: &[Scenario]) -> anyhow::Result<()> {
     // Leaked: lists of packages are otherwise constants, and this happens once.
-    let names: Vec<&'static str> = scenario::packages(scenarios)
+    let names: Vec<&'static str> = packages(scenarios)
         .into_iter()
         .map(|name| &*name.leak())
         .collect();

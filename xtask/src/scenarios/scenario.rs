@@ -33,6 +33,15 @@ pub(crate) struct About {
     /// Libraries that its C programs are linked with, by pkg-config's names.
     #[serde(default)]
     pub(crate) link: Vec<String>,
+    /// Whether `cargo xtask test` makes it on every kernel of the guests too: emulation is slow, so few do.
+    #[serde(default)]
+    pub(crate) everywhere: bool,
+    /// What holdup must be able to see with, in the words of `holdup doctor`; without it nothing can be judged.
+    #[serde(default)]
+    pub(crate) sees_with: Vec<String>,
+    /// How many CPUs it takes.
+    #[serde(default = "one")]
+    pub(crate) cpus: u32,
     /// What a right report of the stall says.
     pub(crate) expect: Expect,
 }
@@ -81,6 +90,10 @@ pub(crate) enum Measure {
     Finding,
     /// The sum of the threads' waits with this cause, of all observed time.
     Waits,
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn tolerance() -> f64 {
