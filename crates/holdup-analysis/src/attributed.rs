@@ -259,6 +259,10 @@ pub struct AttributedWait {
     /// Whether one was still open when observation ended.
     #[serde(default)]
     pub open: bool,
+    /// Of `ns`, for a pipe that was read: how long a process that had outlived its creator kept it open and wrote
+    /// nothing.
+    #[serde(default)]
+    pub held_open_ns: Ns,
     /// Of `count`, how many ended because their time ran out (poll, select, futex, semaphore with a limit)
     /// rather than by what they waited for.
     #[serde(default)]

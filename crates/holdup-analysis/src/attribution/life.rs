@@ -68,10 +68,9 @@ impl Attribution {
                 .path_of(*parent, clock, start.at)
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
-        let process = self
-            .insert(start.thread, &start.task, start.at.max(run_start), path)
-            .identity
-            .process;
+        let thread = self.insert(start.thread, &start.task, start.at.max(run_start), path);
+        thread.creator = start.parent.map(|(parent, _)| parent);
+        let process = thread.identity.process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
         }

@@ -3,6 +3,7 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
+use super::ByUserStack;
 use super::asker::{Asking, choose};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
@@ -13,7 +14,7 @@ use super::site::{Site, StackTally};
 use super::spins::spinning;
 use super::what::{Role, Whats};
 use crate::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, ThreadName,
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, Tally, ThreadName,
 };
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
@@ -36,14 +37,20 @@ pub(super) struct Rows<'a> {
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
+    pub(super) by_user_stack: ByUserStack,
     /// CPU samples of all threads by process name, and of the run: for threads that have none.
     pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
     pub(super) by_run: &'a CauseSamples,
 }
 
 impl Rows<'_> {
-    /// All rows of a ledger, under this name.
-    pub(super) fn of(&self, ledger: &Ledger, who: &ThreadName) -> Vec<AttributedWait> {
+    /// All rows of a ledger, under this name. How many of its waits are on the path is added to `path` by cause.
+    pub(super) fn of(
+        &self,
+        ledger: &Ledger,
+        who: &ThreadName,
+        path: &mut BTreeMap<Cause, Tally>,
+    ) -> Vec<AttributedWait> {
         let mut rows = Vec::new();
         for site in &ledger.sites {
             match self.whats.get(site.what).role {
@@ -65,7 +72,9 @@ impl Rows<'_> {
                 Role::Wait => {
                     let mut row = self.row(site, who);
                     self.name_process(&mut row, site.signal);
+                    let first = rows.len();
                     self.by_asker(row, &site.stacks, None, &mut rows);
+                    count_waits(path, site.on_path.count, &rows[first..]);
                 }
             }
         }
@@ -101,6 +110,7 @@ impl Rows<'_> {
             error: site.doubtful / 2,
             open: site.tally.open,
             timed_out: site.timed_out,
+            held_open_ns: site.held_open,
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -279,7 +289,8 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let mut groups = self.groups(stacks, of_cpu.is_some());
+        let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
+        let mut groups = self.groups(stacks, wait);
         if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
@@ -306,6 +317,7 @@ impl Rows<'_> {
             row.handed_on_ns = handed_on[part];
             row.count = count[part];
             row.timed_out = timed_out[part];
+            row.held_open_ns = part_of(row.held_open_ns, ns[part], of);
             row.how = How::Sampled;
             row.error = match of_cpu {
                 Some((total, samples)) => standard_error(row.ns, total, samples),
@@ -337,6 +349,10 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+        if let Some((cause, resource)) = &group.told {
+            row.cause = *cause;
+            row.resource = resource.clone();
+        }
     }
 
     /// How many frames the heaviest stack of a group has.
@@ -347,21 +363,28 @@ impl Rows<'_> {
             .map_or(0, Vec::len)
     }
 
-    /// Stacks by who asks in them, heaviest first.
-    fn groups(&self, stacks: &[StackTally], on_cpu: bool) -> Vec<Group> {
+    /// Stacks by who asks in them, heaviest first; of a wait with this cause and call also by what they tell it was for.
+    fn groups(&self, stacks: &[StackTally], wait: Option<(Cause, Option<&str>)>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for stack in stacks {
             let frames = self.user_stacks.get(stack.stack.0 as usize);
             let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
-            if on_cpu && !asking.named {
+            if wait.is_none() && !asking.named {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            let spin = frames.filter(|_| on_cpu).and_then(|frames| spinning(frames));
-            let same = |group: &&mut Group| group.asking == asking && group.spin.as_deref() == spin;
+            let spin = frames
+                .filter(|_| wait.is_none())
+                .and_then(|frames| spinning(frames));
+            let told = wait
+                .zip(frames)
+                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let same = |group: &&mut Group| {
+                group.asking == asking && group.spin.as_deref() == spin && group.told == told
+            };
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, spin.map(str::to_owned), stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -370,6 +393,7 @@ impl Rows<'_> {
             let mut many = Group {
                 asking: Asking::default(),
                 spin: None,
+                told: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -391,6 +415,8 @@ struct Group {
     asking: Asking,
     /// The function in which it spins.
     spin: Option<String>,
+    /// What the wait was for, where the stack tells it.
+    told: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -398,10 +424,16 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, spin: Option<String>, stack: &StackTally) -> Group {
+    fn of(
+        asking: Asking,
+        spin: Option<String>,
+        told: Option<(Cause, Resource)>,
+        stack: &StackTally,
+    ) -> Group {
         Group {
             asking,
             spin,
+            told,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -419,6 +451,17 @@ impl Group {
         {
             self.heaviest = Some(*stack);
         }
+    }
+}
+
+/// Adds a site's waits on the path to the causes of its rows, as their time on it is split.
+fn count_waits(path: &mut BTreeMap<Cause, Tally>, count: u64, rows: &[AttributedWait]) {
+    if count == 0 {
+        return;
+    }
+    let weights: Vec<Ns> = rows.iter().map(|row| row.path_ns).collect();
+    for (row, count) in rows.iter().zip(apportion(count, &weights)) {
+        path.entry(row.cause).or_default().count += count;
     }
 }
 

@@ -70,6 +70,8 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) identity: Identity,
+    /// Who created it, where that was seen.
+    pub(super) creator: Option<ThreadId>,
     /// Whether its names are still to be learned, because its start was lost.
     pub(super) nameless: bool,
     /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
@@ -107,6 +109,7 @@ impl Thread {
     ) -> Thread {
         Thread {
             identity,
+            creator: None,
             nameless: false,
             ended: false,
             born,

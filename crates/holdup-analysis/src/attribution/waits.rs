@@ -138,6 +138,13 @@ impl Attribution {
             return Cause::Unknown;
         };
         self.in_the_way(over, &entry);
+        let held_open = self.held_open(over, entry.cause);
+        if held_open > 0
+            && let Some(thread) = self.threads.get_mut(&over.wait.thread)
+        {
+            let site = &mut thread.ledger.sites[entry.site];
+            site.held_open = site.held_open.saturating_add(held_open);
+        }
         if entry.longest {
             let links = self.links(over.wait, entry.cause);
             let signal = self.stopped_by(over.wait);

@@ -11,11 +11,13 @@ mod functions;
 mod naming;
 mod objects;
 mod poll;
+mod runtime;
 mod stack;
 #[cfg(test)]
 mod tests;
 
 pub use naming::name_resource;
+pub use runtime::by_user_stack;
 
 use crate::attributed::{Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
@@ -248,8 +250,9 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
         }
         Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
         Kind::Semaphore if certain => {
-            let name = format!("System V semaphore set {}", site.call.args[0]);
-            with_limit(site, Cause::LockSysv, named(ResourceKind::Lock, name))
+            let set = site.call.args[0].to_string();
+            let resource = named(ResourceKind::Lock, format!("System V semaphore set {set}"));
+            with_limit(site, Cause::LockSysv, with(resource, "semaphore_set", set))
         }
         Kind::Queue if certain => {
             let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));

@@ -55,6 +55,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         error: if cause.on_cpu() { MS } else { 0 },
         open: false,
         timed_out: 0,
+        held_open_ns: 0,
         call: None,
         bytes: None,
         resource: Resource::default(),
