@@ -12,11 +12,11 @@ int main(int argc, char **argv)
 {
     uint64_t started = truth_now(), longest = 0, last, now;
     int gate = argc == 3 ? open(argv[1], O_WRONLY) : -1;
+    /* It may be frozen anywhere, also between two steps, and as soon as the gate is open. */
+    last = truth_now();
     if (gate < 0 || dprintf(gate, "%d\n", getpid()) < 0)
         return 1;
     close(gate);
-    /* It may be frozen anywhere, also between two steps. */
-    last = truth_now();
     do {
         now = step();
         longest = now - last > longest ? now - last : longest;
