@@ -67,6 +67,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         ran_instead: Vec::new(),
         kernel_stack: Vec::new(),
         why_unknown: None,
+        tcp: None,
     }
 }
 
@@ -114,5 +115,6 @@ pub(super) fn attributed(waits: Vec<AttributedWait>) -> Attributed {
         threads,
         waits,
         coverage,
+        connections: Vec::new(),
     }
 }
