@@ -72,6 +72,9 @@ pub struct ThreadLedger {
     pub open: bool,
 }
 
+/// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
+pub const SPINS: &str = "spins";
+
 /// What a wait or a stretch of CPU time was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -81,7 +84,7 @@ pub struct Resource {
     /// Its name: a path, an address, a function.
     pub name: String,
     /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
-    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu` …
+    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu`, `spins`, `spinlock` …
     pub detail: BTreeMap<String, String>,
 }
 
@@ -256,6 +259,10 @@ pub struct AttributedWait {
     /// Whether one was still open when observation ended.
     #[serde(default)]
     pub open: bool,
+    /// Of `ns`, for a pipe that was read: how long a process that had outlived its creator kept it open and wrote
+    /// nothing.
+    #[serde(default)]
+    pub held_open_ns: Ns,
     /// Of `count`, how many ended because their time ran out (poll, select, futex, semaphore with a limit)
     /// rather than by what they waited for.
     #[serde(default)]
@@ -281,6 +288,9 @@ pub struct AttributedWait {
     /// For `sched.runqueue`: who ran instead, by name, and for how long, longest first.
     #[serde(default)]
     pub ran_instead: Vec<(String, Ns)>,
+    /// For `sched.runqueue`: how that came about.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// The kernel stack that the most of this time was seen in, innermost first.
     #[serde(default)]
     pub kernel_stack: Vec<String>,
@@ -290,6 +300,29 @@ pub struct AttributedWait {
     /// What the state of the TCP connections said, where these waits were for some.
     #[serde(default)]
     pub tcp: Option<TcpSeen>,
+}
+
+/// How a thread came to queue for a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// How much of the queueing the following is known of.
+    pub told: Ns,
+    /// Of `told`: behind a real-time task, while it was none itself.
+    pub real_time: Ns,
+    /// Of `told`: behind a task of a better nice value, or, of a thread of the idle class, behind any other; of the
+    /// same cgroup or session, since ranks do not count between groups.
+    pub outranked: Ns,
+    /// Its nice value, where it is scheduled by one.
+    pub nice: Option<i8>,
+    /// Whether it is of the idle class (`SCHED_IDLE`).
+    pub idle_class: bool,
+    /// On how many CPUs it may run; 0: not known.
+    pub allowed_count: u32,
+    /// On which of the first 64 it may run.
+    pub allowed: Vec<u32>,
+    /// On which of them it queued.
+    pub queued_on: Vec<u32>,
 }
 
 /// What was seen and what was not.

@@ -119,7 +119,10 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
-struct sched_entity { u64 sum_exec_runtime; };
+/* Before throttling was by task: how many groups above, itself included, are throttled. */
+struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; };
+struct sched_entity { u64 sum_exec_runtime; struct cfs_rq *cfs_rq; };
+struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct mm_struct;
 struct task_struct {
@@ -138,6 +141,11 @@ struct task_struct {
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
 	void *stack;
+	bool throttled;
+	int prio;
+	unsigned int policy;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
 };
 struct io_wq_work;
 struct io_worker { struct io_wq_work *cur_work; };

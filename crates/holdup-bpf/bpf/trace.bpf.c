@@ -5,6 +5,9 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "pages.h"
+#include "queueing.h"
+#include "samples.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -12,7 +15,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TASK_WAKING 0x200
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
-#define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -52,6 +54,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	e->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 	e->voluntary = task->nvcsw;
 	e->involuntary = task->nivcsw;
+	__builtin_memcpy(e->interrupts, t->interrupts, sizeof(e->interrupts));
 	e->exit_code = task->exit_code;
 	e->open = open;
 	if (regs)
@@ -89,6 +92,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	/* A preempted thread is runnable whatever its state says, and so is one that has been woken since. */
 	if (preempt || !state || (state & TASK_WAKING)) {
 		turn(t, HOLDUP_QUEUED, now);
+		note_throttled(t, task);
 		return;
 	}
 	turn(t, HOLDUP_BLOCKED, now);
@@ -106,7 +110,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
 		copy_regs(&regs, regs_of(task));
-		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
+		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -152,7 +156,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
+	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
@@ -176,27 +180,17 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
+	u64 throttled = t->clock.throttled;
+	end_throttled(t, task, queued);
+	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
 	if (errands && t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
-	t->queued_due += queued;
-	if (t->queued_due >= QUEUED_BUDGET) {
-		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-		if (r) {
-			r->head.type = HOLDUP_RAN_INSTEAD;
-			r->head.thread = t->id;
-			r->at = now;
-			r->ns = t->queued_due;
-			r->cpu = bpf_get_smp_processor_id();
-			r->idle = before->pid == 0;
-			name_task(&r->by, before);
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-		}
-		t->queued_due = 0;
-	}
+	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
+	send_ran_instead(t, task, before, now);
 }
 
 static __always_inline int on_any_switch(u64 *ctx, bool errands)
@@ -216,6 +210,7 @@ static __always_inline int on_any_switch(u64 *ctx, bool errands)
 			return 0;
 	}
 	now = bpf_ktime_get_ns();
+	switch_interrupts(out, in);
 	if (in)
 		enter_cpu(in, next, prev, now, errands);
 	if (out)
@@ -282,6 +277,7 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	name_task(&s->task, task);
 	s->parent = creator->id;
 	s->has_parent = 1;
+	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
@@ -393,16 +389,6 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
-/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, void *page)
-{
-	struct thread *t = thread_of(current_task());
-	if (t)
-		t->reading = inode_of_page(page);
-	return 0;
-}
-
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sk)
 {
@@ -438,77 +424,6 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	return 0;
 }
 
-#define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
-#define CPU_STACKS_ONE_IN 4 /* then one in so many does */
-
-SEC("perf_event")
-int on_cpu_clock(struct bpf_perf_event_data *ctx)
-{
-	struct task_struct *task = current_task();
-	struct thread *t;
-	struct holdup_cpu *c;
-	bool user;
-	u64 every;
-
-	if (frozen)
-		return 0;
-	t = thread_of(task);
-	if (!t || t->phase != HOLDUP_RUNNING)
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	user = (ctx->regs.cs & 3) != 0;
-	t->cpu_seq++;
-	struct holdup_call call = {};
-	u32 object = 0;
-	call.number = -1;
-	if (!user && (OF(task, flags) & PF_IO_WORKER)) {
-		object = read_worker(&call, task);
-	} else if (!user) {
-		read_call(&call, task);
-		s32 number = call.number;
-		if (first_is_descriptor(number))
-			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
-	}
-	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
-	if (!c) {
-		count_loss(HOLDUP_LOST_CPU_SAMPLES);
-		return 0;
-	}
-	c->head.type = HOLDUP_CPU;
-	c->head.thread = t->id;
-	c->at = now;
-	c->seq = t->cpu_seq;
-	c->user = user;
-	c->object = object;
-	c->call = call;
-	c->frames = 0;
-	if (!user) {
-		long n = bpf_get_stack(ctx, c->ips, sizeof(c->ips), 0);
-		c->frames = n > 0 ? n / sizeof(u64) : 0;
-	}
-	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
-	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (OF(task, mm) && t->cpu_seq % every == 0) {
-		struct holdup_regs regs;
-		u64 args[3] = {};
-		if (user) {
-			regs.ip = ctx->regs.ip;
-			regs.sp = ctx->regs.sp;
-			regs.bp = ctx->regs.bp;
-			regs.bx = ctx->regs.bx;
-			regs.r12 = ctx->regs.r12;
-			regs.r13 = ctx->regs.r13;
-			regs.r14 = ctx->regs.r14;
-			regs.r15 = ctx->regs.r15;
-		} else {
-			copy_regs(&regs, regs_of(task));
-		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
-	}
-	count_cost(now);
-	return 0;
-}
-
 /* Threads that live on when observation ends. */
 SEC("iter/task")
 int each_task(struct bpf_iter__task *ctx)
@@ -526,6 +441,8 @@ int each_task(struct bpf_iter__task *ctx)
 		return 0;
 	phase = t->phase;
 	u64 length = turn(t, phase, frozen_at);
+	if (phase == HOLDUP_QUEUED)
+		end_throttled(t, task, length);
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
 		if (is_poll(t->call.number))

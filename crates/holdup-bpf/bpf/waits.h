@@ -16,6 +16,7 @@
 #define __NR_epoll_wait 232
 #define __NR_epoll_pwait 281
 #define __NR_execveat 322
+#define __NR_sync 162
 #define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
@@ -140,8 +141,8 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	read_call(&t->call, task);
 	t->object = 0;
 	number = t->call.number;
-	/* A fault and an exec name no descriptor: the page cache tells which file is being read for them. */
-	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat))
+	/* A fault, an exec and sync(2) name no descriptor: the page cache tells which file they wait for. */
+	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat || number == __NR_sync))
 		t->object = object_of_inode(t->reading);
 	else
 		t->reading = 0;
@@ -336,6 +337,8 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	if (waker && waker->phase == HOLDUP_RUNNING) {
 		w->waker_kind = HOLDUP_WAKER_THREAD;
 		w->waker_thread = waker->id;
+		if (depth->ours)
+			charge_interrupts(depth, waker);
 		clock_at(&w->waker_clock, waker, now);
 	} else {
 		w->waker_kind = HOLDUP_WAKER_OUTSIDE;

@@ -61,10 +61,22 @@ enum holdup_waker {
 
 enum holdup_holder { HOLDUP_HOLDER_NONE, HOLDUP_HOLDER_FUTEX, HOLDUP_HOLDER_FILE_LOCK };
 
+/* What interrupted a running thread. */
+enum holdup_interrupt {
+	HOLDUP_BY_DEVICE,
+	HOLDUP_BY_TIMER,
+	HOLDUP_BY_NETWORK,
+	HOLDUP_BY_DISK,
+	HOLDUP_BY_CPU,           /* a call from another CPU */
+	HOLDUP_BY_KERNEL,        /* the kernel's other soft interrupts: scheduler, RCU, tasklets */
+	HOLDUP_INTERRUPTS,
+};
+
 enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
 
 struct holdup_head { u32 type; u32 thread; };
-struct holdup_clock { u64 cpu; u64 queued; u64 blocked; };
+/* The first three tile the thread's life; `interrupt` is part of `cpu`, `throttled` of `queued`. */
+struct holdup_clock { u64 cpu; u64 queued; u64 blocked; u64 interrupt; u64 throttled; };
 struct holdup_task { u32 pid; u32 tid; u32 kernel; u32 zero; char comm[HOLDUP_COMM]; };
 struct holdup_call { u64 args[4]; s32 number; u32 zero; };
 struct holdup_regs { u64 ip, sp, bp, bx, r12, r13, r14, r15; };
@@ -156,21 +168,21 @@ struct holdup_memory {
 	u64 at;
 	u64 weight;                   /* ns this stack stands for */
 	u32 seq;
+	u32 first;                    /* the same memory was there in all waits from this to seq */
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
 	s64 returned;
 	u32 has_returned;
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
-	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
-	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero_too;
+	u32 zero;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 
@@ -191,6 +203,13 @@ struct holdup_ran_instead {
 	u64 ns;
 	u32 cpu;
 	u32 idle;
+	s32 by_priority;              /* the kernel's: below 100 real time, 120 + nice else, more for idle */
+	s32 priority;                 /* of the one that queued */
+	u32 by_idle_class;            /* SCHED_IDLE */
+	u32 idle_class;
+	u64 allowed;                  /* CPUs below 64 that it may run on, a bit each */
+	u32 allowed_count;
+	u32 same_group;               /* both share one queue: their nice values count against each other */
 	struct holdup_task by;
 };
 
@@ -209,6 +228,7 @@ struct holdup_end {
 	u64 run_delay;
 	u64 voluntary;
 	u64 involuntary;
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
 	s32 exit_code;
 	u32 open;                     /* 0 ended, else 1 + enum holdup_phase */
 	struct holdup_regs regs;      /* of a blocked thread that lives on */
@@ -263,6 +283,7 @@ enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
 union holdup_wire {
 	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
+	enum holdup_interrupt interrupt;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;

@@ -8,8 +8,8 @@ mod object;
 use crate::skeleton::types as wire;
 use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
-    Account, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead, Seq,
-    SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, Allowed, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead,
+    Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
@@ -234,6 +234,8 @@ fn clock(raw: wire::holdup_clock) -> Clock {
         cpu: raw.cpu,
         queued: raw.queued,
         blocked: raw.blocked,
+        interrupt: raw.interrupt,
+        throttled: raw.throttled,
     }
 }
 
@@ -394,6 +396,7 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
     let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
+        first: raw.seq,
         seq: raw.seq,
         returned: None,
         polled: known.take(raw.polled as usize).map(polled).collect(),
@@ -408,6 +411,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
     RawEvent::Memory(Box::new(RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
+            first: raw.first,
             seq: raw.seq,
             returned: (raw.has_returned != 0).then_some(raw.returned),
             polled: polled.collect(),
@@ -446,7 +450,25 @@ fn ran_instead(raw: wire::holdup_ran_instead) -> RawEvent {
         ns: raw.ns,
         by: (raw.idle == 0).then(|| task(raw.by)),
         cpu: raw.cpu,
+        by_class: scheduling(raw.by_priority, raw.by_idle_class),
+        class: scheduling(raw.priority, raw.idle_class),
+        same_group: raw.same_group != 0,
+        allowed: Allowed {
+            count: raw.allowed_count,
+            first: raw.allowed,
+        },
     })
+}
+
+/// From the kernel's priority: below 100 is real time (deadline tasks are below 0), nice 0 is 120.
+fn scheduling(priority: i32, idle_class: u32) -> Scheduling {
+    match priority {
+        _ if idle_class != 0 => Scheduling::Idle,
+        ..100 => Scheduling::RealTime,
+        _ => Scheduling::Fair {
+            nice: i8::try_from((priority - 120).clamp(-20, 19)).expect("clamped"),
+        },
+    }
 }
 
 fn signal(raw: wire::holdup_signal) -> RawEvent {
@@ -474,6 +496,7 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
             clock: clock(raw.clock),
             blockings: raw.blockings,
             lost: (raw.lost_ns, raw.lost_count),
+            interrupts: raw.interrupts,
             account: open.is_none().then_some(Account {
                 runtime: raw.runtime,
                 run_delay: (raw.run_delay != 0).then_some(raw.run_delay),

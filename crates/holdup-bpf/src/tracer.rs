@@ -213,12 +213,18 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_connection, "inet_sock_set_state"),
         (&mut programs.on_packet, "net_dev_queue"),
         (&mut programs.on_socket_state, "inet_sock_set_state"),
+        (&mut programs.on_page_written, "folio_wait_writeback"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
         (&mut programs.on_softirq_exit, INTERRUPTS[3]),
         (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
         (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
+        (&mut programs.on_softirq_raise, "softirq_raise"),
+        (&mut programs.on_tick_entry, "local_timer_entry"),
+        (&mut programs.on_tick_exit, "local_timer_exit"),
+        (&mut programs.on_called_entry, "call_function_single_entry"),
+        (&mut programs.on_called_exit, "call_function_single_exit"),
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
@@ -253,6 +259,11 @@ impl Tracer {
         // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
         // would leave its CPU "in an interrupt" for good.
         for program in [
+            &programs.on_tick_exit,
+            &programs.on_tick_entry,
+            &programs.on_called_exit,
+            &programs.on_called_entry,
+            &programs.on_softirq_raise,
             &programs.on_irq_exit,
             &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
@@ -268,6 +279,7 @@ impl Tracer {
             &programs.on_socket_state,
             &programs.on_async_done,
             &programs.on_new_worker,
+            &programs.on_page_written,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,

@@ -16,6 +16,7 @@ pub mod block;
 pub mod capability;
 pub mod cgroup;
 pub mod clocks;
+pub mod cpu_times;
 pub mod cpuinfo;
 pub mod facts;
 pub mod kernel_log;
@@ -27,6 +28,7 @@ pub mod random;
 pub mod resolver;
 pub mod root;
 pub mod status;
+pub mod swaps;
 pub mod sysctl;
 
 pub use root::{Problem, Root};

@@ -71,6 +71,9 @@ pub(super) fn judge(
         }
         _ => return None,
     };
+    if interrupts(cause, call) {
+        return None;
+    }
     Some(InTheWay {
         who,
         how: by_waking(cause, wait.state, call),
@@ -125,6 +128,24 @@ fn mutex_owner(
 /// Waits in which a kernel thread may rightly be named.
 fn waits_for_kernel(cause: Cause) -> bool {
     matches!(cause, Cause::LockKernel | Cause::KernelWork)
+}
+
+/// Whether the waker sent a signal, which ends a wait without what was waited for: a child ends by itself, a pipe's
+/// other end reads or writes. `timeout` and a shell's `kill` are not in the way.
+fn interrupts(cause: Cause, call: &Call) -> bool {
+    const SIGNALS: &[&str] = &[
+        "kill",
+        "tkill",
+        "tgkill",
+        "pidfd_send_signal",
+        "rt_sigqueueinfo",
+        "rt_tgsigqueueinfo",
+    ];
+    let for_a_task = matches!(
+        cause,
+        Cause::ProcessChild | Cause::IpcPipe | Cause::IpcUnix | Cause::LockFile | Cause::LockSysv
+    );
+    for_a_task && call.name().is_some_and(|name| SIGNALS.contains(&name))
 }
 
 /// What a waking in the waker's own context says of it.

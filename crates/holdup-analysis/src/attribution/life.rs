@@ -68,10 +68,9 @@ impl Attribution {
                 .path_of(*parent, clock, start.at)
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
-        let process = self
-            .insert(start.thread, &start.task, start.at.max(run_start), path)
-            .identity
-            .process;
+        let thread = self.insert(start.thread, &start.task, start.at.max(run_start), path);
+        thread.creator = start.parent.map(|(parent, _)| parent);
+        let process = thread.identity.process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
         }
@@ -137,6 +136,9 @@ impl Attribution {
     }
 
     pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
+        if let Some(thread) = self.threads.get_mut(&ran.thread) {
+            thread.ledger.queueing.add(ran);
+        }
         let Some(by) = &ran.by else { return };
         let named = self.people.named_task(by);
         let name = if self.people.text(named.process).is_empty() {
@@ -208,6 +210,7 @@ impl Attribution {
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
+        thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
         let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));

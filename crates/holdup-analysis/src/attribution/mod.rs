@@ -21,14 +21,17 @@ mod histogram;
 mod holders;
 mod keys;
 mod ledger;
+mod left_behind;
 mod life;
 mod network;
 mod numbers;
 mod path;
 mod people;
+mod queueing;
 mod rows;
 mod sights;
 mod site;
+mod spins;
 mod thread;
 mod waits;
 mod what;
@@ -39,7 +42,7 @@ mod tests;
 use crate::attributed::{Attributed, Resource};
 use crate::classify::{self, Classified, Site};
 use fold::Ended;
-use holdup_evidence::{Call, Cause, Event, Finish, Ns, Object, SystemFacts, ThreadId};
+use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
 use ledger::Book;
 use network::Network;
@@ -54,6 +57,9 @@ use what::Whats;
 /// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
 pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
 
+/// What a wait was for by the user stack that asked: the cause that was told so far, the call, the stack.
+pub type ByUserStack = fn(Cause, Option<&str>, &[Frame]) -> Option<(Cause, Resource)>;
+
 /// The judgements that attribution leaves to others: what a wait was for, what a running thread did, and
 /// how its resource is named at the end.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +68,8 @@ pub struct Classifier {
     pub wait: fn(&Site) -> Classified,
     /// What a running thread did.
     pub on_cpu: OnCpu,
+    /// What only the user stack of a wait can tell.
+    pub by_user_stack: ByUserStack,
     /// Names what only the machine's facts can name.
     pub name_resource: fn(&mut Resource, Cause, &SystemFacts),
 }
@@ -71,6 +79,7 @@ impl Default for Classifier {
         Classifier {
             wait: classify::wait,
             on_cpu: classify::on_cpu,
+            by_user_stack: classify::by_user_stack,
             name_resource: classify::name_resource,
         }
     }

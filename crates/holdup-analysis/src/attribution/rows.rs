@@ -3,6 +3,7 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
+use super::ByUserStack;
 use super::asker::{Asking, choose};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
@@ -10,9 +11,12 @@ use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
+use super::spins::spinning;
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use crate::attributed::{
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, Tally, ThreadName,
+};
+use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,14 +37,20 @@ pub(super) struct Rows<'a> {
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
+    pub(super) by_user_stack: ByUserStack,
     /// CPU samples of all threads by process name, and of the run: for threads that have none.
     pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
     pub(super) by_run: &'a CauseSamples,
 }
 
 impl Rows<'_> {
-    /// All rows of a ledger, under this name.
-    pub(super) fn of(&self, ledger: &Ledger, who: &ThreadName) -> Vec<AttributedWait> {
+    /// All rows of a ledger, under this name. How many of its waits are on the path is added to `path` by cause.
+    pub(super) fn of(
+        &self,
+        ledger: &Ledger,
+        who: &ThreadName,
+        path: &mut BTreeMap<Cause, Tally>,
+    ) -> Vec<AttributedWait> {
         let mut rows = Vec::new();
         for site in &ledger.sites {
             match self.whats.get(site.what).role {
@@ -49,13 +59,22 @@ impl Rows<'_> {
                 Role::Queue => {
                     let mut row = self.row(site, who);
                     row.ran_instead = self.ran_instead(ledger);
+                    row.queue = ledger.queueing.told();
+                    rows.push(row);
+                }
+                Role::Throttled => rows.push(self.row(site, who)),
+                Role::Interrupt => {
+                    let mut row = self.row(site, who);
+                    name_interrupts(&mut row, ledger);
                     rows.push(row);
                 }
                 Role::Lost => rows.push(self.row(site, who)),
                 Role::Wait => {
                     let mut row = self.row(site, who);
                     self.name_process(&mut row, site.signal);
+                    let first = rows.len();
                     self.by_asker(row, &site.stacks, None, &mut rows);
+                    count_waits(path, site.on_path.count, &rows[first..]);
                 }
             }
         }
@@ -91,6 +110,7 @@ impl Rows<'_> {
             error: site.doubtful / 2,
             open: site.tally.open,
             timed_out: site.timed_out,
+            held_open_ns: site.held_open,
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -101,6 +121,7 @@ impl Rows<'_> {
             holders: site.holders.holders(self.people, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             ran_instead: Vec::new(),
+            queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
             tcp: site.tcp.as_deref().cloned(),
@@ -268,7 +289,8 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let mut groups = self.groups(stacks, of_cpu.is_some());
+        let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
+        let mut groups = self.groups(stacks, wait);
         if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
@@ -295,6 +317,7 @@ impl Rows<'_> {
             row.handed_on_ns = handed_on[part];
             row.count = count[part];
             row.timed_out = timed_out[part];
+            row.held_open_ns = part_of(row.held_open_ns, ns[part], of);
             row.how = How::Sampled;
             row.error = match of_cpu {
                 Some((total, samples)) => standard_error(row.ns, total, samples),
@@ -316,6 +339,9 @@ impl Rows<'_> {
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
+        if let Some(spin) = &group.spin {
+            row.resource.detail.insert(SPINS.to_owned(), spin.clone());
+        }
         row.asker.frame.clone_from(&group.asking.frame);
         row.asker.module.clone_from(&group.asking.module);
         row.asker.stack = group
@@ -323,6 +349,10 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+        if let Some((cause, resource)) = &group.told {
+            row.cause = *cause;
+            row.resource = resource.clone();
+        }
     }
 
     /// How many frames the heaviest stack of a group has.
@@ -333,19 +363,28 @@ impl Rows<'_> {
             .map_or(0, Vec::len)
     }
 
-    /// Stacks by who asks in them, heaviest first.
-    fn groups(&self, stacks: &[StackTally], on_cpu: bool) -> Vec<Group> {
+    /// Stacks by who asks in them, heaviest first; of a wait with this cause and call also by what they tell it was for.
+    fn groups(&self, stacks: &[StackTally], wait: Option<(Cause, Option<&str>)>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for stack in stacks {
             let frames = self.user_stacks.get(stack.stack.0 as usize);
             let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
-            if on_cpu && !asking.named {
+            if wait.is_none() && !asking.named {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            match groups.iter_mut().find(|group| group.asking == asking) {
+            let spin = frames
+                .filter(|_| wait.is_none())
+                .and_then(|frames| spinning(frames));
+            let told = wait
+                .zip(frames)
+                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let same = |group: &&mut Group| {
+                group.asking == asking && group.spin.as_deref() == spin && group.told == told
+            };
+            match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -353,6 +392,8 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
+                spin: None,
+                told: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -372,6 +413,10 @@ impl Rows<'_> {
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
+    /// The function in which it spins.
+    spin: Option<String>,
+    /// What the wait was for, where the stack tells it.
+    told: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -379,9 +424,16 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, stack: &StackTally) -> Group {
+    fn of(
+        asking: Asking,
+        spin: Option<String>,
+        told: Option<(Cause, Resource)>,
+        stack: &StackTally,
+    ) -> Group {
         Group {
             asking,
+            spin,
+            told,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -402,21 +454,52 @@ impl Group {
     }
 }
 
+/// Adds a site's waits on the path to the causes of its rows, as their time on it is split.
+fn count_waits(path: &mut BTreeMap<Cause, Tally>, count: u64, rows: &[AttributedWait]) {
+    if count == 0 {
+        return;
+    }
+    let weights: Vec<Ns> = rows.iter().map(|row| row.path_ns).collect();
+    for (row, count) in rows.iter().zip(apportion(count, &weights)) {
+        path.entry(row.cause).or_default().count += count;
+    }
+}
+
 /// What a program's own code is about is the function; without one, the program.
 fn name_function(row: &mut AttributedWait) {
     if row.cause != Cause::CpuUser {
         return;
     }
-    let name = row.asker.frame.as_ref().or(row.asker.module.as_ref());
+    let spin = row.resource.detail.get(SPINS);
+    let name = spin.or(row.asker.frame.as_ref()).or(row.asker.module.as_ref());
     let mut resource = Resource {
         kind: ResourceKind::Name,
         name: name.unwrap_or(&row.asker.name.process).clone(),
-        ..Resource::default()
+        detail: spin
+            .map(|spin| (SPINS.to_owned(), spin.clone()))
+            .into_iter()
+            .collect(),
     };
     if let Some(module) = &row.asker.module {
         resource.detail.insert("module".to_owned(), module.clone());
     }
     row.resource = resource;
+}
+
+/// What interrupted is the kind that took the most; each kind with its length.
+fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
+    let mut kinds: Vec<(&str, Ns)> = INTERRUPTS.into_iter().zip(ledger.interrupts).collect();
+    kinds.retain(|(_, ns)| *ns > 0);
+    kinds.sort_by_key(|(_, ns)| Reverse(*ns));
+    let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
+    row.resource = Resource {
+        kind: ResourceKind::Kernel,
+        name: name.to_owned(),
+        detail: kinds
+            .into_iter()
+            .map(|(kind, ns)| (kind.to_owned(), format!("{:.1} ms", ns as f64 / 1e6)))
+            .collect(),
+    };
 }
 
 /// `sleep (pid 12)`.

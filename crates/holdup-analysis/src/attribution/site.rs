@@ -48,6 +48,8 @@ pub(super) struct Site {
     pub(super) lengths: Histogram,
     /// Pieces that ended because their time ran out.
     pub(super) timed_out: u64,
+    /// Of a pipe that was read: how long a process left behind kept it open and wrote nothing.
+    pub(super) held_open: Ns,
     /// Bytes asked for in the longest.
     pub(super) bytes: Option<u64>,
     /// The signal that began the longest, where a signal stopped the thread.
@@ -83,6 +85,7 @@ impl Site {
             longest: (0, 0),
             lengths: Histogram::default(),
             timed_out: 0,
+            held_open: 0,
             bytes: None,
             signal: None,
             samples: 0,
@@ -171,6 +174,7 @@ impl Site {
         self.tally.open |= other.tally.open;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
+        self.held_open = self.held_open.saturating_add(other.held_open);
         self.samples += other.samples;
         self.borrowed = self.borrowed.saturating_add(other.borrowed);
         self.doubtful = self.doubtful.saturating_add(other.doubtful);

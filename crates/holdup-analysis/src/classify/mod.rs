@@ -11,13 +11,15 @@ mod functions;
 mod naming;
 mod objects;
 mod poll;
+mod runtime;
 mod stack;
 #[cfg(test)]
 mod tests;
 
 pub use naming::name_resource;
+pub use runtime::by_user_stack;
 
-use crate::attributed::{Resource, ResourceKind};
+use crate::attributed::{Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
@@ -129,6 +131,9 @@ pub fn on_cpu(
         (Cause::RandomUnseeded, random_generator())
     } else if user {
         (Cause::CpuUser, named(ResourceKind::Name, ""))
+    } else if let Some((work, what)) = stack.memory_work() {
+        let resource = with(named(ResourceKind::Kernel, what), "memory_work", work.id());
+        (Cause::CpuKernel, resource)
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
     } else {
@@ -139,7 +144,15 @@ pub fn on_cpu(
     if cause == Cause::CpuKernel
         && let Some(function) = stack::spins_for(frames)
     {
-        resource = with(resource, "spinlock", function);
+        let mut lock = named(ResourceKind::Lock, format!("spinlock in {function}"));
+        lock.detail = std::mem::take(&mut resource.detail);
+        resource = with(with(lock, "spinlock", function), "of", &resource.name);
+    }
+    if cause == Cause::CpuKernel && calls::poll_limit_ms(&call) == Some(Some(0)) {
+        resource = with(resource, SPINS, "a poll that does not wait");
+    }
+    if cause == Cause::CpuKernel && name == Some("sched_yield") {
+        resource = with(resource, SPINS, "sched_yield");
     }
     if let Some(name) = name.filter(|_| !user) {
         resource = with(resource, "call", name);
@@ -237,8 +250,9 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
         }
         Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
         Kind::Semaphore if certain => {
-            let name = format!("System V semaphore set {}", site.call.args[0]);
-            with_limit(site, Cause::LockSysv, named(ResourceKind::Lock, name))
+            let set = site.call.args[0].to_string();
+            let resource = named(ResourceKind::Lock, format!("System V semaphore set {set}"));
+            with_limit(site, Cause::LockSysv, with(resource, "semaphore_set", set))
         }
         Kind::Queue if certain => {
             let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));

@@ -13,6 +13,9 @@ use std::path::Path;
 pub fn name_resource(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     name_peer(resource, facts);
     name_memory_limit(resource, cause, facts);
+    name_quota(resource, cause, facts);
+    name_swap(resource, cause, facts);
+    name_freezer(resource, cause, facts);
     let number = resource.detail.get("device").and_then(|text| parse(text));
     let mount = mount_of(resource, number, facts);
     let Some(number) = number.or(mount.map(|mount| mount.device)) else {
@@ -58,12 +61,51 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
         Cause::MemReclaim if in_cgroup => ("memory.max", cgroup.memory_max),
         _ => return,
     };
-    let (Some(value), Some(path)) = (value, &cgroup.path) else {
+    let path = cgroup.memory.cgroup.as_ref().or(cgroup.path.as_ref());
+    let (Some(value), Some(path)) = (value, path) else {
         return;
     };
     resource.kind = ResourceKind::Cgroup;
     resource.name = format!("{setting} = {value} of cgroup {path}");
     add(resource, "cgroup", path);
+}
+
+/// The cgroup whose CPU quota is spent, with quota and period.
+fn name_quota(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    let cgroup = &facts.cgroup;
+    let (Cause::SchedThrottled, Some(path)) = (cause, &cgroup.path) else {
+        return;
+    };
+    resource.kind = ResourceKind::Cgroup;
+    resource.name.clone_from(path);
+    if let Some((quota, period)) = cgroup.cpu_quota {
+        add(resource, "quota_us", &quota.to_string());
+        add(resource, "period_us", &period.to_string());
+    }
+}
+
+/// Where memory comes back from: of several areas all, for which of them it was is not known.
+fn name_swap(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    if cause != Cause::MemSwapin || facts.swaps.is_empty() {
+        return;
+    }
+    let areas: Vec<&str> = facts.swaps.iter().map(|area| area.path.as_str()).collect();
+    resource.kind = ResourceKind::Device;
+    resource.name = format!("swap on {}", areas.join(", "));
+    if let [only] = areas.as_slice() {
+        add(resource, "device_name", only.trim_start_matches("/dev/"));
+    }
+    if let Some(cgroup) = &facts.cgroup.memory.cgroup {
+        add(resource, "cgroup", cgroup);
+    }
+}
+
+/// The cgroup that was frozen.
+fn name_freezer(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    if let (Cause::ProcessFrozen, Some(cgroup)) = (cause, &facts.cgroup.freezer) {
+        resource.kind = ResourceKind::Cgroup;
+        resource.name.clone_from(cgroup);
+    }
 }
 
 fn add(resource: &mut Resource, key: &str, value: &str) {
@@ -182,7 +224,7 @@ fn limits_writes(setting: &str) -> Option<bool> {
 mod tests {
     use super::name_resource;
     use crate::attributed::{Resource, ResourceKind};
-    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount};
+    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount, SwapArea};
     use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
 
     fn number(major: u32, minor: u32) -> DeviceNumber {
@@ -306,6 +348,30 @@ mod tests {
         let unknown = named(Cause::DiskRead, "/somewhere/else", Some("9:9"));
         assert_eq!(unknown.name, "/somewhere/else");
         assert!(!unknown.detail.contains_key("device_name"));
+    }
+
+    #[test]
+    fn swap_areas_and_frozen_cgroups_are_named() {
+        let mut facts = facts();
+        facts.swaps = vec![SwapArea {
+            path: "/dev/sda2".to_owned(),
+            ..SwapArea::default()
+        }];
+        facts.cgroup.memory.cgroup = Some("/job".to_owned());
+        facts.cgroup.freezer = Some("/paused".to_owned());
+        let mut swap = Resource::default();
+        name_resource(&mut swap, Cause::MemSwapin, &facts);
+        assert_eq!(
+            (swap.name.as_str(), swap.detail["device_name"].as_str()),
+            ("swap on /dev/sda2", "sda2")
+        );
+        assert_eq!(swap.detail["cgroup"], "/job");
+        let mut frozen = Resource::default();
+        name_resource(&mut frozen, Cause::ProcessFrozen, &facts);
+        assert_eq!(
+            (frozen.kind, frozen.name.as_str()),
+            (ResourceKind::Cgroup, "/paused")
+        );
     }
 
     #[test]

@@ -250,6 +250,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
         if memory {
             scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
                 thread: ThreadId(0),
+                first: 1,
                 seq: 1,
                 returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
                 polled: Vec::new(),
@@ -285,6 +286,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
 fn what_a_poll_asked_for_stands_in_for_a_memory_that_does_not_come() {
     let asked = WaitMemory {
         thread: ThreadId(0),
+        first: 1,
         seq: 1,
         returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
         polled: Vec::new(),
@@ -317,6 +319,7 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
         scene.look(0, user, None);
         scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
             thread: ThreadId(0),
+            first: 1,
             seq: 1,
             returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
             polled: Vec::new(),
@@ -327,6 +330,56 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
         scene.cpu(0, 1);
         scene.end(0);
         assert_eq!(row(&scene.attributed(), 0, cause).ns, 100);
+    }
+}
+
+#[test]
+fn one_copy_of_the_memory_tells_of_all_waits_of_its_call() {
+    // The second wait ends by a thread of the run in the last case: then the path moves on before the copy comes.
+    for (first, moves_on, causes) in [
+        (1, false, [(Cause::IpcUnix, 130), (Cause::PollWait, 0)]),
+        (2, false, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+        (1, true, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+    ] {
+        let mut scene = Scene::new("client");
+        scene.thread(1, 0, "feeder");
+        scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
+        scene.wait(1, Cause::DiskRead, 130, By::Interrupt);
+        let by = if moves_on {
+            By::Thread(1, WRITE)
+        } else {
+            By::Interrupt
+        };
+        scene.wait(0, Cause::PollWait, 130, by).memory_follows = true;
+        scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
+            thread: ThreadId(0),
+            first,
+            seq: 2,
+            returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
+            polled: Vec::new(),
+            polled_truncated: false,
+            path: None,
+            completed: None,
+        })));
+        scene.asked(0, "loop", 130);
+        if let Some(Event::Asker(sample)) = scene.events.last_mut() {
+            sample.first = first;
+        }
+        scene.cpu(0, 1);
+        scene.end(0);
+        scene.end(1);
+        let run = scene.attributed();
+        for (cause, ns) in causes {
+            let mut own = run.waits.iter().filter(|wait| wait.asker.name.tid == 100);
+            let found = own.find(|wait| wait.cause == cause);
+            assert_eq!(found.map_or(0, |wait| wait.ns), ns, "{cause} from {first}");
+            // The stack was the same in all that the copy tells of, whether its memory came in time or not.
+            let asked = found.filter(|_| cause == Cause::IpcUnix || first == 1);
+            assert!(
+                asked.is_none_or(|wait| wait.asker.frame.as_deref() == Some("loop")),
+                "{cause} from {first}"
+            );
+        }
     }
 }
 
