@@ -5,6 +5,7 @@ mod memory;
 mod observer;
 mod overhead;
 mod samples;
+mod stacks;
 mod validity;
 mod workload;
 
@@ -29,6 +30,8 @@ enum What {
     Overhead(overhead::Args),
     /// holdup's memory with many threads
     Memory(memory::Args),
+    /// holdup's stacks of blocked threads beside gdb's
+    Stacks(stacks::Args),
     /// Run one of the programs that are measured
     #[command(hide = true, subcommand)]
     Workload(workload::Workload),
@@ -42,6 +45,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             overhead::run(&args)
         }
         What::Memory(args) => memory::run(&args),
+        What::Stacks(args) => stacks::run(&args),
         What::Workload(workload) => workload::run(workload),
     }
 }

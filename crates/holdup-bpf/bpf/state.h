@@ -36,15 +36,26 @@ struct thread {
 	u64 last_inode;
 	u64 last_number;
 	u32 last_object;
-	u32 zero_too;
+	u32 errand_from;     /* first of the waits whose memory is still to be copied; 0: none is under way */
 	struct { s32 fd; s16 events; s16 revents; } asked[HOLDUP_ASKED]; /* the beginning of a poll's set */
 	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
 	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
-	u64 reading;         /* inode into whose page cache it last put a page, since it last blocked in a call */
+	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
+	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
+	u32 tcp_unsent;
+	u32 tcp_unacked;
+	u32 tcp_window;
+	u32 tcp_retransmitted;
+	u8 tcp_no_delay;
+	u8 tcp_throttled;
+	u8 zero_more[6];
 	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
 	u32 completes;       /* whether its errand is left until a request completes */
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
+	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
+	u64 throttled_before; /* that queue's throttled time then, ns */
 };
 
 struct {

@@ -5,6 +5,7 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "throttle.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -12,7 +13,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TASK_WAKING 0x200
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
+#define SCHED_IDLE 5
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
+#define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
+#define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -52,6 +56,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	e->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 	e->voluntary = task->nvcsw;
 	e->involuntary = task->nivcsw;
+	__builtin_memcpy(e->interrupts, t->interrupts, sizeof(e->interrupts));
 	e->exit_code = task->exit_code;
 	e->open = open;
 	if (regs)
@@ -89,6 +94,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	/* A preempted thread is runnable whatever its state says, and so is one that has been woken since. */
 	if (preempt || !state || (state & TASK_WAKING)) {
 		turn(t, HOLDUP_QUEUED, now);
+		note_throttled(t, task);
 		return;
 	}
 	turn(t, HOLDUP_BLOCKED, now);
@@ -106,7 +112,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
 		copy_regs(&regs, regs_of(task));
-		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
+		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -140,6 +146,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_asked(t, task);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest(t, task);
+	if (length >= TCP_TOLD_LEAST && t->tcp)
+		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -150,7 +158,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
+	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
@@ -158,6 +166,18 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	t->completes = t->call.number == __NR_io_uring_enter &&
 		       (w->waker_kind == HOLDUP_WAKER_SOFTIRQ || w->waker_kind == HOLDUP_WAKER_HARDIRQ);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
+}
+
+/* How long a task that leaves a CPU was on it, as far as the scheduler's clock tells. */
+static __always_inline u64 turn_of(struct task_struct *task, const struct thread *t, u64 now)
+{
+	u64 arrived = task->sched_info.last_arrival + t->scheduler_lag;
+	return !t->scheduler_lag ? TURN_LEAST : now > arrived ? now - arrived : 0;
+}
+
+static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : 0;
 }
 
 static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now, bool errands)
@@ -174,14 +194,18 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
+	u64 throttled = t->clock.throttled;
+	end_throttled(t, task, queued);
+	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
 	if (errands && t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
-	t->queued_due += queued;
-	if (t->queued_due >= QUEUED_BUDGET) {
+	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
+	/* Not one that ran for a moment in between: what comes due then stays due. */
+	if (t->queued_due >= QUEUED_BUDGET && (turn_of(before, t, now) >= TURN_LEAST || t->queued_due >= QUEUED_MOST)) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 		if (r) {
 			r->head.type = HOLDUP_RAN_INSTEAD;
@@ -190,6 +214,13 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			r->ns = t->queued_due;
 			r->cpu = bpf_get_smp_processor_id();
 			r->idle = before->pid == 0;
+			r->by_priority = before->prio;
+			r->priority = task->prio;
+			r->by_idle_class = before->policy == SCHED_IDLE;
+			r->idle_class = task->policy == SCHED_IDLE;
+			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
+			r->allowed_count = task->nr_cpus_allowed;
+			r->same_group = queue_of(before) == queue_of(task);
 			name_task(&r->by, before);
 			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 		}
@@ -214,6 +245,7 @@ static __always_inline int on_any_switch(u64 *ctx, bool errands)
 			return 0;
 	}
 	now = bpf_ktime_get_ns();
+	switch_interrupts(out, in);
 	if (in)
 		enter_cpu(in, next, prev, now, errands);
 	if (out)
@@ -280,6 +312,7 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	name_task(&s->task, task);
 	s->parent = creator->id;
 	s->has_parent = 1;
+	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
@@ -401,6 +434,16 @@ int BPF_PROG(on_page_added, void *page)
 	return 0;
 }
 
+/* A page that is on its way to the disk, and that this thread is about to wait for. */
+SEC("tp_btf/folio_wait_writeback")
+int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
+{
+	struct thread *t = thread_of(bpf_get_current_task_btf());
+	if (t && mapping)
+		t->reading = (u64)BPF_CORE_READ(mapping, host);
+	return 0;
+}
+
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sk)
 {
@@ -453,6 +496,11 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	t = thread_of(task);
 	if (!t || t->phase != HOLDUP_RUNNING)
 		return 0;
+	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
+	u32 zero = 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (depth && depth->foreign)
+		return 0;
 	u64 now = bpf_ktime_get_ns();
 	user = (ctx->regs.cs & 3) != 0;
 	t->cpu_seq++;
@@ -501,7 +549,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 		} else {
 			copy_regs(&regs, regs_of(task));
 		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
+		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
 	}
 	count_cost(now);
 	return 0;
@@ -524,12 +572,16 @@ int each_task(struct bpf_iter__task *ctx)
 		return 0;
 	phase = t->phase;
 	u64 length = turn(t, phase, frozen_at);
+	if (phase == HOLDUP_QUEUED)
+		end_throttled(t, task, length);
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
 		else if (is_epoll(t->call.number))
 			send_interest(t, task);
+		if (t->tcp)
+			send_tcp(t, t->seq);
 		copy_regs(&regs, regs_of(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

@@ -30,6 +30,8 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
     "signal_generate",
     "sk_data_ready",
     "mm_filemap_add_to_page_cache",
+    "inet_sock_set_state",
+    "net_dev_queue",
     "irq_handler_entry",
     "softirq_entry",
     "hrtimer_expire_entry",

@@ -10,14 +10,18 @@
 //! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
 
 mod debug_copy;
+mod debug_file;
 mod demangle;
 mod elf;
+mod go;
 #[cfg(test)]
 mod hostile;
 mod kernel;
 mod maps;
 mod modules;
 mod mounts;
+mod open;
+mod perf_map;
 mod stacks;
 mod symbolise;
 mod symbols;

@@ -2,23 +2,29 @@
 //!
 //! In come modules and the addresses that stacks went through, out come their frames: functions, inlined
 //! ones included, with file and line where the file holds debug information; the functions of its symbol
-//! tables elsewhere; and where no symbol covers an address, the address itself. Debug information that is
-//! installed apart is not looked for: it would name the same function differently from machine to machine
-//! (`__libc_read` for `read`).
+//! tables elsewhere; and where no symbol covers an address, the address itself. The symbol table of a debug
+//! file that is installed apart serves only where the file's own have nothing: before them it would name the
+//! same function differently from machine to machine (`__libc_read` for `read`). Of its debug information
+//! nothing is used. Code that was written at run time has the names of the program's own list.
 //!
 //! blazesym reads the debug information, from a copy (see `debug_copy`) and in a thread with a stack of its
 //! own size: a panic over hostile contents costs the inlined names of one module.
 
 use crate::debug_copy::debug_copy;
+use crate::debug_file::debug_file;
 use crate::demangle::demangle;
 use crate::elf::Elf;
+use crate::go::GoTable;
 use crate::modules::{Module, ModuleId, Modules};
+use crate::perf_map;
 use crate::stacks::Address;
 use crate::symbols::Symbols;
 use blazesym::symbolize::source::{Elf as ElfSource, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use holdup_evidence::{Frame, Language};
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::thread;
 
@@ -43,13 +49,16 @@ pub(crate) fn frames(modules: &Modules, addresses: BTreeSet<Address>) -> HashMap
 
 /// The frames of addresses of one module, address by address.
 pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<Frame>> {
+    if let Some((list, language)) = &module.listed {
+        return listed(list, *language, addresses);
+    }
     let Some(elf) = &module.elf else {
         return addresses
             .iter()
             .map(|address| vec![unnamed(module, address)])
             .collect();
     };
-    let symbols = Symbols::read(elf);
+    let names = Names::of(elf, module.go());
     let described = debug_frames(elf, addresses).unwrap_or_default();
     let mut described = described.into_iter();
     addresses
@@ -61,8 +70,28 @@ pub(crate) fn module_frames(module: &Module, addresses: &[Address]) -> Vec<Vec<F
                 }
                 frames
             }
-            _ => vec![by_symbol(module, &symbols, address)],
+            _ => vec![by_symbol(module, &names, address)],
         })
+        .collect()
+}
+
+/// Frames of code that the program has written and listed.
+fn listed(list: &File, language: Language, addresses: &[Address]) -> Vec<Vec<Frame>> {
+    let wanted = addresses.iter().map(|address| address.looked_up).collect();
+    let names = perf_map::names(list, &wanted);
+    let frame = |address: &Address| {
+        // An address of one process's memory says nothing to anybody without a name.
+        let (name, start) = names.get(&address.looked_up)?;
+        Some(Frame {
+            symbol: Some(demangle(name)),
+            offset: address.shown().wrapping_sub(*start),
+            language,
+            ..Frame::default()
+        })
+    };
+    addresses
+        .iter()
+        .map(|address| vec![frame(address).unwrap_or_default()])
         .collect()
 }
 
@@ -74,9 +103,38 @@ fn unnamed(module: &Module, address: &Address) -> Frame {
     }
 }
 
-fn by_symbol(module: &Module, symbols: &Symbols, address: &Address) -> Frame {
+/// The functions of one file; a debug file is read when nothing else covers an address.
+struct Names<'a> {
+    elf: &'a Elf,
+    own: Symbols,
+    go: Option<&'a GoTable>,
+    apart: OnceCell<Option<Symbols>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(elf: &'a Elf, go: Option<&'a GoTable>) -> Self {
+        Self {
+            elf,
+            own: Symbols::read(elf),
+            go,
+            apart: OnceCell::new(),
+        }
+    }
+
+    /// The function that covers `address`: its name, and its own address.
+    fn find(&self, address: u64) -> Option<(String, u64)> {
+        let go = || self.go?.function(address);
+        let apart = || {
+            let read = || debug_file(self.elf).map(|file| Symbols::read(&file));
+            self.apart.get_or_init(read).as_ref()?.find(address)
+        };
+        self.own.find(address).or_else(go).or_else(apart)
+    }
+}
+
+fn by_symbol(module: &Module, names: &Names<'_>, address: &Address) -> Frame {
     let unnamed = unnamed(module, address);
-    match symbols.find(address.looked_up) {
+    match names.find(address.looked_up) {
         Some((name, start)) => Frame {
             symbol: Some(name),
             offset: address.shown().wrapping_sub(start),

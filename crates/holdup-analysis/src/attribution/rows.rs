@@ -11,11 +11,12 @@ use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
+use super::spins::spinning;
 use super::what::{Role, Whats};
 use crate::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, Tally, ThreadName,
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, Tally, ThreadName,
 };
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -58,6 +59,13 @@ impl Rows<'_> {
                 Role::Queue => {
                     let mut row = self.row(site, who);
                     row.ran_instead = self.ran_instead(ledger);
+                    row.queue = ledger.queueing.told();
+                    rows.push(row);
+                }
+                Role::Throttled => rows.push(self.row(site, who)),
+                Role::Interrupt => {
+                    let mut row = self.row(site, who);
+                    name_interrupts(&mut row, ledger);
                     rows.push(row);
                 }
                 Role::Lost => rows.push(self.row(site, who)),
@@ -113,8 +121,10 @@ impl Rows<'_> {
             holders: site.holders.holders(self.people, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             ran_instead: Vec::new(),
+            queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+            tcp: site.tcp.as_deref().cloned(),
         }
     }
 
@@ -319,6 +329,7 @@ impl Rows<'_> {
             row.max = row.max.min(row.ns);
             row.p50 = row.p50.min(row.max);
             row.p99 = row.p99.min(row.max);
+            row.tcp = row.tcp.map(|tcp| tcp.part(row.ns, of));
             for holder in &mut row.holders {
                 holder.ns = part_of(holder.ns, row.ns, of);
             }
@@ -328,6 +339,9 @@ impl Rows<'_> {
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
+        if let Some(spin) = &group.shown.spin {
+            row.resource.detail.insert(SPINS.to_owned(), spin.clone());
+        }
         row.asker.frame.clone_from(&group.asking.frame);
         row.asker.module.clone_from(&group.asking.module);
         row.asker.stack = group
@@ -335,7 +349,7 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
-        if let Some((cause, resource)) = &group.told {
+        if let Some((cause, resource)) = &group.shown.told {
             row.cause = *cause;
             row.resource = resource.clone();
         }
@@ -359,13 +373,20 @@ impl Rows<'_> {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            let told = wait
-                .zip(frames)
-                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
-            let same = |group: &&mut Group| group.asking == asking && group.told == told;
+            let shown = match wait {
+                Some((cause, call)) => Shown {
+                    told: frames.and_then(|frames| (self.by_user_stack)(cause, call, frames)),
+                    spin: None,
+                },
+                None => Shown {
+                    told: None,
+                    spin: frames.and_then(|frames| spinning(frames)).map(str::to_owned),
+                },
+            };
+            let same = |group: &&mut Group| group.asking == asking && group.shown == shown;
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, told, stack)),
+                None => groups.push(Group::of(asking, shown, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -373,7 +394,7 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
-                told: None,
+                shown: Shown::default(),
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -390,11 +411,19 @@ impl Rows<'_> {
     }
 }
 
+/// What a stack shows besides who asks.
+#[derive(Default, PartialEq)]
+struct Shown {
+    /// What a wait was for.
+    told: Option<(Cause, Resource)>,
+    /// The function in which it spins on a CPU.
+    spin: Option<String>,
+}
+
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
-    /// What the wait was for, where the stack tells it.
-    told: Option<(Cause, Resource)>,
+    shown: Shown,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -402,10 +431,10 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, told: Option<(Cause, Resource)>, stack: &StackTally) -> Group {
+    fn of(asking: Asking, shown: Shown, stack: &StackTally) -> Group {
         Group {
             asking,
-            told,
+            shown,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -442,16 +471,36 @@ fn name_function(row: &mut AttributedWait) {
     if row.cause != Cause::CpuUser {
         return;
     }
-    let name = row.asker.frame.as_ref().or(row.asker.module.as_ref());
+    let spin = row.resource.detail.get(SPINS);
+    let name = spin.or(row.asker.frame.as_ref()).or(row.asker.module.as_ref());
     let mut resource = Resource {
         kind: ResourceKind::Name,
         name: name.unwrap_or(&row.asker.name.process).clone(),
-        ..Resource::default()
+        detail: spin
+            .map(|spin| (SPINS.to_owned(), spin.clone()))
+            .into_iter()
+            .collect(),
     };
     if let Some(module) = &row.asker.module {
         resource.detail.insert("module".to_owned(), module.clone());
     }
     row.resource = resource;
+}
+
+/// What interrupted is the kind that took the most; each kind with its length.
+fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
+    let mut kinds: Vec<(&str, Ns)> = INTERRUPTS.into_iter().zip(ledger.interrupts).collect();
+    kinds.retain(|(_, ns)| *ns > 0);
+    kinds.sort_by_key(|(_, ns)| Reverse(*ns));
+    let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
+    row.resource = Resource {
+        kind: ResourceKind::Kernel,
+        name: name.to_owned(),
+        detail: kinds
+            .into_iter()
+            .map(|(kind, ns)| (kind.to_owned(), format!("{:.1} ms", ns as f64 / 1e6)))
+            .collect(),
+    };
 }
 
 /// `sleep (pid 12)`.

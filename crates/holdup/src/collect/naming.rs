@@ -38,8 +38,9 @@ pub(crate) struct Naming {
 const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
-/// At most so much of a sleeping thread's stack is read from outside, bytes: as much as the programs copy.
-const STACK_BYTES: usize = 16 * 1024;
+/// At most so much of a sleeping thread's stack is read from outside, bytes. The programs copy 16 KiB, because a
+/// record needs room for the most; here nothing does, and one function of Node.js alone has 20 KiB.
+const STACK_BYTES: usize = 64 * 1024;
 
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.
@@ -117,6 +118,9 @@ impl Naming {
             RawEvent::Asked(asked) => {
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
+            RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
+            RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);
@@ -136,22 +140,23 @@ impl Naming {
             RawEvent::Signal(signal) => out.push(Event::Signal(signal)),
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
+                let mut asker = None;
                 if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    if let Some(stack) = asleep
-                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep))
-                    {
-                        let weight = wait.end.saturating_sub(wait.start);
-                        out.push(Event::Asker(AskerSample {
-                            thread,
-                            seq: wait.seq,
-                            on_cpu: false,
-                            stack,
-                            weight,
-                        }));
-                    }
+                    let stack = asleep
+                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
+                    asker = stack.map(|stack| AskerSample {
+                        thread,
+                        first: wait.seq,
+                        seq: wait.seq,
+                        on_cpu: false,
+                        stack,
+                        weight: wait.end.saturating_sub(wait.start),
+                    });
                     end.open = Some(OpenState::Blocked(wait));
                 }
                 out.push(Event::End(end));
+                // A stack belongs to a wait that is known, and an open wait becomes known with the end.
+                out.extend(asker.map(Event::Asker));
                 self.forget(thread);
             }
         }
@@ -275,7 +280,8 @@ impl Naming {
     }
 
     fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -283,6 +289,7 @@ impl Naming {
         if let Some(stack) = stack {
             out.push(Event::Asker(AskerSample {
                 thread,
+                first,
                 seq,
                 on_cpu,
                 stack,

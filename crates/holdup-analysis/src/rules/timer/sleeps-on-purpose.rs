@@ -12,6 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::TimerSleep],
     from: MATTERS,
     gives_way_to: &[
+        RuleId::ConnectionRefusedRetried,
         RuleId::SleepPolling,
         RuleId::PackageManagerLocked,
         RuleId::SqliteBusy,

@@ -170,6 +170,8 @@ impl Sight {
                     "which file a page fault or the start of a program waits for",
                     None,
                 ),
+                "inet_sock_set_state" => ("what became of connections that were asked for", None),
+                "net_dev_queue" => ("which name a resolver asks for (net.dns)", None),
                 _ => (
                     "whether a device or timer ended a wait, so that wakers are not named",
                     None,
