@@ -69,6 +69,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         queue: None,
         kernel_stack: Vec::new(),
         why_unknown: None,
+        tcp: None,
     }
 }
 
@@ -116,5 +117,6 @@ pub(super) fn attributed(waits: Vec<AttributedWait>) -> Attributed {
         threads,
         waits,
         coverage,
+        connections: Vec::new(),
     }
 }
