@@ -48,6 +48,10 @@ struct thread {
 	u32 tcp_unacked;
 	u32 tcp_window;
 	u32 tcp_retransmitted;
+	u32 tcp_una;
+	u32 tcp_began;       /* in the kernel's ticks */
+	u32 tcp_limited;
+	u32 tcp_zero;
 	u8 tcp_no_delay;
 	u8 tcp_throttled;
 	u8 zero_more[6];

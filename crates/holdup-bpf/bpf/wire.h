@@ -245,6 +245,10 @@ struct holdup_tcp {
 	u32 unacked;                  /* as it ended */
 	u32 window;
 	u32 retransmitted;            /* segments sent again while it lasted */
+	u32 acked;                    /* acknowledged while it lasted */
+	u32 round_trip;               /* µs, smoothed */
+	u32 lasted;                   /* the wait, in the kernel's ticks */
+	u32 limited;                  /* of these: the receiver's window was all that kept it from sending */
 	u8 unanswered;                /* repetitions on end without an answer, as it ended */
 	u8 probes;                    /* questions on end whether there is room again */
 	u8 state;

@@ -35,6 +35,10 @@ const RULES_MAX: usize = 16_384;
 /// Most operations of one expression. Compilers write fewer than ten.
 const OPERATIONS_MAX: u32 = 256;
 
+/// Longest description of a function, and longest common part, that is read, in bytes. Each new address in the function
+/// means to run through it. Compilers write some hundred bytes.
+const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
 
@@ -232,7 +236,8 @@ impl DescribedFunctions {
     ) -> Option<Described> {
         let bases = &self.section.bases;
         let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
-        if !function.contains(address) {
+        let longest = function.entry_len().max(function.cie().entry_len());
+        if !function.contains(address) || longest > DESCRIPTION_BYTES_MAX {
             return None;
         }
         let mut context = UnwindContext::new();

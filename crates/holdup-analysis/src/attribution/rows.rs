@@ -339,7 +339,7 @@ impl Rows<'_> {
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
-        if let Some(spin) = &group.shown.spin {
+        if let Some(spin) = &group.spin {
             row.resource.detail.insert(SPINS.to_owned(), spin.clone());
         }
         row.asker.frame.clone_from(&group.asking.frame);
@@ -349,7 +349,7 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
-        if let Some((cause, resource)) = &group.shown.told {
+        if let Some((cause, resource)) = &group.told {
             row.cause = *cause;
             row.resource = resource.clone();
         }
@@ -373,20 +373,18 @@ impl Rows<'_> {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            let shown = match wait {
-                Some((cause, call)) => Shown {
-                    told: frames.and_then(|frames| (self.by_user_stack)(cause, call, frames)),
-                    spin: None,
-                },
-                None => Shown {
-                    told: None,
-                    spin: frames.and_then(|frames| spinning(frames)).map(str::to_owned),
-                },
+            let spin = frames
+                .filter(|_| wait.is_none())
+                .and_then(|frames| spinning(frames));
+            let told = wait
+                .zip(frames)
+                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let same = |group: &&mut Group| {
+                group.asking == asking && group.spin.as_deref() == spin && group.told == told
             };
-            let same = |group: &&mut Group| group.asking == asking && group.shown == shown;
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, shown, stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -394,7 +392,8 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
-                shown: Shown::default(),
+                spin: None,
+                told: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -411,19 +410,13 @@ impl Rows<'_> {
     }
 }
 
-/// What a stack shows besides who asks.
-#[derive(Default, PartialEq)]
-struct Shown {
-    /// What a wait was for.
-    told: Option<(Cause, Resource)>,
-    /// The function in which it spins on a CPU.
-    spin: Option<String>,
-}
-
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
-    shown: Shown,
+    /// The function in which it spins.
+    spin: Option<String>,
+    /// What the wait was for, where the stack tells it.
+    told: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -431,10 +424,16 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, shown: Shown, stack: &StackTally) -> Group {
+    fn of(
+        asking: Asking,
+        spin: Option<String>,
+        told: Option<(Cause, Resource)>,
+        stack: &StackTally,
+    ) -> Group {
         Group {
             asking,
-            shown,
+            spin,
+            told,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,

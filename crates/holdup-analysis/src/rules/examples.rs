@@ -27,8 +27,8 @@ pub(super) enum Expected {
 struct Wanted {
     elapsed: Length,
     wait: Vec<Table>,
-    thread: Vec<Listed>,
     connections: Vec<Table>,
+    thread: Vec<Listed>,
     facts: Table,
     expect: Vec<String>,
     severity: Option<Severity>,

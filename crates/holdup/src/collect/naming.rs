@@ -5,8 +5,8 @@
 
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId,
-    UserStackId, Wait, WaitMemory, Waker,
+    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Loss, LossClass, Ns, OpenState, Seq,
+    ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -172,6 +172,18 @@ impl Naming {
             Some(target) => format!("{target}{path}"),
             None => format!("…{path}"),
         }
+    }
+
+    /// What was left out of stacks because there was too much of it.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = Loss> {
+        let refused = self.user_stacks.refused();
+        let loss = |class, count| Loss { class, count, ns: 0 };
+        [
+            loss(LossClass::Mapping, refused.mappings + refused.modules),
+            loss(LossClass::StackSample, refused.stacks),
+        ]
+        .into_iter()
+        .filter(|loss| loss.count > 0)
     }
 
     /// Frames of all user stacks, and names of the outsiders met.

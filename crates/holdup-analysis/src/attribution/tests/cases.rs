@@ -333,6 +333,56 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
     }
 }
 
+#[test]
+fn one_copy_of_the_memory_tells_of_all_waits_of_its_call() {
+    // The second wait ends by a thread of the run in the last case: then the path moves on before the copy comes.
+    for (first, moves_on, causes) in [
+        (1, false, [(Cause::IpcUnix, 130), (Cause::PollWait, 0)]),
+        (2, false, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+        (1, true, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+    ] {
+        let mut scene = Scene::new("client");
+        scene.thread(1, 0, "feeder");
+        scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
+        scene.wait(1, Cause::DiskRead, 130, By::Interrupt);
+        let by = if moves_on {
+            By::Thread(1, WRITE)
+        } else {
+            By::Interrupt
+        };
+        scene.wait(0, Cause::PollWait, 130, by).memory_follows = true;
+        scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
+            thread: ThreadId(0),
+            first,
+            seq: 2,
+            returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
+            polled: Vec::new(),
+            polled_truncated: false,
+            path: None,
+            completed: None,
+        })));
+        scene.asked(0, "loop", 130);
+        if let Some(Event::Asker(sample)) = scene.events.last_mut() {
+            sample.first = first;
+        }
+        scene.cpu(0, 1);
+        scene.end(0);
+        scene.end(1);
+        let run = scene.attributed();
+        for (cause, ns) in causes {
+            let mut own = run.waits.iter().filter(|wait| wait.asker.name.tid == 100);
+            let found = own.find(|wait| wait.cause == cause);
+            assert_eq!(found.map_or(0, |wait| wait.ns), ns, "{cause} from {first}");
+            // The stack was the same in all that the copy tells of, whether its memory came in time or not.
+            let asked = found.filter(|_| cause == Cause::IpcUnix || first == 1);
+            assert!(
+                asked.is_none_or(|wait| wait.asker.frame.as_deref() == Some("loop")),
+                "{cause} from {first}"
+            );
+        }
+    }
+}
+
 /// A build: thousands of short processes one after the other. Few entries, and every sum stays.
 #[test]
 fn thousands_of_processes_become_few_entries_with_their_sums() {

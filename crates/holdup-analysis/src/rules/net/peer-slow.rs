@@ -20,7 +20,6 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: MATTERS,
     gives_way_to: &[
-        RuleId::LogSocketFull,
         RuleId::AcceptQueueFull,
         RuleId::BusCallUnanswered,
         RuleId::ConnectionCut,
@@ -28,6 +27,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::DeviceQueueFull,
         RuleId::DnsServerSilent,
         RuleId::Ipv6FailsFirst,
+        RuleId::LogSocketFull,
         RuleId::MetadataServiceUnanswered,
         RuleId::NameSearchListMultiplies,
         RuleId::NameServiceSlow,
