@@ -11,6 +11,7 @@ setup() {
 stall() {
     observe "${gated[@]}" "${timed[@]}" apt-get -q -y -o Dir::State::status="$STAGE/dpkg/status" \
         -o Dir::State::Lists="$STAGE/dpkg" -o Dir::Cache="$STAGE" -o DPkg::Lock::Timeout=30 \
+        -o APT::Architectures="$(dpkg --print-architecture)" \
         install no-such-package >"$STAGE/said" 2>&1
 }
 healthy() { stall; }

@@ -77,7 +77,6 @@ fn a_rule_says_what_it_looks_at_and_what_it_needs() {
             !rule.needs.is_empty() && rule.needs.is_sorted(),
             "{id}: needs are sorted and not empty"
         );
-        // Whoever silences the one that a rule gives way to must silence that rule too.
         for other in rule.gives_way_to {
             let other = ALL.iter().find(|candidate| candidate.id == *other).unwrap();
             // One that is silent itself silences nobody: who is better than it has to be named here, too.

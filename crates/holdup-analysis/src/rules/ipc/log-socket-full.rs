@@ -30,7 +30,7 @@ const LOG_SOCKETS: &[&str] = &[
 fn logs(wait: &AttributedWait) -> bool {
     let sends = matches!(
         wait.call.as_deref(),
-        Some("sendto" | "sendmsg" | "sendmmsg" | "write" | "writev" | "connect")
+        Some("sendto" | "sendmsg" | "sendmmsg" | "write" | "writev")
     );
     sends && LOG_SOCKETS.contains(&wait.resource.name.as_str())
 }
