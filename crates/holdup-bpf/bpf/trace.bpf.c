@@ -261,6 +261,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	s->parent = p->id;
 	s->has_parent = 1;
 	clock_at(&s->parent_clock, p, now);
+	s->namespace = 0;
+	s->tid_inside = 0;
+	name_inside(s, child);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -288,6 +291,7 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	s->head.thread = t->id;
 	s->at = t->born;
 	name_task(&s->task, task);
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define HOLDUP_WAITS_H
 
 #include "memory.h"
+#include "locks.h"
 #include "interrupts.h"
 
 #define __NR_execve 59
@@ -17,7 +18,12 @@
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
 #define FUTEX_CMD_MASK 127
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2 13
 #define LOCKS_WALKED 8
+#define TASK_TRACED 8
 
 /* Per CPU: the socket that became ready last, until a waking uses it. */
 struct {
@@ -113,6 +119,28 @@ static __always_inline void find_lock_holder(struct thread *t, struct task_struc
 	}
 }
 
+/* The owner of a priority-inheritance futex, or the memory around another. */
+static __always_inline void find_futex_owner(struct thread *t, struct task_struct *task)
+{
+	u32 op = t->call.args[1] & FUTEX_CMD_MASK;
+	u32 *word = (u32 *)t->call.args[0];
+
+	if ((op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2) && find_pi_owner(t, task))
+		return;
+	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)
+		return;
+	if (bpf_probe_read_user(t->holder, sizeof(t->holder), word - HOLDUP_FUTEX_AT)) {
+		/* A lock at the beginning of a mapping: some of what is before it does not exist. */
+		__builtin_memset(t->holder, 0, sizeof(t->holder));
+#define BEFORE(i) bpf_probe_read_user(t->holder + (i), sizeof(u32), word - HOLDUP_FUTEX_AT + (i));
+		BEFORE(0) BEFORE(1) BEFORE(2)
+		if (bpf_probe_read_user(t->holder + HOLDUP_FUTEX_AT,
+					sizeof(t->holder) - HOLDUP_FUTEX_AT * sizeof(u32), word))
+			return;
+	}
+	t->holder_kind = HOLDUP_HOLDER_FUTEX;
+}
+
 static __always_inline void describe_wait(struct thread *t, struct task_struct *task)
 {
 	struct file *file = 0;
@@ -121,6 +149,10 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	read_call(&t->call, task);
 	t->object = 0;
 	t->holder_kind = HOLDUP_HOLDER_NONE;
+	if (t->contended)
+		find_lock_owner(t, task);
+	else if (t->state & TASK_TRACED)
+		find_tracer(t, task);
 	number = t->call.number;
 	/* A fault and an exec name no descriptor: the page cache tells which file is being read for them. */
 	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat))
@@ -143,10 +175,7 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	if (file)
 		t->object = object_of_wait(t, file);
 	if (number == __NR_futex) {
-		u32 op = t->call.args[1] & FUTEX_CMD_MASK;
-		if ((op == 0 || op == 6 || op == 9 || op == 13) &&
-		    !bpf_probe_read_user(t->holder, sizeof(t->holder), (void *)t->call.args[0]))
-			t->holder_kind = HOLDUP_HOLDER_FUTEX;
+		find_futex_owner(t, task);
 	} else if (file && number == __NR_flock) {
 		find_lock_holder(t, task, file, false);
 	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
@@ -317,7 +346,8 @@ static __always_inline void fill_wait(struct holdup_wait *w, struct thread *t, u
 	w->object = t->object;
 	w->iowait = t->iowait;
 	w->holder_kind = t->holder_kind;
-	__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));
+	if (t->holder_kind)
+		__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));
 }
 
 #endif

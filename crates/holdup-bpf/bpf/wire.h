@@ -17,6 +17,8 @@
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
+#define HOLDUP_HOLDER_WORDS 10    /* what a wait's record says of who is in the way */
+#define HOLDUP_FUTEX_AT 3         /* words before a futex that are kept: a glibc rwlock has its state there */
 
 enum holdup_record {
 	HOLDUP_START = 1,
@@ -52,7 +54,24 @@ enum holdup_waker {
 	HOLDUP_WAKER_NOT_YET,    /* still blocked when observation ended */
 };
 
-enum holdup_holder { HOLDUP_HOLDER_NONE, HOLDUP_HOLDER_FUTEX, HOLDUP_HOLDER_FILE_LOCK };
+/* What a wait's `holder` words are. */
+enum holdup_holder {
+	HOLDUP_HOLDER_NONE,
+	HOLDUP_HOLDER_FUTEX,       /* memory around the futex; the word at its address is number HOLDUP_FUTEX_AT */
+	HOLDUP_HOLDER_FILE_LOCK,   /* process id, 0 if the kernel keeps none */
+	HOLDUP_HOLDER_PI,          /* as enum holdup_owner has them, of a priority-inheritance futex */
+	HOLDUP_HOLDER_KERNEL_LOCK, /* the same, of a lock in the kernel */
+	HOLDUP_HOLDER_TRACER,      /* the same, of the tracer */
+};
+
+/* Places of an owner that the kernel names: ids in the initial namespace, 0 where none can be told. */
+enum holdup_owner {
+	HOLDUP_OWNER_TID,
+	HOLDUP_OWNER_PID,
+	HOLDUP_LOCK_FLAGS,         /* of a kernel lock: the tracepoint's */
+	HOLDUP_LOCK_SPACE,         /* process whose address space the lock guards */
+	HOLDUP_LOCK_OBJECT,        /* object that the lock belongs to */
+};
 
 enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
 
@@ -69,6 +88,8 @@ struct holdup_start {
 	struct holdup_clock parent_clock;
 	u32 parent;
 	u32 has_parent;
+	u32 namespace;                /* inode of its pid namespace and its thread id in there; 0 in the initial one */
+	u32 tid_inside;
 };
 
 struct holdup_exec {
@@ -123,7 +144,7 @@ struct holdup_wait {
 	u8 memory_follows;
 	u8 waker_kind;
 	u8 holder_kind;
-	u32 holder[4];
+	u32 holder[HOLDUP_HOLDER_WORDS];
 	u32 waker_thread;
 	s32 waker_call;
 	struct holdup_clock waker_clock;
@@ -207,7 +228,8 @@ struct holdup_end {
 
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
-	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
+	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_owner owner;
+	enum holdup_phase phase;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;

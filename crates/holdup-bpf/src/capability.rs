@@ -29,6 +29,7 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
     "signal_generate",
     "sk_data_ready",
     "mm_filemap_add_to_page_cache",
+    "contention_begin",
     "irq_handler_entry",
     "softirq_entry",
     "hrtimer_expire_entry",

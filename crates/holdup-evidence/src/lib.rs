@@ -16,8 +16,9 @@ pub mod object;
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, AskerSample, Clock, CpuSample, End, Event, Finish, LockHolder, OpenState, PolledFd, RanInstead,
-    Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, AskerSample, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, Inside, KernelLock,
+    KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead, Seq, SignalSent, Start, TaskName,
+    TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};

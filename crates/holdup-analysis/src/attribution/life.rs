@@ -66,10 +66,14 @@ impl Attribution {
                 .path_of(*parent, clock, start.at)
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
-        let process = self
-            .insert(start.thread, &start.task, start.at.max(run_start), path)
-            .identity
-            .process;
+        self.insert(start.thread, &start.task, start.at.max(run_start), path);
+        let Some(thread) = self.threads.get_mut(&start.thread) else {
+            return;
+        };
+        if let Some(inside) = start.inside {
+            self.people.is_inside(start.thread, &mut thread.identity, inside);
+        }
+        let process = thread.identity.process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
         }

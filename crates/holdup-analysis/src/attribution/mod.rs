@@ -23,6 +23,7 @@ mod keys;
 mod ledger;
 mod life;
 mod numbers;
+mod owners;
 mod path;
 mod people;
 mod rows;
@@ -34,6 +35,8 @@ mod what;
 
 #[cfg(test)]
 mod tests;
+
+pub use owners::shared_lock_owner;
 
 use crate::attributed::{Attributed, Resource};
 use crate::classify::{self, Classified, Site};
@@ -166,6 +169,7 @@ impl Attribution {
             Event::Cpu(sample) => self.cpu(sample),
             Event::RanInstead(ran) => self.ran_instead(ran),
             Event::Signal(signal) => self.signal(signal),
+            Event::Outsider(task) => self.people.met(task),
             Event::End(end) => self.end(end),
         }
     }

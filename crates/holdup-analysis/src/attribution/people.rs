@@ -5,9 +5,12 @@
 
 use super::numbers::NumberMap;
 use crate::attributed::ThreadName;
-use holdup_evidence::{TaskName, ThreadId};
+use holdup_evidence::{Inside, TaskName, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Tasks outside the run kept by thread id: those that a lock of the run's names.
+const MAX_OUTSIDERS: usize = 1024;
 
 /// A name that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +38,8 @@ pub(super) struct Identity {
     pub(super) tid: u32,
     /// Its own name.
     pub(super) name: NameId,
+    /// What it calls itself, where it is in a pid namespace of its own.
+    pub(super) inside: Option<Inside>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +65,10 @@ pub(super) struct People {
     processes: Vec<Process>,
     by_pid: NumberMap<u32, ProcessId>,
     by_tid: NumberMap<u32, ThreadId>,
+    /// The same ids as threads in pid namespaces of their own have them.
+    by_inside: HashMap<Inside, ThreadId>,
+    /// Tasks outside the run by thread id.
+    outsiders: HashMap<u32, TaskName>,
     stoppers: HashMap<u32, Stopper>,
 }
 
@@ -101,7 +110,35 @@ impl People {
             process,
             tid: task.tid,
             name,
+            inside: None,
         }
+    }
+
+    /// A thread is in a pid namespace of its own.
+    pub(super) fn is_inside(&mut self, thread: ThreadId, identity: &mut Identity, inside: Inside) {
+        identity.inside = Some(inside);
+        self.by_inside.insert(inside, thread);
+    }
+
+    /// A task outside the run lives.
+    pub(super) fn met(&mut self, task: &TaskName) {
+        if self.outsiders.len() >= MAX_OUTSIDERS {
+            self.outsiders.clear();
+        }
+        self.outsiders.insert(task.tid, task.clone());
+    }
+
+    /// Who lives under a thread id, as a thread of the run has it in its memory.
+    pub(super) fn as_seen_by(&self, waiter: &Identity, tid: u32) -> Option<ThreadId> {
+        match waiter.inside {
+            None => self.living(tid),
+            Some(inside) => self.by_inside.get(&Inside { tid, ..inside }).copied(),
+        }
+    }
+
+    /// The task outside the run that lives under a thread id.
+    pub(super) fn outsider(&self, tid: u32) -> Option<&TaskName> {
+        self.outsiders.get(&tid)
     }
 
     /// A thread has these ids and this name now.
@@ -127,6 +164,11 @@ impl People {
     pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity) {
         if self.by_tid.get(&identity.tid) == Some(&thread) {
             self.by_tid.remove(&identity.tid);
+        }
+        if let Some(inside) = identity.inside
+            && self.by_inside.get(&inside) == Some(&thread)
+        {
+            self.by_inside.remove(&inside);
         }
     }
 

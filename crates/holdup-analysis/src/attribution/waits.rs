@@ -193,7 +193,7 @@ impl Attribution {
         };
         let pid_of = |id: ThreadId| threads.get(&id).map(|thread| people.pid(thread.identity.process));
         let pid = people.pid(waiter.identity.process);
-        let Some(found) = holders::judge(wait, entry.cause, pid, people, &pid_of) else {
+        let Some(found) = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of) else {
             return;
         };
         let other = match found.who {
