@@ -7,7 +7,7 @@
 use super::numbers::NumberMap;
 use super::people::{Named, People};
 use super::thread::Thread;
-use holdup_evidence::{Cause, Ns, ThreadId};
+use holdup_evidence::{Cause, Ns, ThreadId, UserStackId};
 use std::collections::VecDeque;
 
 /// Segments kept of each thread: some twenty waits with the running and queueing between them.
@@ -38,6 +38,35 @@ pub(super) struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     ring: VecDeque<Segment>,
+}
+
+/// User stacks kept of each thread's recent past.
+const MAX_STACKS: usize = 16;
+
+/// User stacks of a thread's recent past, with the time in which each was its own.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    ring: VecDeque<(UserStackId, Ns, Ns)>,
+}
+
+impl Stacks {
+    /// A stack was seen in a wait, or at one instant.
+    pub(super) fn push(&mut self, stack: UserStackId, start: Ns, end: Ns) {
+        if self.ring.len() == MAX_STACKS {
+            self.ring.pop_front();
+        }
+        self.ring
+            .push_back((stack, start, end.max(start.saturating_add(1))));
+    }
+
+    /// The stack that was the thread's own for longest between two instants, and for how long.
+    pub(super) fn during(&self, from: Ns, to: Ns) -> Option<(UserStackId, Ns)> {
+        let within = self.ring.iter().filter_map(|(stack, start, end)| {
+            let common = (*end).min(to).checked_sub((*start).max(from))?;
+            (common > 0).then_some((*stack, common))
+        });
+        within.max_by_key(|(_, common)| *common)
+    }
 }
 
 /// What a thread mostly did in a window.

@@ -62,7 +62,7 @@ impl Ended {
     ) -> bool {
         self.ledgers
             .get_mut(&id)
-            .is_some_and(|ledger| ledger.asked_by(on_cpu, seq, stack, weight))
+            .is_some_and(|ledger| ledger.asked_by(on_cpu, seq, stack, weight).is_some())
     }
 
     /// All ledgers: of single threads, then of many.

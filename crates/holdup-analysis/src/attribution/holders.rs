@@ -7,7 +7,9 @@
 use super::owners;
 use super::people::{Identity, Named, People};
 use crate::attributed::{Holder, HowKnown, ThreadName};
-use holdup_evidence::{Call, Cause, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{
+    Call, Cause, Frame, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
+};
 
 /// Holders kept of a site.
 const MAX_HOLDERS: usize = 8;
@@ -42,7 +44,7 @@ pub(super) fn judge(
     }
     if cause == Cause::ProcessStopped && wait.state != TaskState::Traced {
         let sender = &people.stopper(pid)?.by;
-        let who = living(people, sender.pid, sender.tid);
+        let who = living(people, wait, sender.pid, sender.tid);
         // Job control stops a thread in its own name or in a kernel thread's: then nobody is in the way.
         let somebody = !sender.kernel && who != Who::Thread(wait.thread);
         return somebody.then_some(InTheWay {
@@ -63,9 +65,11 @@ pub(super) fn judge(
     })
 }
 
-/// A thread of the run, or another task.
-fn living(people: &People, pid: u32, tid: u32) -> Who {
-    people.living(tid).map_or(Who::Task(pid, tid), Who::Thread)
+/// Who lived under these ids when the wait began: a thread of the run, or another task.
+fn living(people: &People, wait: &Wait, pid: u32, tid: u32) -> Who {
+    people
+        .lived(tid, wait.start)
+        .map_or(Who::Task(pid, tid), Who::Thread)
 }
 
 /// Who owned what the thread began to wait for, as the lock itself or the kernel names it.
@@ -78,14 +82,14 @@ fn owner(
 ) -> Option<InTheWay> {
     let task = |owner: &LockOwner, how| {
         Some(InTheWay {
-            who: living(people, owner.pid, owner.tid),
+            who: living(people, wait, owner.pid, owner.tid),
             how,
         })
     };
     match wait.holder.as_ref()? {
         LockHolder::FutexWords(_) => lock_owner(wait, waiter, people, pid_of),
         LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(InTheWay {
-            who: living(people, *pid, *pid),
+            who: living(people, wait, *pid, *pid),
             how: HowKnown::FileLock,
         }),
         LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
@@ -110,7 +114,7 @@ fn lock_owner(
     pid_of: &dyn Fn(ThreadId) -> Option<u32>,
 ) -> Option<InTheWay> {
     let owner = owners::of(wait)?;
-    let who = match people.as_seen_by(waiter, owner.tid) {
+    let who = match people.as_seen_by(waiter, owner.tid, wait.start) {
         // A thread waits for itself where it locks again what can't be locked twice; if somebody let it go, the
         // lock is not used as a lock.
         Some(thread) if thread == wait.thread => {
@@ -120,7 +124,11 @@ fn lock_owner(
             (owner.shared || pid_of(thread)? == people.pid(waiter.process)).then_some(Who::Thread(thread))
         }
         None if owner.shared && waiter.inside.is_none() => {
-            let task = people.outsider(owner.tid)?;
+            // By the time that the wait is over its owner may have ended too; then it was seen to let go.
+            let task = match &wait.waker {
+                Waker::Outside { task, .. } if task.tid == owner.tid => task,
+                _ => people.outsider(owner.tid)?,
+            };
             Some(Who::Task(task.pid, task.tid))
         }
         None => None,
@@ -225,6 +233,17 @@ struct Tally {
     ns: Ns,
     /// What it did meanwhile, the most of it.
     doing: [Option<(Cause, Ns)>; 2],
+    /// Its stack for the longest of that time for which one is known, and how long that was.
+    stack: Option<(UserStackId, Ns)>,
+}
+
+/// What the one in the way did meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Meanwhile {
+    /// The most of it.
+    pub(super) doing: Option<(Cause, Ns)>,
+    /// A stack of that time, and how long it was its own.
+    pub(super) stack: Option<(UserStackId, Ns)>,
 }
 
 /// The holders of a site that were in the way longest.
@@ -234,23 +253,33 @@ pub(super) struct TopHolders {
 }
 
 impl TopHolders {
-    /// Somebody was in the way for `ns` and mostly did `doing` meanwhile; `name` is asked for newcomers.
+    /// Somebody was in the way for `ns` and did this meanwhile; `name` is asked for newcomers.
     pub(super) fn add(
         &mut self,
         in_the_way: InTheWay,
         ns: Ns,
-        doing: Option<(Cause, Ns)>,
+        meanwhile: Meanwhile,
         name: impl FnOnce() -> Named,
     ) {
         if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
-            known.add(ns, doing);
+            known.add(ns, meanwhile.doing);
+            known.seen_with(meanwhile.stack);
         } else if self.has_room(ns) {
             self.insert(Tally {
                 in_the_way,
                 name: name(),
                 ns,
-                doing: [doing, None],
+                doing: [meanwhile.doing, None],
+                stack: meanwhile.stack,
             });
+        }
+    }
+
+    /// More is known of what somebody did who was in the way.
+    pub(super) fn learn(&mut self, in_the_way: InTheWay, meanwhile: Meanwhile) {
+        if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
+            known.add(0, meanwhile.doing);
+            known.seen_with(meanwhile.stack);
         }
     }
 
@@ -276,14 +305,22 @@ impl TopHolders {
                 .iter_mut()
                 .find(|known| known.in_the_way == tally.in_the_way)
             {
-                Some(known) => known.add(tally.ns, tally.doing.into_iter().flatten()),
+                Some(known) => {
+                    known.add(tally.ns, tally.doing.into_iter().flatten());
+                    known.seen_with(tally.stack);
+                }
                 None => self.insert(tally),
             }
         }
     }
 
     /// As the report has them, longest first; `complete` adds what is known of tasks outside the run.
-    pub(super) fn holders(&self, people: &People, complete: &dyn Fn(&mut ThreadName)) -> Vec<Holder> {
+    pub(super) fn holders(
+        &self,
+        people: &People,
+        user_stacks: &[Vec<Frame>],
+        complete: &dyn Fn(&mut ThreadName),
+    ) -> Vec<Holder> {
         let mut holders: Vec<Holder> = self
             .list
             .iter()
@@ -302,7 +339,10 @@ impl TopHolders {
                         .max_by_key(|doing| doing.1)
                         .map(|doing| doing.0),
                     ns: tally.ns,
-                    stack: Vec::new(),
+                    stack: tally
+                        .stack
+                        .and_then(|(stack, _)| user_stacks.get(stack.0 as usize).cloned())
+                        .unwrap_or_default(),
                 }
             })
             .collect();
@@ -312,6 +352,14 @@ impl TopHolders {
 }
 
 impl Tally {
+    fn seen_with(&mut self, stack: Option<(UserStackId, Ns)>) {
+        if let Some((_, ns)) = stack
+            && self.stack.is_none_or(|known| known.1 < ns)
+        {
+            self.stack = stack;
+        }
+    }
+
     fn add(&mut self, ns: Ns, doing: impl IntoIterator<Item = (Cause, Ns)>) {
         self.ns = self.ns.saturating_add(ns);
         for (cause, ns) in doing {

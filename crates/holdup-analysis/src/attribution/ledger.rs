@@ -184,17 +184,23 @@ impl Ledger {
         remember(&mut self.samples, Recent::new(seq, site, at, at), keep);
     }
 
-    /// A stack of a wait or sample that was remembered; `false` when it no longer is.
-    pub(super) fn asked_by(&mut self, on_cpu: bool, seq: Seq, stack: UserStackId, weight: Ns) -> bool {
+    /// A stack of a wait or sample that was remembered; when that began and ended, `None` when it no longer is.
+    pub(super) fn asked_by(
+        &mut self,
+        on_cpu: bool,
+        seq: Seq,
+        stack: UserStackId,
+        weight: Ns,
+    ) -> Option<(Ns, Ns)> {
         let recent = if on_cpu { &self.samples } else { &self.waits };
         // Numbers grow, but a source with faults may repeat one: take the newest.
         let at = recent.partition_point(|recent| recent.seq <= seq);
         match at.checked_sub(1).and_then(|at| recent.get(at)) {
             Some(found) if found.seq == seq => {
                 self.sites[found.site as usize].asked_by(stack, weight, found.start, found.end);
-                true
+                Some((found.start, found.end))
             }
-            _ => false,
+            _ => None,
         }
     }
 

@@ -207,6 +207,7 @@ impl Attribution {
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
+        self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
         let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));
@@ -239,12 +240,13 @@ impl Attribution {
                 open,
             });
         }
-        self.people.gone(id, &thread.identity);
+        self.people.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED
             && let Some(oldest) = self.ending.pop_front()
             && let Some(thread) = self.threads.remove(&oldest)
         {
+            self.people.forgotten(oldest, &thread.identity);
             self.ended
                 .add(oldest, thread.ledger, &mut self.people, &mut self.book);
         }

@@ -15,6 +15,7 @@
 mod asker;
 mod chain;
 mod cpu;
+mod deadlock;
 mod finish;
 mod fold;
 mod histogram;
@@ -40,6 +41,7 @@ pub use owners::shared_lock_owner;
 
 use crate::attributed::{Attributed, Resource};
 use crate::classify::{self, Classified, Site};
+use deadlock::HandOvers;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
@@ -118,6 +120,7 @@ pub struct Attribution {
     cmd: Option<ProcessId>,
     last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
+    hand_overs: HandOvers,
 }
 
 impl Default for Attribution {
@@ -152,6 +155,7 @@ impl Attribution {
             cmd: None,
             last_of_cmd: None,
             faults: Faults::default(),
+            hand_overs: HandOvers::default(),
         }
     }
 

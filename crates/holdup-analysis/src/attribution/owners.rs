@@ -86,7 +86,8 @@ fn awaited(call: &Call) -> u32 {
     value
 }
 
-fn shared(call: &Call) -> bool {
+/// Whether processes may share the futex.
+pub(super) fn shared(call: &Call) -> bool {
     call.args[1] & FUTEX_PRIVATE == 0
 }
 

@@ -5,7 +5,7 @@
 
 use super::numbers::NumberMap;
 use crate::attributed::ThreadName;
-use holdup_evidence::{Inside, TaskName, ThreadId};
+use holdup_evidence::{Inside, Ns, TaskName, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -67,6 +67,8 @@ pub(super) struct People {
     by_tid: NumberMap<u32, ThreadId>,
     /// The same ids as threads in pid namespaces of their own have them.
     by_inside: HashMap<Inside, ThreadId>,
+    /// Threads that ended lately, and when.
+    lately: NumberMap<u32, (ThreadId, Ns)>,
     /// Tasks outside the run by thread id.
     outsiders: HashMap<u32, TaskName>,
     stoppers: HashMap<u32, Stopper>,
@@ -128,10 +130,10 @@ impl People {
         self.outsiders.insert(task.tid, task.clone());
     }
 
-    /// Who lives under a thread id, as a thread of the run has it in its memory.
-    pub(super) fn as_seen_by(&self, waiter: &Identity, tid: u32) -> Option<ThreadId> {
+    /// Who lived at this instant under a thread id, as a thread of the run has it in its memory.
+    pub(super) fn as_seen_by(&self, waiter: &Identity, tid: u32, at: Ns) -> Option<ThreadId> {
         match waiter.inside {
-            None => self.living(tid),
+            None => self.lived(tid, at),
             Some(inside) => self.by_inside.get(&Inside { tid, ..inside }).copied(),
         }
     }
@@ -160,16 +162,34 @@ impl People {
         }
     }
 
-    /// A thread is gone, its ids are free.
-    pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity) {
+    /// A thread is gone, its ids are free; waits from before may still name it.
+    pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity, at: Ns) {
         if self.by_tid.get(&identity.tid) == Some(&thread) {
             self.by_tid.remove(&identity.tid);
+        }
+        self.lately.insert(identity.tid, (thread, at));
+    }
+
+    /// Nothing is kept any more of a thread that is gone.
+    pub(super) fn forgotten(&mut self, thread: ThreadId, identity: &Identity) {
+        if self
+            .lately
+            .get(&identity.tid)
+            .is_some_and(|gone| gone.0 == thread)
+        {
+            self.lately.remove(&identity.tid);
         }
         if let Some(inside) = identity.inside
             && self.by_inside.get(&inside) == Some(&thread)
         {
             self.by_inside.remove(&inside);
         }
+    }
+
+    /// Who lived under a thread id at this instant, if it has not been long ago.
+    pub(super) fn lived(&self, tid: u32, at: Ns) -> Option<ThreadId> {
+        let gone = self.lately.get(&tid).filter(|(_, ended)| *ended >= at);
+        self.living(tid).or(gone.map(|gone| gone.0))
     }
 
     /// Who lives under a thread id.

@@ -98,8 +98,11 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site.holders.holders(self.people, &|name| self.complete(name)),
+            holders: site
+                .holders
+                .holders(self.people, self.user_stacks, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
+            deadlock: site.deadlock,
             ran_instead: Vec::new(),
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),

@@ -14,6 +14,8 @@ mod cpu_bound;
 mod cpu_contended;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "lock/deadlock.rs"]
+mod deadlock;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
 #[path = "disk/fuse-daemon-slow.rs"]
@@ -72,6 +74,8 @@ pub enum RuleId {
     CpuContended,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `deadlock`
+    Deadlock,
     /// `dns-server-silent`
     DnsServerSilent,
     /// `fuse-daemon-slow`
@@ -126,6 +130,7 @@ impl RuleId {
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::Deadlock => "deadlock",
             RuleId::DnsServerSilent => "dns-server-silent",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
             RuleId::KernelLockContended => "kernel-lock-contended",
@@ -159,6 +164,7 @@ impl RuleId {
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::Deadlock => include_str!("lock/deadlock.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
@@ -191,6 +197,7 @@ pub const ALL: &[&Rule] = &[
     &cpu_bound::RULE,
     &cpu_contended::RULE,
     &crng_not_seeded::RULE,
+    &deadlock::RULE,
     &dns_server_silent::RULE,
     &fuse_daemon_slow::RULE,
     &kernel_lock_contended::RULE,

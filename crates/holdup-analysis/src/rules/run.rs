@@ -46,10 +46,15 @@ impl<'a> Run<'a> {
     }
 
     /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
-    /// with that peer.
+    /// with that peer, or, of a deadlock, all of it: nothing that the path did meanwhile could have ended it.
     #[must_use]
     pub fn cost(&self, wait: &AttributedWait) -> Ns {
-        wait.cost_ns().max(self.awaited(wait))
+        let stood = if wait.deadlock {
+            wait.ns.min(self.attributed.elapsed)
+        } else {
+            0
+        };
+        wait.cost_ns().max(self.awaited(wait)).max(stood)
     }
 
     /// Of a long wait for the other end of a pipe or socket: how much of the elapsed time went by with that end while

@@ -188,7 +188,7 @@ fn a_daemon_that_lives_on_is_open_and_off_the_path() {
     scene.cpu(1, 5);
     scene.cpu(0, 90);
     scene.end(0);
-    scene.left_waiting(1, Cause::NetAccept, 100);
+    scene.left_waiting(1, Cause::NetAccept, 100, |_| {});
     let run = scene.attributed();
     assert_eq!(path(&run), [(Cause::CpuUser, 100)]);
     let accept = row(&run, 1, Cause::NetAccept);

@@ -1,6 +1,7 @@
 //! Attribution against a slow and obviously right one, and against cases told by hand.
 
 mod cases;
+mod deadlock;
 mod owners;
 mod properties;
 mod scene;

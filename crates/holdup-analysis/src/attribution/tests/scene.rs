@@ -246,8 +246,9 @@ impl Scene {
     }
 
     /// A thread that waits for this when observation ends.
-    pub(super) fn left_waiting(&mut self, id: u32, cause: Cause, until: Ns) {
-        let wait = self.record(id, cause, until, Waker::Unknown);
+    pub(super) fn left_waiting(&mut self, id: u32, cause: Cause, until: Ns, prepare: impl FnOnce(&mut Wait)) {
+        let mut wait = self.record(id, cause, until, Waker::Unknown);
+        prepare(&mut wait);
         self.close(id, Some(OpenState::Blocked(Box::new(wait))));
     }
 

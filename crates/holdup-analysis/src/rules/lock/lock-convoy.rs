@@ -38,7 +38,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mut findings = Vec::new();
     for lock in locks.iter().filter(|lock| run.matters(lock.cost(), MATTERS)) {
         if let Some(queue) = lock
-            .only(|wait| !is_condition(wait))
+            .only(|wait| !is_condition(wait) && !wait.deadlock)
             .filter(|queue| threads(queue) >= QUEUE)
         {
             findings.extend(convoy(run, &queue));
