@@ -207,6 +207,12 @@ impl People {
         self.by_pid.contains_key(&pid)
     }
 
+    /// The name of the process of the run that has, or had last, this id.
+    pub(super) fn name_of(&self, pid: u32) -> Option<&str> {
+        let process = self.by_pid.get(&pid)?;
+        Some(self.text(self.process_name(*process)))
+    }
+
     /// The process's name.
     pub(super) fn process_name(&self, process: ProcessId) -> NameId {
         self.processes[process.0 as usize].name
