@@ -108,9 +108,13 @@ struct sockaddr_un { u16 sun_family; char sun_path[108]; };
 struct unix_address { int len; struct sockaddr_un name[1]; };
 struct unix_sock { struct sock sk; struct unix_address *addr; struct sock *peer; };
 
+struct rb_node { struct rb_node *rb_right; struct rb_node *rb_left; };
+struct rb_root { struct rb_node *rb_node; };
+struct rb_root_cached { struct rb_root rb_root; };
+struct epoll_event { u32 events; };
 struct epoll_filefd { struct file *file; int fd; } __attribute__((packed));
-struct epitem { struct list_head rdllink; struct epoll_filefd ffd; };
-struct eventpoll { struct list_head rdllist; struct epitem *ovflist; };
+struct epitem { struct rb_node rbn; struct list_head rdllink; struct epoll_filefd ffd; struct epoll_event event; };
+struct eventpoll { struct list_head rdllist; struct epitem *ovflist; struct rb_root_cached rbr; };
 
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
@@ -132,12 +136,17 @@ struct task_struct {
 	struct task_struct *parent;
 	struct pid *thread_pid;
 	struct rt_mutex_waiter *pi_blocked_on;
+	void *worker_private;
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
 };
+struct io_wq_work;
+struct io_worker { struct io_wq_work *cur_work; };
+struct io_wq_work { unsigned int flags; };
+struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
 struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };

@@ -193,6 +193,7 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 		m->returned = *returned;
 	}
 	m->regs = *regs;
+	m->completed = on_cpu ? 0 : t->completed;
 	if (!on_cpu && number >= 0 && number < 512) {
 		u8 path = path_argument[number];
 		if (number == __NR_poll || number == __NR_ppoll)

@@ -53,6 +53,8 @@ struct thread {
 	u32 contended_space; /* process whose address space that lock guards */
 	u32 contended_object;
 	u32 zero_three;
+	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
+	u32 completes;       /* whether its errand is left until a request completes */
 };
 
 struct {
@@ -147,6 +149,29 @@ static __always_inline void name_inside(struct holdup_start *s, struct task_stru
 	inside = (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
 	s->tid_inside = BPF_CORE_READ(inside, nr);
 	s->namespace = BPF_CORE_READ(inside, ns, ns.inum);
+}
+
+/* Whether the first argument of a system call is a descriptor. The bound is repeated after a barrier, because the
+ * compiler checks another copy of the number than it indexes with, and older verifiers don't see that they are one. */
+static __always_inline bool first_is_descriptor(s32 number)
+{
+	u64 index = (u32)number;
+	if (index >= 512)
+		return false;
+	barrier_var(index);
+	return fd_argument[index & 511] == 1;
+}
+
+/* The system call that a task is in, by its saved registers. */
+static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	call->number = regs->orig_ax;
+	call->zero = 0;
+	call->args[0] = regs->di;
+	call->args[1] = regs->si;
+	call->args[2] = regs->dx;
+	call->args[3] = regs->r10;
 }
 
 /* The clock as of `now`, the running stretch included. */

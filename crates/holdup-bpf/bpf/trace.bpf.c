@@ -125,15 +125,20 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_kernel_stack(t, task, t->seq);
 	}
 	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget && allowed(&user_allowance)) {
+	if (have_task_work && user_budget && t->user_due >= user_budget && !(task->flags & PF_IO_WORKER) &&
+	    allowed(&user_allowance)) {
 		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 	}
 	/* Objects are described before the record that refers to them is begun. */
-	u32 ready = is_epoll(t->call.number) ? ready_of_epoll(task, t) : 0;
+	struct file *ready_file = is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
+	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
+	bool peer = seen && woken_by_peer(t, task, ready_file);
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task);
+	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
+		send_interest(t, task);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -148,7 +153,9 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
-		describe_waker(w, task, t->since);
+		describe_waker(w, task, peer, t->since);
+	t->completes = t->call.number == __NR_io_uring_enter &&
+		       (w->waker_kind == HOLDUP_WAKER_SOFTIRQ || w->waker_kind == HOLDUP_WAKER_HARDIRQ);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
@@ -168,7 +175,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	queued = turn(t, HOLDUP_RUNNING, now);
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
-	if (t->errand) {
+	if (t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
@@ -230,41 +237,61 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline void begin_thread(struct thread *creator, struct task_struct *task)
 {
-	struct thread *p, *c;
+	u64 now = bpf_ktime_get_ns();
 	struct holdup_start *s;
-	u64 now;
+	struct thread *t;
 
-	if (frozen)
-		return 0;
-	p = thread_of(parent);
-	if (!p)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now < p->since)
-		now = p->since;
-	c = new_thread(child, now);
-	if (!c)
-		return 0;
-	c->id = __sync_fetch_and_add(&thread_count, 1);
+	if (now < creator->since)
+		now = creator->since;
+	t = new_thread(task, now);
+	if (!t)
+		return;
+	t->id = __sync_fetch_and_add(&thread_count, 1);
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
-		return 0;
+		return;
 	}
 	s->head.type = HOLDUP_START;
-	s->head.thread = c->id;
+	s->head.thread = t->id;
 	s->at = now;
-	name_task(&s->task, child);
-	s->parent = p->id;
+	name_task(&s->task, task);
+	s->parent = creator->id;
 	s->has_parent = 1;
-	clock_at(&s->parent_clock, p, now);
+	clock_at(&s->parent_clock, creator, now);
 	s->namespace = 0;
 	s->tid_inside = 0;
-	name_inside(s, child);
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *creator;
+
+	if (frozen)
+		return 0;
+	creator = thread_of(parent);
+	if (creator)
+		begin_thread(creator, child);
+	return 0;
+}
+
+/* io_uring's workers are threads of the process that they serve, and no fork announces them. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_new_worker, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *creator;
+
+	if (frozen || !(task->flags & PF_IO_WORKER) || current->tgid != task->tgid || thread_of(task))
+		return 0;
+	creator = thread_of(current);
+	if (creator && creator->phase == HOLDUP_RUNNING)
+		begin_thread(creator, task);
 	return 0;
 }
 
@@ -414,10 +441,12 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	struct holdup_call call = {};
 	u32 object = 0;
 	call.number = -1;
-	if (!user) {
+	if (!user && (task->flags & PF_IO_WORKER)) {
+		object = read_worker(&call, task);
+	} else if (!user) {
 		read_call(&call, task);
 		s32 number = call.number;
-		if (number >= 0 && number < 512 && fd_argument[number] == 1)
+		if (first_is_descriptor(number))
 			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
 	}
 	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
@@ -481,6 +510,8 @@ int each_task(struct bpf_iter__task *ctx)
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
+		else if (is_epoll(t->call.number))
+			send_interest(t, task);
 		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);

@@ -6,6 +6,9 @@
 #include "memory.h"
 #include "locks.h"
 #include "interrupts.h"
+#include "epoll.h"
+#include "peers.h"
+#include "uring.h"
 
 #define __NR_execve 59
 #define __NR_fcntl 72
@@ -32,17 +35,6 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } ready_socket SEC(".maps");
-
-static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	call->number = regs->orig_ax;
-	call->zero = 0;
-	call->args[0] = regs->di;
-	call->args[1] = regs->si;
-	call->args[2] = regs->dx;
-	call->args[3] = regs->r10;
-}
 
 /* The object behind the file that the thread is about to wait on. */
 static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
@@ -146,9 +138,15 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	struct file *file = 0;
 	s32 number;
 
+	t->completed = 0;
+	t->completes = 0;
+	t->holder_kind = HOLDUP_HOLDER_NONE;
+	if (task->flags & PF_IO_WORKER) {
+		t->object = read_worker(&t->call, task);
+		return;
+	}
 	read_call(&t->call, task);
 	t->object = 0;
-	t->holder_kind = HOLDUP_HOLDER_NONE;
 	if (t->contended)
 		find_lock_owner(t, task);
 	else if (t->state & TASK_TRACED)
@@ -169,11 +167,12 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
 		t->select_writes = read_set_of(t->call.args[0], t->call.args[2]);
 	}
-	u8 which = fd_argument[number];
-	if (which == 1)
+	if (first_is_descriptor(number))
 		file = file_of_leaving(task, (u32)t->call.args[0]);
 	if (file)
 		t->object = object_of_wait(t, file);
+	if (t->holder_kind)
+		return;
 	if (number == __NR_futex) {
 		find_futex_owner(t, task);
 	} else if (file && number == __NR_flock) {
@@ -181,31 +180,6 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
 		find_lock_holder(t, task, file, true);
 	}
-}
-
-/* The first descriptor on the ready list of the epoll instance that the thread waits on. */
-static __always_inline u32 ready_of_epoll(struct task_struct *task, struct thread *t)
-{
-	struct file *file = file_of(task, (u32)t->call.args[0]), *ready;
-	struct eventpoll *ep;
-	struct list_head *head, *first;
-	struct epitem *item;
-
-	if (!file)
-		return 0;
-	ep = BPF_CORE_READ(file, private_data);
-	head = (void *)ep + bpf_core_field_offset(struct eventpoll, rdllist);
-	first = BPF_CORE_READ(head, next);
-	if (first && first != head) {
-		item = (void *)first - bpf_core_field_offset(struct epitem, rdllink);
-	} else {
-		/* While another thread scans the list, arrivals go to a second one. */
-		item = BPF_CORE_READ(ep, ovflist);
-		if (!item || (long)item == -1)
-			return 0;
-	}
-	ready = BPF_CORE_READ(item, ffd.file);
-	return object_of_file((u64)ready);
 }
 
 static __always_inline bool is_epoll(s32 number)
@@ -238,27 +212,71 @@ static __always_inline struct asked_fd asked_of(const struct thread *t, struct t
 	return a;
 }
 
-/* What a poll waited for, as it began: the thread's memory may never be seen, and then this is all there is. */
+static __always_inline struct asked_fd asked_of_node(struct rb_node *node)
+{
+	struct asked_fd a = { .fd = -1 };
+	if (node) {
+		struct epitem *item = (void *)node - bpf_core_field_offset(struct epitem, rbn);
+		a.fd = BPF_CORE_READ(item, ffd.fd);
+		a.events = (u16)BPF_CORE_READ(item, event.events);
+		a.object = object_of_file((u64)BPF_CORE_READ(item, ffd.file));
+	}
+	return a;
+}
+
+/* An object must be described before the record that refers to it is begun: the descriptors come complete. */
+static __always_inline struct holdup_asked *new_asked(const struct thread *t)
+{
+	struct holdup_asked *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		count_loss(HOLDUP_LOST_STACKS);
+		return 0;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->head.type = HOLDUP_ASKED_FOR;
+	r->head.thread = t->id;
+	r->seq = t->seq;
+	return r;
+}
+
+#define ASKED(i, x) r->polled_fds[i].fd = x.fd; r->polled_fds[i].events = x.events; r->polled_fds[i].object = x.object;
+
+/* What a poll or select waited for, as it began: the thread's memory may never be seen, and then this is all there is. */
 static __always_inline void send_asked(struct thread *t, struct task_struct *task)
 {
 	bool poll = t->call.number == __NR_poll || t->call.number == __NR_ppoll;
 	u64 left = t->select_reads | t->select_writes;
 	struct asked_fd a = asked_of(t, task, 0, &left), b = asked_of(t, task, 1, &left);
 	struct asked_fd c = asked_of(t, task, 2, &left), d = asked_of(t, task, 3, &left);
-	struct holdup_asked *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct holdup_asked *r = new_asked(t);
 
-	if (!r) {
-		count_loss(HOLDUP_LOST_STACKS);
+	if (!r)
 		return;
-	}
-	__builtin_memset(r, 0, sizeof(*r));
-	r->head.type = HOLDUP_ASKED_FOR;
-	r->head.thread = t->id;
-	r->seq = t->seq;
 	r->truncated = poll ? t->call.args[1] > HOLDUP_ASKED : left != 0 || t->call.args[0] > 64;
-	r->polled = (a.fd >= 0) + (b.fd >= 0) + (c.fd >= 0) + (d.fd >= 0);
-#define ASKED(i, x) r->polled_fds[i].fd = x.fd; r->polled_fds[i].events = x.events; r->polled_fds[i].object = x.object;
+	r->polled = HOLDUP_ASKED;
 	ASKED(0, a) ASKED(1, b) ASKED(2, c) ASKED(3, d)
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/* What an epoll waited for when nothing of it became ready. */
+static __always_inline void send_interest(struct thread *t, struct task_struct *task)
+{
+	struct interest i;
+	walk_interest(&i, task, (u32)t->call.args[0]);
+	/* Twice over the same nodes: the first time describes what is new, before the record is begun. */
+	for (u32 n = 0; n < INTEREST; n++)
+		asked_of_node(i.nodes[n]);
+	struct holdup_asked *r = new_asked(t);
+
+	if (!r)
+		return;
+	r->truncated = goes_on(i.nodes[3]) || goes_on(i.nodes[4]) || goes_on(i.nodes[5]) || goes_on(i.nodes[6]);
+	r->polled = INTEREST;
+	for (u32 n = 0; n < INTEREST; n++) {
+		struct asked_fd a = asked_of_node(i.nodes[n]);
+		ASKED(n, a)
+	}
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
@@ -278,8 +296,25 @@ static __always_inline u32 ready_socket_of(const struct thread *t)
 	return object_of_file((u64)BPF_CORE_READ(ready, sk_socket, file));
 }
 
-/* Who wakes: in an interrupt the current task is a bystander. */
-static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, u64 now)
+/* Whether the task under this soft interrupt is at the other end of what the woken thread waits on. */
+static __always_inline bool woken_by_peer(const struct thread *t, struct task_struct *woken, struct file *ready)
+{
+	u32 zero = 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	s32 number = t->call.number;
+
+	if (!depth || depth->hard || !depth->soft )
+		return false;
+	if (is_epoll(number))
+		return current_moves((u64)ready);
+	if (number == __NR_poll || number == __NR_ppoll)
+		return current_moves((u64)file_of(woken, t->asked[0].fd)) ||
+		       (t->call.args[1] > 1 && current_moves((u64)file_of(woken, t->asked[1].fd)));
+	return first_is_descriptor(number) && current_moves((u64)file_of(woken, (u32)t->call.args[0]));
+}
+
+/* Who wakes: in an interrupt the current task is a bystander, unless it is the `peer`. */
+static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, bool peer, u64 now)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct depth *depth;
@@ -296,7 +331,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}
-	if (depth->soft) {
+	if (depth->soft && !peer) {
 		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
 		return;
 	}

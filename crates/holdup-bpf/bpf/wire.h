@@ -14,6 +14,7 @@
 #define HOLDUP_NAME_MAX 256       /* longest component, bytes */
 #define HOLDUP_POLLED 16          /* descriptors of a poll kept */
 #define HOLDUP_ASKED 4            /* descriptors of a poll kept as it begins */
+#define HOLDUP_ASKED_SENT 7       /* descriptors in a record of what was asked for */
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
@@ -154,14 +155,14 @@ struct holdup_wait {
 
 struct holdup_polled { s32 fd; u16 events; u16 revents; u32 object; };
 
-/* What a poll waited for, as it began. */
+/* What a poll waited for, as it began; of an epoll, the top of its tree. */
 struct holdup_asked {
 	struct holdup_head head;
 	u32 seq;
-	u32 polled;
+	u32 polled;                   /* places used; a descriptor below 0 is none */
 	u32 truncated;
 	u32 zero;
-	struct holdup_polled polled_fds[HOLDUP_ASKED];
+	struct holdup_polled polled_fds[HOLDUP_ASKED_SENT];
 };
 
 /* What a thread's memory held: after a wait, or when it was sampled on a CPU. */
@@ -178,11 +179,13 @@ struct holdup_memory {
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
+	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero;
+	u32 zero_too;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 

@@ -120,6 +120,56 @@ fn table(lists: &[(u8, &[libc::c_long])]) -> [u8; TABLE] {
     table
 }
 
+/// Number of io_uring operations that the programs' table has room for.
+pub const OPERATIONS: usize = 64;
+
+/// io_uring operations (`IORING_OP_…`), and the system calls that do the same.
+const OPERATIONS_AS_CALLS: &[(usize, libc::c_long)] = &[
+    (1, libc::SYS_readv),
+    (2, libc::SYS_writev),
+    (3, libc::SYS_fsync),
+    (4, libc::SYS_pread64),
+    (5, libc::SYS_pwrite64),
+    (6, libc::SYS_poll),
+    (8, libc::SYS_sync_file_range),
+    (9, libc::SYS_sendmsg),
+    (10, libc::SYS_recvmsg),
+    (13, libc::SYS_accept),
+    (16, libc::SYS_connect),
+    (17, libc::SYS_fallocate),
+    (18, libc::SYS_openat),
+    (19, libc::SYS_close),
+    (21, libc::SYS_statx),
+    (22, libc::SYS_read),
+    (23, libc::SYS_write),
+    (24, libc::SYS_fadvise64),
+    (25, libc::SYS_madvise),
+    (26, libc::SYS_sendto),
+    (27, libc::SYS_recvfrom),
+    (28, libc::SYS_openat2),
+    (30, libc::SYS_splice),
+    (33, libc::SYS_tee),
+    (34, libc::SYS_shutdown),
+    (35, libc::SYS_renameat2),
+    (36, libc::SYS_unlinkat),
+    (37, libc::SYS_mkdirat),
+    (38, libc::SYS_symlinkat),
+    (39, libc::SYS_linkat),
+    (55, libc::SYS_ftruncate),
+];
+
+/// For each io_uring operation the number of the system call that does the same, -1 where none does.
+#[must_use]
+pub fn calls_of_operations() -> [i16; OPERATIONS] {
+    let mut table = [-1; OPERATIONS];
+    for (operation, call) in OPERATIONS_AS_CALLS {
+        if let (Some(slot), Ok(call)) = (table.get_mut(*operation), i16::try_from(*call)) {
+            *slot = call;
+        }
+    }
+    table
+}
+
 /// For each call number 1 + the index of its descriptor argument, 0 where it has none.
 #[must_use]
 pub fn descriptor_arguments() -> [u8; TABLE] {
@@ -134,7 +184,14 @@ pub fn path_arguments() -> [u8; TABLE] {
 
 #[cfg(test)]
 mod tests {
-    use super::{descriptor_arguments, path_arguments};
+    use super::{calls_of_operations, descriptor_arguments, path_arguments};
+
+    #[test]
+    fn an_operation_without_a_call_has_none() {
+        let table = calls_of_operations();
+        assert_eq!(i64::from(table[3]), libc::SYS_fsync);
+        assert_eq!(table[0], -1);
+    }
 
     #[test]
     fn no_call_is_in_both_tables() {

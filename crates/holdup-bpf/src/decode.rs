@@ -428,6 +428,7 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
         polled: known.take(raw.polled as usize).map(polled).collect(),
         polled_truncated: raw.truncated != 0,
         path: None,
+        completed: None,
     })
 }
 
@@ -441,6 +442,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
             polled: polled.collect(),
             polled_truncated: raw.polled_truncated != 0,
             path: (raw.path_len > 1).then(|| text(&raw.path)),
+            completed: optional_object(raw.completed),
         },
         at: raw.at,
         on_cpu: raw.on_cpu != 0,

@@ -198,6 +198,7 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
+        settings.call_of_operation = calls::calls_of_operations();
     }
     skeleton
         .maps
@@ -212,6 +213,8 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
         (&mut programs.on_contention_begin, CONTENTION[0]),
         (&mut programs.on_contention_end, CONTENTION[1]),
+        (&mut programs.on_socket_state, "inet_sock_set_state"),
+        (&mut programs.on_async_done, "io_uring_complete"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
@@ -267,6 +270,9 @@ impl Tracer {
             &programs.on_page_added,
             &programs.on_contention_end,
             &programs.on_contention_begin,
+            &programs.on_socket_state,
+            &programs.on_async_done,
+            &programs.on_new_worker,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,

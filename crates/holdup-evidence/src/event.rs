@@ -245,6 +245,9 @@ pub struct WaitMemory {
     pub polled_truncated: bool,
     /// The path argument of calls that take one. Hostile text.
     pub path: Option<String>,
+    /// io_uring: what the first request was about that completed after the wait.
+    #[serde(default)]
+    pub completed: Option<ObjectId>,
 }
 
 /// Who asked for a wait or used a CPU: a user stack, standing for `weight` of the thread's time in that wait

@@ -179,7 +179,17 @@ fn by_waking(cause: Cause, state: TaskState, call: &Call) -> HowKnown {
         Cause::ProcessStopped if state == TaskState::Traced => HowKnown::Tracer,
         Cause::FsFuse => HowKnown::FuseDaemon,
         Cause::IpcPipe if transfers_or_closes(call) => HowKnown::PipePeer,
-        Cause::IpcUnix if transfers_or_closes(call) => HowKnown::SocketPeer,
+        Cause::IpcUnix
+        | Cause::NetReceive
+        | Cause::NetSend
+        | Cause::NetAccept
+        | Cause::NetConnect
+        | Cause::NetDns
+        | Cause::NetTls
+            if transfers_or_closes(call) =>
+        {
+            HowKnown::SocketPeer
+        }
         _ => HowKnown::Waker,
     }
 }

@@ -54,6 +54,16 @@ pub(super) struct KernelStackSeen {
     pub(super) varied: bool,
 }
 
+/// CPU samples of one class in a row.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    site: usize,
+    /// The system call they were in; `None` in user mode.
+    call: Option<i32>,
+    /// When the first was taken.
+    first: Ns,
+}
+
 /// A thread.
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -83,8 +93,8 @@ pub(super) struct Thread {
     piece: (Ns, Ns),
     /// When that piece began.
     piece_began: Ns,
-    /// CPU samples of one class in a row: site, first, last.
-    run: Option<(usize, Ns, Ns)>,
+    /// CPU samples of one class in a row.
+    run: Option<Run>,
     kernel_stacks: NumberMap<(i32, Option<ObjectId>), KernelStackSeen>,
 }
 
@@ -291,16 +301,25 @@ impl Thread {
         self.last_seq = self.last_seq.max(seq);
     }
 
-    /// A CPU sample of a class: counts it in the ledger and on the path.
-    pub(super) fn sampled(&mut self, site: usize, at: Ns) {
+    /// A CPU sample of a class: counts it in the ledger and on the path. `call`: the system call, in the kernel.
+    pub(super) fn sampled(&mut self, site: usize, call: Option<i32>, at: Ns) {
         let class = &mut self.ledger.sites[site];
         class.samples += 1;
         self.path.spend(class.key, 0, 1);
+        let same_call = |run: &Run| call.is_some() && run.call == call;
         let first = match self.run {
-            Some((same, first, _)) if same == site => first,
-            _ => at,
+            Some(run) if run.site == site => run.first,
+            // An interrupt that hit the call is no end of it.
+            Some(run) if same_call(&run) => return,
+            _ => {
+                self.run = Some(Run {
+                    site,
+                    call,
+                    first: at,
+                });
+                at
+            }
         };
-        self.run = Some((site, first, at));
         let length = at.saturating_sub(first);
         if length >= class.tally.max {
             class.tally.max = length;

@@ -158,7 +158,8 @@ impl Attribution {
         };
         let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
         let whats = &mut self.book.whats;
-        let memory = over.memory.or(wait.asked.as_deref());
+        let joined = joined(over.memory, wait.asked.as_deref());
+        let memory = joined.as_ref().or(over.memory).or(wait.asked.as_deref());
         let told = self
             .sights
             .tell(wait, memory, stack, self.classifier.wait, |classified| {
@@ -415,7 +416,8 @@ impl Attribution {
         let bytes = classified.bytes;
         let what = self.book.whats.classified(Role::CpuClass, classified);
         let site = thread.ledger.site(what, process, &mut self.book);
-        thread.sampled(site, sample.at);
+        let call = (!sample.user).then_some(sample.call.number);
+        thread.sampled(site, call, sample.at);
         thread.ledger.remember_sample(sample.seq, site, sample.at, keep);
         let class = &mut thread.ledger.sites[site];
         class.bytes = class.bytes.or(bytes);
@@ -423,6 +425,16 @@ impl Attribution {
             class.seen_in(stack, 1);
         }
     }
+}
+
+/// What an epoll awaited is not in the thread's memory, and what it returned is nowhere else.
+fn joined(memory: Option<&WaitMemory>, asked: Option<&WaitMemory>) -> Option<WaitMemory> {
+    let (memory, asked) = (memory.filter(|memory| memory.polled.is_empty())?, asked?);
+    Some(WaitMemory {
+        polled: asked.polled.clone(),
+        polled_truncated: asked.polled_truncated,
+        ..memory.clone()
+    })
 }
 
 /// A stack of a wait that is still pending is kept with it; so is one of a wait that is not told yet, because it is

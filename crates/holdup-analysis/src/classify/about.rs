@@ -50,6 +50,7 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
             None => of_path("a program"),
         },
         Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
+        Cause::Idle => by_function(ResourceKind::Kernel, "requests"),
         // In a system call the object is the call's, and the page is another file's.
         Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
         Cause::LockFutex => futex(site).resource,

@@ -273,7 +273,14 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             };
             with_limit(site, Cause::IpcQueue, resource)
         }
-        Kind::Async if certain => with_limit(site, Cause::IoAsync, object_or(site, "asynchronous I/O")),
+        Kind::Async if certain => {
+            let completed = site.memory.and_then(|memory| memory.completed);
+            let resource = match completed.and_then(|id| (site.objects)(id)) {
+                Some(object) => objects::resource(object),
+                None => object_or(site, "asynchronous I/O"),
+            };
+            with_limit(site, Cause::IoAsync, resource)
+        }
         Kind::Read | Kind::Receive if certain => used(site, Use::In),
         Kind::Write | Kind::Send if certain => used(site, Use::Out),
         Kind::Connect if certain => used(site, Use::Connect),

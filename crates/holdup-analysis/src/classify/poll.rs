@@ -60,7 +60,10 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     let complete = site.memory.is_some_and(|memory| {
         !memory.polled_truncated && memory.polled.len() == awaited.len() && !awaited.is_empty()
     }) || (calls::polled_count(&site.call) == Some(1) && awaited.len() == 1);
-    let candidates = if timed_out || unfinished {
+    // What becomes ready is on an epoll's list before its waiter is woken: with an empty list the time ran out, a
+    // signal came, or nothing has come yet.
+    let nothing_came = kind == Kind::Epoll && site.ready.is_none();
+    let candidates = if timed_out || unfinished || nothing_came {
         without_own_wakeups(&awaited)
     } else {
         awaited.clone()

@@ -218,6 +218,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
                 polled: Vec::new(),
                 polled_truncated: false,
                 path: None,
+                completed: None,
             })));
         }
         scene.cpu(0, 100);
@@ -252,6 +253,7 @@ fn what_a_poll_asked_for_stands_in_for_a_memory_that_does_not_come() {
         polled: Vec::new(),
         polled_truncated: false,
         path: None,
+        completed: None,
     };
     for (follows, cause) in [(true, Cause::IpcPipe), (false, Cause::IpcUnix)] {
         let mut scene = Scene::new("client");
@@ -283,6 +285,7 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
             polled: Vec::new(),
             polled_truncated: false,
             path: None,
+            completed: None,
         })));
         scene.cpu(0, 1);
         scene.end(0);

@@ -222,6 +222,7 @@ impl Machine {
             polled: Vec::new(),
             polled_truncated: false,
             path: None,
+            completed: None,
         })));
     }
 

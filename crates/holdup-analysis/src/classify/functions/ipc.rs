@@ -1,7 +1,11 @@
 //! Pipes, Unix sockets, queues, terminals, asynchronous I/O, polls.
 
-use super::{Line, Meaning::Is, Rank::Object};
-use holdup_evidence::Cause::{IoAsync, IpcPipe, IpcQueue, IpcTty, IpcUnix, PollWait};
+use super::{
+    Line,
+    Meaning::{Innermost, Is},
+    Rank::{Generic, Object},
+};
+use holdup_evidence::Cause::{Idle, IoAsync, IpcPipe, IpcQueue, IpcTty, IpcUnix, PollWait};
 
 pub(super) const TABLE: &[Line] = &[
     ("anon_pipe_*", Is(Object, IpcPipe)),
@@ -41,7 +45,9 @@ pub(super) const TABLE: &[Line] = &[
     ("io_cqring_wait*", Is(Object, IoAsync)),
     ("io_sq_thread", Is(Object, IoAsync)),
     ("io_uring_cancel*", Is(Object, IoAsync)),
-    ("io_wq_worker", Is(Object, IoAsync)),
+    // A worker of io_uring's own pool sleeps here itself when it has no request.
+    ("io_wq_worker", Innermost(Object, Idle)),
+    ("io_worker_handle_work", Is(Generic, IoAsync)),
     ("read_events", Is(Object, IoAsync)),
     ("core_sys_select", Is(Object, PollWait)),
     ("do_epoll_wait", Is(Object, PollWait)),

@@ -93,6 +93,7 @@ impl Case {
             polled: Vec::new(),
             polled_truncated: false,
             path: None,
+            completed: None,
         })
     }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * io_uring: the kernel's worker threads that serve a process belong to that process, and what they are at stands in
+ * the request that they work on; they make no system calls. They are not announced as forks are.
+ */
+#ifndef HOLDUP_URING_H
+#define HOLDUP_URING_H
+
+#include "memory.h"
+
+#define PF_IO_WORKER 0x00000010
+#define OPCODES 64
+#define __NR_io_uring_enter 426
+
+/* For each io_uring operation the number of the system call that does the same, or -1. */
+const volatile s16 call_of_operation[OPCODES] = {};
+
+/* What a worker is at: as if it had made the call itself. The arguments of the call are not known. */
+static __always_inline u32 read_worker(struct holdup_call *call, struct task_struct *task)
+{
+	struct io_worker *worker = BPF_CORE_READ(task, worker_private);
+	struct io_wq_work *work = BPF_CORE_READ(worker, cur_work);
+	struct io_kiocb *request;
+	u8 operation;
+
+	__builtin_memset(call, 0, sizeof(*call));
+	call->number = -1;
+	if (!worker || !work)
+		return 0;
+	request = (void *)work - bpf_core_field_offset(struct io_kiocb, work);
+	operation = BPF_CORE_READ(request, opcode);
+	if (operation < OPCODES)
+		call->number = call_of_operation[operation];
+	return object_of_file((u64)BPF_CORE_READ(request, file));
+}
+
+/* The first request that completes after a wait is what the wait was for. Where it completes in the waiter's own
+ * context, that is after the waiter has got a CPU: its errand waits for this. */
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(on_async_done, void *ring, void *request)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t;
+
+	if (frozen)
+		return 0;
+	t = thread_of(current);
+	if (!t || t->completed || !request)
+		return 0;
+	t->completed = object_of_file((u64)BPF_CORE_READ((struct io_kiocb *)request, file));
+	if (t->completes && t->errand)
+		send_errand(t, current, t->errand);
+	t->errand = 0;
+	t->completes = 0;
+	return 0;
+}
+
+#endif
