@@ -59,10 +59,35 @@ pub(super) fn judge(
         }
         _ => return None,
     };
+    // Who breaks a wait for a lock off with a signal was not in its way.
+    if is_lock(cause) && signals(call) {
+        return None;
+    }
     Some(InTheWay {
         who,
         how: by_waking(cause, wait.state, call),
     })
+}
+
+/// Waits for a lock, for which somebody who has it lets it go.
+fn is_lock(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::LockFutex | Cause::LockFile | Cause::LockKernel | Cause::LockSysv | Cause::MemMmaplock
+    )
+}
+
+/// Whether a call sends signals.
+fn signals(call: &Call) -> bool {
+    const CALLS: &[&str] = &[
+        "kill",
+        "tkill",
+        "tgkill",
+        "rt_sigqueueinfo",
+        "rt_tgsigqueueinfo",
+        "pidfd_send_signal",
+    ];
+    call.name().is_some_and(|name| CALLS.contains(&name))
 }
 
 /// Who lived under these ids when the wait began: a thread of the run, or another task.

@@ -145,7 +145,11 @@ impl Rows<'_> {
     }
 
     fn name_address_space(&self, resource: &mut Resource) {
-        let Some(pid) = resource.detail.get("pid").and_then(|pid| pid.parse().ok()) else {
+        let Some(pid) = resource
+            .detail
+            .get("address_space_of")
+            .and_then(|pid| pid.parse().ok())
+        else {
             return;
         };
         let mut owner = ThreadName {

@@ -4,7 +4,7 @@
 //! known instant to the new one. What the counters do not explain is lost time; what they claim beyond it is
 //! a contradiction. So the books balance whatever a source says.
 
-use super::chain::{Segment, Segments, Stacks};
+use super::chain::{KeptWaitingList, Segment, Segments, Stacks};
 use super::deadlock::Blocked;
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
@@ -85,6 +85,7 @@ pub(super) struct Thread {
     pub(super) pending: Option<Box<Pending>>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
+    pub(super) kept_waiting: KeptWaitingList,
     /// Its last wait for a lock whose owner is known.
     pub(super) blocked: Option<Blocked>,
     /// User stacks of a wait that is not told yet: it is open.
@@ -122,6 +123,7 @@ impl Thread {
             pending: None,
             recent: Segments::default(),
             stacks: Stacks::default(),
+            kept_waiting: KeptWaitingList::default(),
             blocked: None,
             early: Vec::new(),
             piece: (0, 0),

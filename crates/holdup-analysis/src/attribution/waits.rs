@@ -1,7 +1,7 @@
 //! Waits, what their memory said, who asked, and CPU samples.
 
 use super::Attribution;
-use super::chain::{self, Link};
+use super::chain::{self, KeptWaiting, Link};
 use super::deadlock::{self, Blocked, Circle, Futex};
 use super::holders::{self, InTheWay, Meanwhile, Who};
 use super::owners;
@@ -224,6 +224,17 @@ impl Attribution {
                 Who::Task(..) => None,
             };
             let meanwhile = self.meanwhile(found.who, wait.start, wait.end);
+            if let (Who::Thread(id), None) = (found.who, meanwhile.stack)
+                && let Some(other) = self.threads.get_mut(&id)
+            {
+                other.kept_waiting.push(KeptWaiting {
+                    waiter: wait.thread,
+                    site: entry.site,
+                    in_the_way: found,
+                    start: wait.start,
+                    end: wait.end,
+                });
+            }
             let people = &mut self.people;
             let thread = self.threads.get_mut(&wait.thread)?;
             thread.ledger.sites[entry.site]
@@ -384,6 +395,8 @@ impl Attribution {
             Some(thread) => match thread.ledger.asked_by(on_cpu, seq, stack, weight) {
                 Some((start, end)) => {
                     thread.stacks.push(stack, start, end);
+                    let kept_waiting = thread.kept_waiting.take_during(start, end);
+                    self.learn_stack(&kept_waiting, stack);
                     true
                 }
                 None => early(thread, sample),
@@ -391,6 +404,21 @@ impl Attribution {
             None => self.ended.asked_by(id, on_cpu, seq, stack, weight),
         };
         self.faults.late_askers += u64::from(!found);
+    }
+
+    /// The stack of one who was in the way of these waits is known now.
+    fn learn_stack(&mut self, kept_waiting: &[(KeptWaiting, Ns)], stack: UserStackId) {
+        for (kept, ns) in kept_waiting {
+            if let Some(waiter) = self.threads.get_mut(&kept.waiter) {
+                let meanwhile = Meanwhile {
+                    doing: None,
+                    stack: Some((stack, *ns)),
+                };
+                waiter.ledger.sites[kept.site]
+                    .holders
+                    .learn(kept.in_the_way, meanwhile);
+            }
+        }
     }
 
     pub(super) fn cpu(&mut self, sample: &CpuSample) {

@@ -25,7 +25,9 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::MemMmaplock => {
             let resource = by_function(ResourceKind::Lock, "the address space lock (mmap_lock)");
             let space = site.kernel_lock.and_then(|lock| lock.address_space);
-            space.map_or(resource.clone(), |pid| with(resource, "pid", pid.to_string()))
+            space.map_or(resource.clone(), |pid| {
+                with(resource, "address_space_of", pid.to_string())
+            })
         }
         Cause::MemUserfault => by_function(ResourceKind::Process, "a userfaultfd handler"),
         Cause::LockKernel => {

@@ -62,6 +62,12 @@ fn finding(circle: &Waits<'_>) -> Finding {
         Severity::Critical
     };
     let mut finding = RULE.finding(severity, title, circle);
+    // They stand at the same time: the longest is what the circle costs.
+    finding.ns = circle
+        .iter()
+        .map(|wait| wait.ns)
+        .fold(0, u64::max)
+        .min(finding.ns);
     for wait in circle.iter() {
         finding = finding.and(side(wait));
     }
