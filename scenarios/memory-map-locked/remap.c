@@ -30,8 +30,8 @@ static void *save(void *unused)
     (void)unused;
     saver_born = truth_now();
     replace_cache();
-    for (;;)
-        pause();
+    pause();
+    return NULL;
 }
 
 __attribute__((noinline)) static uint64_t ask_for_memory(void)
