@@ -11,6 +11,24 @@ loop_disk() {
     disk=$(mountpoint -d "$STAGE/mnt")
 }
 
+# Tells that disk, as disks with checksums do, that pages must not change while they are written.
+stable_pages=
+need_stable_pages() {
+    umount "$STAGE/mnt"
+    stable_pages=$(losetup --find --show "$STAGE/ram/disk.img")
+    echo 1 >"/sys/block/${stable_pages#/dev/}/queue/stable_writes"
+    mount -o noatime "$stable_pages" "$STAGE/mnt"
+    disk=$(mountpoint -d "$STAGE/mnt")
+}
+
+let_pages_change() {
+    if [ -n "$stable_pages" ]; then
+        umount --lazy "$STAGE/mnt"
+        echo 0 >"/sys/block/${stable_pages#/dev/}/queue/stable_writes"
+        losetup --detach "$stable_pages"
+    fi
+}
+
 # Forgets what the page cache holds of that disk, and of nothing else.
 make_cold() {
     umount "$STAGE/mnt"
@@ -36,12 +54,67 @@ throttle() {
         mkdir "$cgroup"
         echo "$disk ${1:0:1}${1#*_}=$2" >"$cgroup/io.max"
     fi
-    echo "$cgroup" >"$STAGE/cgroup"
+    echo "$cgroup" >>"$STAGE/cgroup"
     echo $$ >"$cgroup/cgroup.procs"
+}
+
+# Limits that disk also for what the kernel's own threads do for everybody (write-back, the journal):
+# `throttle_kernel write_iops 40`. The root's limit on a device of our own touches nobody else; it is taken away at the end.
+kernel_limit=
+throttle_kernel() {
+    kernel_limit=/sys/fs/cgroup/blkio/blkio.throttle.$1_device
+    echo "$disk $2" >"$kernel_limit"
+}
+
+# Lets no more than so many bytes wait to be written to that disk: `dirty_limit BYTES`. Where a driver or a person sets such a
+# limit (removable disks, FUSE), it is strict: it counts although the machine has room.
+dirty=
+dirty_limit() {
+    dirty=/sys/class/bdi/$disk
+    echo 1 >"$dirty/strict_limit"
+    echo "$1" >"$dirty/max_bytes"
+}
+
+# An ext4 at $STAGE/mnt on a disk that is slow for everybody, the journal included, which no cgroup's limit slows:
+# a loop device past the page cache of another one, whose writes are limited. Call `slow_down WRITES_PER_SECOND` when it is set up.
+slow=
+# Words for mkfs.ext4 may be given.
+slow_disk() {
+    mkdir -p "$STAGE/ram" "$STAGE/low" "$STAGE/mnt"
+    mount -t tmpfs none "$STAGE/ram"
+    truncate -s 128M "$STAGE/ram/disk.img"
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -b 4096 "$STAGE/ram/disk.img"
+    mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/low"
+    disk=$(mountpoint -d "$STAGE/low")
+    dd if=/dev/zero of="$STAGE/low/disk.img" bs=1M count=48 conv=fsync status=none
+    slow=$(losetup --find --show --direct-io=on "$STAGE/low/disk.img")
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$slow"
+    mount -o noatime "$slow" "$STAGE/mnt"
+}
+
+slow_down() {
+    sync -f "$STAGE/mnt"
+    throttle_kernel write_iops "$1"
+}
+
+remove_slow_disk() {
+    if [ -n "$slow" ]; then
+        umount "$STAGE/mnt"
+        losetup --detach "$slow"
+        umount "$STAGE/low"
+    fi
 }
 
 # rmdir fails while something is left inside; the harness ends that and then removes what $STAGE/cgroup names.
 leave_cgroup() {
+    # A loop device keeps these when it is used for something else.
+    if [ -n "$dirty" ]; then
+        echo 100 >"$dirty/max_ratio"
+        echo 0 >"$dirty/strict_limit"
+    fi
+    if [ -n "$kernel_limit" ]; then
+        echo "$disk 0" >"$kernel_limit"
+    fi
     if [ -n "$cgroup" ]; then
         echo $$ >"$home/cgroup.procs"
         rmdir "$cgroup"

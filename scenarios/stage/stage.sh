@@ -71,7 +71,7 @@ truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
 }
 
-for part in disk network; do
+for part in disk memory network cpu; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done
@@ -90,6 +90,10 @@ finish() {
     # FUSE mounts and loop devices are let go now rather than when the last helper is gone.
     wait
     leave_cgroup
+    let_pages_change
+    remove_slow_disk
+    remove_memory_cgroup
+    swap_off
     umount --recursive --lazy "$STAGE"/mnt 2>/dev/null
     umount --lazy "$STAGE"/ram 2>/dev/null
     exit "$status"

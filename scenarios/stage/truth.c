@@ -5,13 +5,32 @@
  *   blocked  (default) what the main thread was neither running nor ready for
  *   cpu                the main thread's CPU time; exact, where the split into user and system is sampled
  *   queued             what the main thread was ready for and not running
+ *   throttled          what its cgroup was stopped for, by the file that TRUTH_FILE names (cpu.stat)
  * Out: a line as truth.h has it. Children are not measured: the preload ends here. */
 #define _GNU_SOURCE
 #include "truth.h"
 
-static uint64_t started, cpu_before, queued_before;
+static uint64_t started, cpu_before, queued_before, throttled_before;
 static pid_t owner;
-static char *path, *kind;
+static char *path, *kind, *stat_file;
+
+/* Nanoseconds that the cgroup was stopped for: throttled_time in version 1, throttled_usec in version 2. */
+static uint64_t throttled(void)
+{
+    char line[128];
+    unsigned long long value = 0, found = 0;
+    FILE *file = stat_file ? fopen(stat_file, "re") : NULL;
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "throttled_time %llu", &value) == 1)
+            found = value;
+        else if (sscanf(line, "throttled_usec %llu", &value) == 1)
+            found = value * 1000;
+    }
+    fclose(file);
+    return found;
+}
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -19,9 +38,11 @@ __attribute__((constructor)) static void begin(void)
     const char *file = getenv("HOLDUP_TRUTH");
     path = file ? strdup(file) : NULL;
     kind = strdup(wanted ? wanted : "blocked");
+    stat_file = getenv("TRUTH_FILE") ? strdup(getenv("TRUTH_FILE")) : NULL;
     unsetenv("LD_PRELOAD");
     owner = getpid();
     queued_before = truth_queued();
+    throttled_before = throttled();
     cpu_before = truth_clock(CLOCK_THREAD_CPUTIME_ID);
     started = truth_now();
 }
@@ -38,6 +59,8 @@ __attribute__((destructor)) static void end(void)
         waited = cpu;
     else if (strcmp(kind, "queued") == 0)
         waited = queued;
+    else if (strcmp(kind, "throttled") == 0)
+        waited = throttled() - throttled_before;
     else if (elapsed > cpu + queued)
         waited = elapsed - cpu - queued;
     truth_write(path, waited, elapsed, queued);

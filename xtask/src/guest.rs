@@ -12,7 +12,7 @@
 mod boot;
 mod cpio;
 mod image;
-mod package;
+pub(crate) mod package;
 mod verdict;
 
 use crate::setup::{self, Packages};

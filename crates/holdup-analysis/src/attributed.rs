@@ -2,6 +2,7 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+use crate::connections::{Connections, TcpSeen};
 use holdup_evidence::{Cause, Frame, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub struct Attributed {
     pub waits: Vec<AttributedWait>,
     /// What was seen and what was not.
     pub coverage: Coverage,
+    /// Requests for TCP connections by peer, most first.
+    pub connections: Vec<Connections>,
 }
 
 /// How much time, in how many pieces.
@@ -69,6 +72,9 @@ pub struct ThreadLedger {
     pub open: bool,
 }
 
+/// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
+pub const SPINS: &str = "spins";
+
 /// What a wait or a stretch of CPU time was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -78,7 +84,7 @@ pub struct Resource {
     /// Its name: a path, an address, a function.
     pub name: String,
     /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
-    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu` …
+    /// `fd_kind`, `address`, `symbol`, `signal`, `cpu`, `spins`, `spinlock` …
     pub detail: BTreeMap<String, String>,
 }
 
@@ -282,12 +288,41 @@ pub struct AttributedWait {
     /// For `sched.runqueue`: who ran instead, by name, and for how long, longest first.
     #[serde(default)]
     pub ran_instead: Vec<(String, Ns)>,
+    /// For `sched.runqueue`: how that came about.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// The kernel stack that the most of this time was seen in, innermost first.
     #[serde(default)]
     pub kernel_stack: Vec<String>,
     /// For `unknown`: why it could not be told.
     #[serde(default)]
     pub why_unknown: Option<String>,
+    /// What the state of the TCP connections said, where these waits were for some.
+    #[serde(default)]
+    pub tcp: Option<TcpSeen>,
+}
+
+/// How a thread came to queue for a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// How much of the queueing the following is known of.
+    pub told: Ns,
+    /// Of `told`: behind a real-time task, while it was none itself.
+    pub real_time: Ns,
+    /// Of `told`: behind a task of a better nice value, or, of a thread of the idle class, behind any other; of the
+    /// same cgroup or session, since ranks do not count between groups.
+    pub outranked: Ns,
+    /// Its nice value, where it is scheduled by one.
+    pub nice: Option<i8>,
+    /// Whether it is of the idle class (`SCHED_IDLE`).
+    pub idle_class: bool,
+    /// On how many CPUs it may run; 0: not known.
+    pub allowed_count: u32,
+    /// On which of the first 64 it may run.
+    pub allowed: Vec<u32>,
+    /// On which of them it queued.
+    pub queued_on: Vec<u32>,
 }
 
 /// What was seen and what was not.

@@ -8,6 +8,7 @@ pub mod attributed;
 pub mod attribution;
 pub mod causes;
 pub mod classify;
+pub mod connections;
 pub mod finding;
 pub mod report;
 pub mod rules;

@@ -34,6 +34,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -90,6 +91,7 @@ struct inode {
 	struct address_space i_data;
 };
 struct folio { struct address_space *mapping; };
+struct page { struct address_space *mapping; }; /* what a folio was before there were any */
 struct file { struct path f_path; struct inode *f_inode; void *private_data; };
 struct fdtable { unsigned int max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
@@ -101,8 +103,16 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr; struct in6_addr skc_v6_rcv_saddr;
 };
 struct socket;
+struct net_device { char name[16]; };
+struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
-	u16 sk_type; u16 sk_protocol; };
+	u16 sk_type; u16 sk_protocol; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
+struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; };
+struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans; u8 nonagle : 4; };
+struct sk_buff {
+	struct sock *sk; unsigned int len, data_len; u16 protocol, transport_header, network_header;
+	unsigned char *head, *data;
+};
 struct socket { struct file *file; struct sock *sk; };
 struct sockaddr_un { u16 sun_family; char sun_path[108]; };
 struct unix_address { int len; struct sockaddr_un name[1]; };
@@ -120,7 +130,10 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
-struct sched_entity { u64 sum_exec_runtime; };
+/* Before throttling was by task: how many groups above, itself included, are throttled. */
+struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; };
+struct sched_entity { u64 sum_exec_runtime; struct cfs_rq *cfs_rq; };
+struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct task_struct;
 struct mm_struct { struct rw_semaphore mmap_lock; struct task_struct *owner; };
@@ -142,11 +155,22 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned in_iowait : 1;
+	void *stack;
+	bool throttled;
+	int prio;
+	unsigned int policy;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
 };
 struct io_wq_work;
 struct io_worker { struct io_wq_work *cur_work; };
 struct io_wq_work { unsigned int flags; };
 struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
+struct task_struct___state { long state; };
+struct task_struct___state_renamed { unsigned int __state; };
+struct task_struct___storage { void *bpf_storage; };
+/* Helpers that not every kernel has; looked for in its type information, never called by these numbers. */
+enum bpf_func_id { BPF_FUNC_get_current_task_btf = 158, BPF_FUNC_task_pt_regs = 175 };
 struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };

@@ -14,6 +14,7 @@
 #define __NR_poll 7
 #define __NR_ppoll 271
 #define __NR_pselect6 270
+#define __NR_connect 42
 #define CHUNK 1024
 
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
@@ -164,9 +165,20 @@ static __always_inline void copy_selected(struct holdup_memory *m, const struct 
 	m->polled_truncated = args[0] > 64;
 }
 
+/* Where a Unix socket was to be connected to. */
+static __always_inline void copy_unix_path(struct holdup_memory *m, u64 address)
+{
+	u16 family = 0;
+	if (bpf_probe_read_user(&family, sizeof(family), (void *)address) || family != AF_UNIX)
+		return;
+	long n = bpf_probe_read_user_str(m->path, HOLDUP_UNIX_PATH, (void *)(address + sizeof(family)));
+	if (n > 1)
+		m->path_len = n;
+}
+
 /* Called as the thread itself. `returned` is null at a switch-out, where the call is still under way. */
 static __always_inline void send_memory(struct thread *t, struct task_struct *task, const struct holdup_regs *regs,
-					u32 seq, u64 weight, s32 number, const u64 *args, const s64 *returned, bool on_cpu)
+					u32 first, u32 seq, u64 weight, s32 number, const u64 *args, const s64 *returned, bool on_cpu)
 {
 	struct holdup_memory *m;
 
@@ -185,9 +197,10 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 	m->at = bpf_ktime_get_ns();
 	m->weight = weight;
 	m->seq = seq;
+	m->first = first;
 	m->on_cpu = on_cpu;
-	m->pid = task->tgid;
-	m->tid = task->pid;
+	m->pid = OF(task, tgid);
+	m->tid = OF(task, pid);
 	if (returned) {
 		m->has_returned = 1;
 		m->returned = *returned;
@@ -204,6 +217,8 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 			long n = bpf_probe_read_user_str(m->path, sizeof(m->path), (void *)(path == 1 ? args[0] : args[1]));
 			if (n > 1)
 				m->path_len = n;
+		} else if (number == __NR_connect) {
+			copy_unix_path(m, args[1]);
 		}
 	}
 	copy_stack(m);
@@ -221,12 +236,16 @@ static int run_errand(struct bpf_map *map, void *key, void *value)
 	struct holdup_regs copy;
 
 	copy_regs(&copy, regs);
-	if (!t || frozen)
+	if (!t)
+		return 0;
+	u32 first = t->errand_from ? t->errand_from : e->seq;
+	t->errand_from = 0;
+	if (frozen)
 		return 0;
 	/* A thread that loses its CPU between reserving a record and handing it in holds up all records behind it. */
 	if (bpf_ksym_exists(bpf_preempt_disable) && bpf_ksym_exists(bpf_preempt_enable)) {
 		bpf_preempt_disable();
-		send_memory(t, task, &copy, e->seq, e->weight, e->number, args, &returned, false);
+		send_memory(t, task, &copy, first, t->seq, e->weight, e->number, args, &returned, false);
 		bpf_preempt_enable();
 	}
 	return 0;
@@ -250,6 +269,11 @@ static __always_inline void send_errand(struct thread *t, struct task_struct *ta
 			return;
 		}
 	}
+	/* A call that waits several times before it returns: one copy at its end tells of all of them. */
+	if (t->errand_from) {
+		e->weight += weight;
+		return;
+	}
 	e->seq = t->seq;
 	e->number = t->call.number;
 	e->weight = weight;
@@ -258,6 +282,8 @@ static __always_inline void send_errand(struct thread *t, struct task_struct *ta
 	e->args[2] = t->call.args[2];
 	if (bpf_task_work_schedule_resume_impl(task, &e->work, &errands, run_errand, 0))
 		count_loss(HOLDUP_LOST_STACKS);
+	else
+		t->errand_from = t->seq;
 }
 
 #endif

@@ -127,13 +127,15 @@ __noinline u32 new_object(u64 file_address, u64 inode_address, u64 sk_address)
 	struct file *file = (void *)file_address;
 	struct inode *inode = (void *)inode_address;
 	struct sock *sk = (void *)sk_address;
-	struct holdup_object *o = bpf_ringbuf_reserve(&records, sizeof(*o), 0);
+	struct holdup_object *o;
+	u32 id = next_number();
+
+	o = id ? bpf_ringbuf_reserve(&records, sizeof(*o), 0) : 0;
 	if (!o) {
 		count_loss(HOLDUP_LOST_OBJECTS);
 		return 0;
 	}
 	__builtin_memset(o, 0, sizeof(*o) - sizeof(o->names));
-	u32 id = __sync_fetch_and_add(&object_count, 1) + 1;
 	o->head.type = HOLDUP_OBJECT;
 	o->id = id;
 	o->inode = BPF_CORE_READ(inode, i_ino);

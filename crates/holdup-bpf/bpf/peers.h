@@ -88,13 +88,13 @@ static __always_inline bool is_send(s32 number)
 __noinline int current_moves(u64 file_address)
 {
 	u32 zero = 0;
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct closing *closing = bpf_map_lookup_elem(&closings, &zero);
 	struct sock *awaited = sock_of_file((void *)file_address), *own;
 	struct ends from = {}, to = {};
 	struct holdup_call call;
 
-	if (!awaited || (current->flags & PF_KTHREAD))
+	if (!awaited || (OF(current, flags) & PF_KTHREAD))
 		return 0;
 	ends_of(&to, awaited);
 	if (closing && closing->task == (u64)current && reaches(&closing->ends, &to))

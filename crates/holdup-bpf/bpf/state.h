@@ -3,12 +3,8 @@
 #ifndef HOLDUP_STATE_H
 #define HOLDUP_STATE_H
 
-#include "kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
+#include "kernels.h"
 #include <bpf/bpf_endian.h>
-#include "wire.h"
 
 /* A thread of the run. `since` is the instant of its last transition; the clock holds all before it, so that
  * born + cpu + queued + blocked = since, always. */
@@ -40,11 +36,11 @@ struct thread {
 	u64 last_inode;
 	u64 last_number;
 	u32 last_object;
-	u32 zero_too;
+	u32 errand_from;     /* first of the waits whose memory is still to be copied; 0: none is under way */
 	struct { s32 fd; s16 events; s16 revents; } asked[HOLDUP_ASKED]; /* the beginning of a poll's set */
 	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
 	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
-	u64 reading;         /* inode into whose page cache it last put a page, since it last blocked in a call */
+	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
 	u64 contended;       /* kernel lock that it is about to sleep for; 0: none */
@@ -53,8 +49,19 @@ struct thread {
 	u32 contended_space; /* process whose address space that lock guards */
 	u32 contended_object;
 	u32 zero_three;
+	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
+	u32 tcp_unsent;
+	u32 tcp_unacked;
+	u32 tcp_window;
+	u32 tcp_retransmitted;
+	u8 tcp_no_delay;
+	u8 tcp_throttled;
+	u8 zero_more[6];
 	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
 	u32 completes;       /* whether its errand is left until a request completes */
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
+	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
+	u64 throttled_before; /* that queue's throttled time then, ns */
 };
 
 struct {
@@ -63,6 +70,19 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+#define MOST_THREADS 16384 /* alive at once, where they are kept in a table: 9 MB, taken when it is made */
+
+/* Where tracing programs have no task storage: by the task's address, which may be used again once the task is
+ * gone. So the entry goes as the task dies, and, should that not be seen, at the birth of the next one there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_THREADS);
+	__type(key, u64);
+	__type(value, struct thread);
+} thread_table SEC(".maps");
+
+const volatile struct thread blank_thread = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -87,8 +107,7 @@ s32 kernel_allowance = 1000;                   /* fill the ring; what is due the
 u32 root_pid = 0;                              /* CMD's first process, once it stands ready */
 u32 frozen = 0;                                /* observation is over */
 u64 frozen_at = 0;
-u32 thread_count = 0;                          /* threads numbered so far, the root included */
-u32 object_count = 0;
+u32 root_seen = 0;                             /* CMD's first thread is watched */
 u64 losses[HOLDUP_LOSS_CLASSES] = {};
 
 /* Own run time: every 64th run is timed and stands for 64. */
@@ -112,7 +131,11 @@ static __always_inline void count_cost(u64 began)
 
 static __always_inline bool allowed(s32 *allowance)
 {
-	return *allowance > 0 && __sync_fetch_and_add(allowance, -1) > 0;
+	/* Two CPUs may both take the last one; that does no harm. */
+	if (*allowance <= 0)
+		return false;
+	__sync_fetch_and_add(allowance, -1);
+	return true;
 }
 
 static __always_inline void count_loss(u32 class)
@@ -123,16 +146,39 @@ static __always_inline void count_loss(u32 class)
 
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, 0, 0);
+	if (HAVE_TASK_STORAGE)
+		return bpf_task_storage_get(&threads, task, 0, 0);
+	u64 key = (u64)task;
+	return bpf_map_lookup_elem(&thread_table, &key);
+}
+
+static __always_inline struct thread *remember_thread(struct task_struct *task)
+{
+	if (HAVE_TASK_STORAGE)
+		return bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 key = (u64)task;
+	if (bpf_map_update_elem(&thread_table, &key, (const void *)&blank_thread, BPF_ANY))
+		return 0;
+	return bpf_map_lookup_elem(&thread_table, &key);
+}
+
+static __always_inline void forget_thread(struct task_struct *task)
+{
+	if (HAVE_TASK_STORAGE) {
+		bpf_task_storage_delete(&threads, task);
+		return;
+	}
+	u64 key = (u64)task;
+	bpf_map_delete_elem(&thread_table, &key);
 }
 
 #define PF_KTHREAD 0x00200000
 
 static __always_inline void name_task(struct holdup_task *out, struct task_struct *task)
 {
-	out->pid = task->tgid;
-	out->tid = task->pid;
-	out->kernel = (task->flags & PF_KTHREAD) != 0;
+	out->pid = OF(task, tgid);
+	out->tid = OF(task, pid);
+	out->kernel = (OF(task, flags) & PF_KTHREAD) != 0;
 	out->zero = 0;
 	bpf_probe_read_kernel(out->comm, HOLDUP_COMM, task->comm);
 }
@@ -160,18 +206,6 @@ static __always_inline bool first_is_descriptor(s32 number)
 		return false;
 	barrier_var(index);
 	return fd_argument[index & 511] == 1;
-}
-
-/* The system call that a task is in, by its saved registers. */
-static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	call->number = regs->orig_ax;
-	call->zero = 0;
-	call->args[0] = regs->di;
-	call->args[1] = regs->si;
-	call->args[2] = regs->dx;
-	call->args[3] = regs->r10;
 }
 
 /* The clock as of `now`, the running stretch included. */

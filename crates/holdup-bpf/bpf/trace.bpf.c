@@ -5,17 +5,22 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "throttle.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define TASK_DEAD 0x80
+#define TASK_WAKING 0x200
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
+#define SCHED_IDLE 5
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
+#define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
+#define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *t = remember_thread(task);
 	if (!t) {
 		count_loss(HOLDUP_LOST_THREADS);
 		return 0;
@@ -51,6 +56,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	e->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 	e->voluntary = task->nvcsw;
 	e->involuntary = task->nivcsw;
+	__builtin_memcpy(e->interrupts, t->interrupts, sizeof(e->interrupts));
 	e->exit_code = task->exit_code;
 	e->open = open;
 	if (regs)
@@ -82,12 +88,13 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u32 key = t->id;
 		if (have_task_work)
 			bpf_map_delete_elem(&errands, &key);
-		bpf_task_storage_delete(&threads, task);
+		forget_thread(task);
 		return;
 	}
-	/* A preempted thread is runnable whatever its state says. */
-	if (preempt || !state) {
+	/* A preempted thread is runnable whatever its state says, and so is one that has been woken since. */
+	if (preempt || !state || (state & TASK_WAKING)) {
 		turn(t, HOLDUP_QUEUED, now);
+		note_throttled(t, task);
 		return;
 	}
 	turn(t, HOLDUP_BLOCKED, now);
@@ -104,8 +111,8 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		u64 args[3] = { t->call.args[0], t->call.args[1], t->call.args[2] };
 		t->skip = t->blockings < 64 ? 0 : bpf_get_prandom_u32() & 31;
 		struct holdup_regs regs;
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
-		send_memory(t, task, &regs, t->seq + 1, 0, t->call.number, args, 0, false);
+		copy_regs(&regs, regs_of(task));
+		send_memory(t, task, &regs, t->seq + 1, t->seq + 1, 0, t->call.number, args, 0, false);
 		t->memory_taken = 1;
 	}
 }
@@ -139,6 +146,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_asked(t, task);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest(t, task);
+	if (length >= TCP_TOLD_LEAST && t->tcp)
+		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
@@ -149,7 +158,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	fill_wait(w, t, t->since);
 	w->start = t->since - length;
 	w->clock = t->clock;
-	w->memory_follows = t->errand != 0;
+	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
@@ -159,7 +168,19 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
+/* How long a task that leaves a CPU was on it, as far as the scheduler's clock tells. */
+static __always_inline u64 turn_of(struct task_struct *task, const struct thread *t, u64 now)
+{
+	u64 arrived = task->sched_info.last_arrival + t->scheduler_lag;
+	return !t->scheduler_lag ? TURN_LEAST : now > arrived ? now - arrived : 0;
+}
+
+static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : 0;
+}
+
+static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now, bool errands)
 {
 	u64 queued;
 
@@ -173,14 +194,18 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			t->phase = HOLDUP_QUEUED;
 	}
 	queued = turn(t, HOLDUP_RUNNING, now);
+	u64 throttled = t->clock.throttled;
+	end_throttled(t, task, queued);
+	throttled = t->clock.throttled - throttled;
 	/* Not at the waking: the kernel hands errands over by an interrupt to itself, and a thread that is woken for
 	 * another CPU could be back in user mode before that arrives. */
-	if (t->errand && !t->completes) {
+	if (errands && t->errand && !t->completes) {
 		send_errand(t, task, t->errand);
 		t->errand = 0;
 	}
-	t->queued_due += queued;
-	if (t->queued_due >= QUEUED_BUDGET) {
+	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
+	/* Not one that ran for a moment in between: what comes due then stays due. */
+	if (t->queued_due >= QUEUED_BUDGET && (turn_of(before, t, now) >= TURN_LEAST || t->queued_due >= QUEUED_MOST)) {
 		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 		if (r) {
 			r->head.type = HOLDUP_RAN_INSTEAD;
@@ -189,6 +214,13 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 			r->ns = t->queued_due;
 			r->cpu = bpf_get_smp_processor_id();
 			r->idle = before->pid == 0;
+			r->by_priority = before->prio;
+			r->priority = task->prio;
+			r->by_idle_class = before->policy == SCHED_IDLE;
+			r->idle_class = task->policy == SCHED_IDLE;
+			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
+			r->allowed_count = task->nr_cpus_allowed;
+			r->same_group = queue_of(before) == queue_of(task);
 			name_task(&r->by, before);
 			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 		}
@@ -196,9 +228,10 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline int on_any_switch(u64 *ctx, bool errands)
 {
+	bool preempt = ctx[0];
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct thread *out, *in;
 	u64 now;
 
@@ -212,12 +245,26 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			return 0;
 	}
 	now = bpf_ktime_get_ns();
+	switch_interrupts(out, in);
 	if (in)
-		enter_cpu(in, next, prev, now);
+		enter_cpu(in, next, prev, now, errands);
 	if (out)
-		leave_cpu(out, prev, preempt, prev_state, now);
+		leave_cpu(out, prev, preempt, have_switch_state ? (u32)ctx[3] : state_of(prev), now);
 	count_cost(now);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	return on_any_switch(ctx, true);
+}
+
+/* For kernels without task work: older ones refuse a program in which a callback so much as lies. */
+SEC("tp_btf/sched_switch")
+int on_switch_without_errands(u64 *ctx)
+{
+	return on_any_switch(ctx, false);
 }
 
 SEC("tp_btf/sched_waking")
@@ -248,7 +295,12 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	t = new_thread(task, now);
 	if (!t)
 		return;
-	t->id = __sync_fetch_and_add(&thread_count, 1);
+	t->id = next_number();
+	if (!t->id) {
+		count_loss(HOLDUP_LOST_THREADS);
+		forget_thread(task);
+		return;
+	}
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -260,6 +312,7 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	name_task(&s->task, task);
 	s->parent = creator->id;
 	s->has_parent = 1;
+	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
 	s->namespace = 0;
 	s->tid_inside = 0;
@@ -277,6 +330,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	creator = thread_of(parent);
 	if (creator)
 		begin_thread(creator, child);
+	else if (!HAVE_TASK_STORAGE)
+		forget_thread(child);
 	return 0;
 }
 
@@ -284,10 +339,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_new_worker, struct task_struct *task)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct thread *creator;
 
-	if (frozen || !(task->flags & PF_IO_WORKER) || current->tgid != task->tgid || thread_of(task))
+	if (frozen || !(task->flags & PF_IO_WORKER) || OF(current, tgid) != task->tgid || thread_of(task))
 		return 0;
 	creator = thread_of(current);
 	if (creator && creator->phase == HOLDUP_RUNNING)
@@ -302,12 +357,12 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	struct thread *t;
 	struct holdup_start *s;
 
-	if (thread_count || task->pid != root_pid || frozen)
+	if (root_seen || task->pid != root_pid || frozen)
 		return 0;
 	t = new_thread(task, bpf_ktime_get_ns());
 	if (!t)
 		return 0;
-	t->id = __sync_fetch_and_add(&thread_count, 1);
+	root_seen = 1; /* its number is 0 */
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -375,11 +430,21 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 
 /* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
 SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, struct folio *folio)
+int BPF_PROG(on_page_added, void *page)
+{
+	struct thread *t = thread_of(current_task());
+	if (t)
+		t->reading = inode_of_page(page);
+	return 0;
+}
+
+/* A page that is on its way to the disk, and that this thread is about to wait for. */
+SEC("tp_btf/folio_wait_writeback")
+int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
 {
 	struct thread *t = thread_of(bpf_get_current_task_btf());
-	if (t)
-		t->reading = (u64)BPF_CORE_READ(folio, mapping, host);
+	if (t && mapping)
+		t->reading = (u64)BPF_CORE_READ(mapping, host);
 	return 0;
 }
 
@@ -413,7 +478,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	s->at = bpf_ktime_get_ns();
 	s->signal = signal;
 	s->zero = 0;
-	name_task(&s->by, bpf_get_current_task_btf());
+	name_task(&s->by, current_task());
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -424,7 +489,7 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 SEC("perf_event")
 int on_cpu_clock(struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct thread *t;
 	struct holdup_cpu *c;
 	bool user;
@@ -435,13 +500,18 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	t = thread_of(task);
 	if (!t || t->phase != HOLDUP_RUNNING)
 		return 0;
+	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
+	u32 zero = 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (depth && depth->foreign)
+		return 0;
 	u64 now = bpf_ktime_get_ns();
 	user = (ctx->regs.cs & 3) != 0;
 	t->cpu_seq++;
 	struct holdup_call call = {};
 	u32 object = 0;
 	call.number = -1;
-	if (!user && (task->flags & PF_IO_WORKER)) {
+	if (!user && (OF(task, flags) & PF_IO_WORKER)) {
 		object = read_worker(&call, task);
 	} else if (!user) {
 		read_call(&call, task);
@@ -468,7 +538,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	}
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (task->mm && t->cpu_seq % every == 0) {
+	if (OF(task, mm) && t->cpu_seq % every == 0) {
 		struct holdup_regs regs;
 		u64 args[3] = {};
 		if (user) {
@@ -481,9 +551,9 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 			regs.r14 = ctx->regs.r14;
 			regs.r15 = ctx->regs.r15;
 		} else {
-			copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+			copy_regs(&regs, regs_of(task));
 		}
-		send_memory(t, task, &regs, t->cpu_seq, every * cpu_period, -1, args, 0, true);
+		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
 	}
 	count_cost(now);
 	return 0;
@@ -506,13 +576,17 @@ int each_task(struct bpf_iter__task *ctx)
 		return 0;
 	phase = t->phase;
 	u64 length = turn(t, phase, frozen_at);
+	if (phase == HOLDUP_QUEUED)
+		end_throttled(t, task, length);
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
 		if (is_poll(t->call.number))
 			send_asked(t, task);
 		else if (is_epoll(t->call.number))
 			send_interest(t, task);
-		copy_regs(&regs, (struct pt_regs *)bpf_task_pt_regs(task));
+		if (t->tcp)
+			send_tcp(t, t->seq);
+		copy_regs(&regs, regs_of(task));
 		send_kernel_stack(t, task, t->seq);
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 		if (w) {

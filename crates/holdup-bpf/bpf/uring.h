@@ -39,7 +39,7 @@ static __always_inline u32 read_worker(struct holdup_call *call, struct task_str
 SEC("tp_btf/io_uring_complete")
 int BPF_PROG(on_async_done, void *ring, void *request)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct thread *t;
 
 	if (frozen)

@@ -5,7 +5,7 @@
 
 #include "memory.h"
 #include "locks.h"
-#include "interrupts.h"
+#include "network.h"
 #include "epoll.h"
 #include "peers.h"
 #include "uring.h"
@@ -17,6 +17,7 @@
 #define __NR_epoll_wait 232
 #define __NR_epoll_pwait 281
 #define __NR_execveat 322
+#define __NR_sync 162
 #define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
@@ -49,7 +50,11 @@ static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 		return t->last_object;
 	u32 id = object_of_file((u64)file);
 	t->last_object = 0;
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK) {
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFSOCK) {
+		struct sock *sk = tcp_of_file(file);
+		if (sk)
+			note_tcp(t, sk);
+	} else {
 		t->last_file = (u64)file;
 		t->last_inode = (u64)inode;
 		t->last_number = number;
@@ -133,11 +138,27 @@ static __always_inline void find_futex_owner(struct thread *t, struct task_struc
 	t->holder_kind = HOLDUP_HOLDER_FUTEX;
 }
 
+/* The TCP socket among the first two that a poll asks for: the second because some libraries add a descriptor to wake
+ * themselves by. */
+static __always_inline void note_polled_tcp(struct thread *t, struct task_struct *task)
+{
+	struct file *file = t->call.args[1] >= 1 && t->asked[0].fd >= 0 ? file_of_leaving(task, t->asked[0].fd) : 0;
+	struct sock *sk = file ? tcp_of_file(file) : 0;
+
+	if (!sk && t->call.args[1] >= 2 && t->asked[1].fd >= 0) {
+		file = file_of_leaving(task, t->asked[1].fd);
+		sk = file ? tcp_of_file(file) : 0;
+	}
+	if (sk)
+		note_tcp(t, sk);
+}
+
 static __always_inline void describe_wait(struct thread *t, struct task_struct *task)
 {
 	struct file *file = 0;
 	s32 number;
 
+	t->tcp = 0;
 	t->completed = 0;
 	t->completes = 0;
 	t->holder_kind = HOLDUP_HOLDER_NONE;
@@ -152,8 +173,8 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	else if (t->state & TASK_TRACED)
 		find_tracer(t, task);
 	number = t->call.number;
-	/* A fault and an exec name no descriptor: the page cache tells which file is being read for them. */
-	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat))
+	/* A fault, an exec and sync(2) name no descriptor: the page cache tells which file they wait for. */
+	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat || number == __NR_sync))
 		t->object = object_of_inode(t->reading);
 	else
 		t->reading = 0;
@@ -162,6 +183,7 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	if (number == __NR_poll || number == __NR_ppoll) {
 		if (bpf_probe_read_user(t->asked, sizeof(t->asked), (void *)t->call.args[0]))
 			bpf_probe_read_user(t->asked, sizeof(t->asked[0]), (void *)t->call.args[0]);
+		note_polled_tcp(t, task);
 	}
 	if (number == __NR_select || number == __NR_pselect6) {
 		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
@@ -316,7 +338,7 @@ static __always_inline bool woken_by_peer(const struct thread *t, struct task_st
 /* Who wakes: in an interrupt the current task is a bystander, unless it is the `peer`. */
 static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, bool peer, u64 now)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current = current_task();
 	struct depth *depth;
 	struct thread *waker;
 	u32 zero = 0;
@@ -327,7 +349,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	/* The idle task wakes nobody itself. */
-	if (depth->hard || (!depth->soft && current->pid == 0)) {
+	if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}
@@ -336,7 +358,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 		return;
 	}
 	struct holdup_call call = {};
-	if (!(current->flags & PF_KTHREAD))
+	if (!(OF(current, flags) & PF_KTHREAD))
 		read_call(&call, current);
 	else
 		call.number = -1;
@@ -346,6 +368,8 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	if (waker && waker->phase == HOLDUP_RUNNING) {
 		w->waker_kind = HOLDUP_WAKER_THREAD;
 		w->waker_thread = waker->id;
+		if (depth->ours)
+			charge_interrupts(depth, waker);
 		clock_at(&w->waker_clock, waker, now);
 	} else {
 		w->waker_kind = HOLDUP_WAKER_OUTSIDE;

@@ -2,7 +2,7 @@
 /*
  * Records from the programs to user space: the one definition of both sides. The build turns it into Rust
  * types (by way of the object's type information); src/decode.rs makes evidence of them. Times are
- * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered here, never reused.
+ * CLOCK_MONOTONIC in nanoseconds. Threads and objects are numbered by the programs; no number is used again.
  */
 #ifndef HOLDUP_WIRE_H
 #define HOLDUP_WIRE_H
@@ -20,6 +20,9 @@
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
 #define HOLDUP_HOLDER_WORDS 10    /* what a wait's record says of who is in the way */
 #define HOLDUP_FUTEX_AT 3         /* words before a futex that are kept: a glibc rwlock has its state there */
+#define HOLDUP_QUESTION 160       /* of a question to a name server, bytes: most names are shorter */
+#define HOLDUP_DEVICE_NAME 16     /* the kernel's IFNAMSIZ */
+#define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
 
 enum holdup_record {
 	HOLDUP_START = 1,
@@ -34,6 +37,9 @@ enum holdup_record {
 	HOLDUP_RAN_INSTEAD,
 	HOLDUP_SIGNAL,
 	HOLDUP_END,
+	HOLDUP_TCP,            /* belongs to the wait record that follows for the same thread */
+	HOLDUP_CONNECTION,
+	HOLDUP_NAME_ASKED,
 };
 
 enum holdup_loss {
@@ -74,10 +80,22 @@ enum holdup_owner {
 	HOLDUP_LOCK_OBJECT,        /* object that the lock belongs to */
 };
 
+/* What interrupted a running thread. */
+enum holdup_interrupt {
+	HOLDUP_BY_DEVICE,
+	HOLDUP_BY_TIMER,
+	HOLDUP_BY_NETWORK,
+	HOLDUP_BY_DISK,
+	HOLDUP_BY_CPU,           /* a call from another CPU */
+	HOLDUP_BY_KERNEL,        /* the kernel's other soft interrupts: scheduler, RCU, tasklets */
+	HOLDUP_INTERRUPTS,
+};
+
 enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
 
 struct holdup_head { u32 type; u32 thread; };
-struct holdup_clock { u64 cpu; u64 queued; u64 blocked; };
+/* The first three tile the thread's life; `interrupt` is part of `cpu`, `throttled` of `queued`. */
+struct holdup_clock { u64 cpu; u64 queued; u64 blocked; u64 interrupt; u64 throttled; };
 struct holdup_task { u32 pid; u32 tid; u32 kernel; u32 zero; char comm[HOLDUP_COMM]; };
 struct holdup_call { u64 args[4]; s32 number; u32 zero; };
 struct holdup_regs { u64 ip, sp, bp, bx, r12, r13, r14, r15; };
@@ -171,21 +189,21 @@ struct holdup_memory {
 	u64 at;
 	u64 weight;                   /* ns this stack stands for */
 	u32 seq;
+	u32 first;                    /* the same memory was there in all waits from this to seq */
 	u32 on_cpu;
 	u32 pid;
 	u32 tid;
+	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
 	s64 returned;
 	u32 has_returned;
 	u32 polled;
 	u32 polled_truncated;
 	u32 path_len;                 /* with the NUL; 0: none */
-	u32 completed;                /* io_uring: what the first request was about that completed; 0: not known */
-	u32 zero;
 	struct holdup_polled polled_fds[HOLDUP_POLLED];
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
-	u32 zero_too;
+	u32 zero;
 	u8 stack[HOLDUP_STACK_BYTES];
 };
 
@@ -206,6 +224,13 @@ struct holdup_ran_instead {
 	u64 ns;
 	u32 cpu;
 	u32 idle;
+	s32 by_priority;              /* the kernel's: below 100 real time, 120 + nice else, more for idle */
+	s32 priority;                 /* of the one that queued */
+	u32 by_idle_class;            /* SCHED_IDLE */
+	u32 idle_class;
+	u64 allowed;                  /* CPUs below 64 that it may run on, a bit each */
+	u32 allowed_count;
+	u32 same_group;               /* both share one queue: their nice values count against each other */
 	struct holdup_task by;
 };
 
@@ -224,18 +249,63 @@ struct holdup_end {
 	u64 run_delay;
 	u64 voluntary;
 	u64 involuntary;
+	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
 	s32 exit_code;
 	u32 open;                     /* 0 ended, else 1 + enum holdup_phase */
 	struct holdup_regs regs;      /* of a blocked thread that lives on */
 };
 
+/* The state of the TCP connection that a thread waited on. Counts are of bytes but where they say otherwise. */
+struct holdup_tcp {
+	struct holdup_head head;
+	u32 seq;
+	u32 began_unsent;             /* as the wait began: written and not sent, */
+	u32 began_unacked;            /* sent and not acknowledged, */
+	u32 began_window;             /* what the peer had room for */
+	u32 segment;                  /* largest segment */
+	u32 unacked;                  /* as it ended */
+	u32 window;
+	u32 retransmitted;            /* segments sent again while it lasted */
+	u8 unanswered;                /* repetitions on end without an answer, as it ended */
+	u8 probes;                    /* questions on end whether there is room again */
+	u8 state;
+	u8 no_delay;                  /* TCP_NODELAY, as it began */
+	u8 throttled;                 /* the device's queue was full of it, as it began */
+	u8 zero[3];
+	char device[HOLDUP_DEVICE_NAME]; /* empty: no route is cached */
+};
+
+/* What became of a request for a connection. */
+struct holdup_connection {
+	struct holdup_head head;      /* who asked */
+	u64 began;
+	u64 at;
+	u16 family, port, made, error; /* error: errno of the failure; 0 where the program gave up by itself */
+	u8 peer[16];
+};
+
+/* A question to a name server. */
+struct holdup_question {
+	struct holdup_head head;      /* thread: unused */
+	u64 at;
+	u64 inode;                    /* the socket's */
+	u16 family, port;
+	u32 len;
+	u8 server[16];
+	u8 message[HOLDUP_QUESTION];
+};
+enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
+
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
+	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_owner owner;
 	enum holdup_phase phase;
+	enum holdup_interrupt interrupt;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;
+	struct holdup_tcp tcp; struct holdup_connection connection; struct holdup_question question;
 };
 
 #endif

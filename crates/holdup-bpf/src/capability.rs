@@ -1,13 +1,14 @@
 //! What this kernel and these privileges allow, found by trying, never by version.
 
 use crate::mappings::open_event;
-use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::btf::{Btf, ReferencesType, types};
 use perf_event_open_sys::bindings;
 
 /// One thing that tracing needs or can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
-    /// Stable short name: `btf`, `load`, `tracepoint:sched_switch`, `task-work`, `cpu-clock`, `mappings`.
+    /// Stable short name: `btf`, `load`, `tracepoint:sched_switch`, `task-work`, `task-storage`,
+    /// `task-registers`, `cpu-clock`.
     pub name: String,
     /// Whether a trace cannot do without it.
     pub required: bool,
@@ -30,6 +31,8 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
     "sk_data_ready",
     "mm_filemap_add_to_page_cache",
     "contention_begin",
+    "inet_sock_set_state",
+    "net_dev_queue",
     "irq_handler_entry",
     "softirq_entry",
     "hrtimer_expire_entry",
@@ -50,6 +53,35 @@ impl KernelTypes {
     pub(crate) fn has_tracepoint(&self, name: &str) -> bool {
         self.0
             .type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}"))
+            .is_some()
+    }
+
+    /// Whether sched_switch hands over the state that the leaving task had: its arguments are then the programs'
+    /// data, preemption, the two tasks, and that.
+    pub(crate) fn has_switch_state(&self) -> bool {
+        const ARGUMENTS: usize = 5;
+        self.0
+            .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
+            .and_then(|alias| types::Ptr::try_from(alias.referenced_type()).ok())
+            .and_then(|pointer| types::FuncProto::try_from(pointer.referenced_type()).ok())
+            .is_some_and(|function| function.iter().count() == ARGUMENTS)
+    }
+
+    /// Whether tracing programs may store something with a task. As long as only security modules could, that did
+    /// not hang on the task itself.
+    pub(crate) fn has_task_storage(&self) -> bool {
+        self.0
+            .type_by_name::<types::Struct<'_>>("task_struct")
+            .is_some_and(|task| {
+                task.iter()
+                    .any(|member| member.name.is_some_and(|name| name == "bpf_storage"))
+            })
+    }
+
+    /// Whether a program may be told where a task's registers were saved.
+    pub(crate) fn has_task_registers(&self) -> bool {
+        self.0
+            .type_by_name::<types::Func<'_>>("bpf_task_pt_regs")
             .is_some()
     }
 
@@ -83,16 +115,24 @@ pub fn probe() -> Vec<Capability> {
             });
         }
     }
-    let task_work = match &kernel {
-        Ok(types) if types.has_task_work() => Ok(()),
-        Ok(_) => Err("this kernel has no task work for programs (Linux 6.18 and later have)".to_owned()),
-        Err(_) => Err("cannot be told without the kernel's type information".to_owned()),
-    };
-    found.push(Capability {
-        name: "task-work".into(),
-        required: false,
-        state: task_work,
-    });
+    found.push(optional(
+        &kernel,
+        "task-work",
+        KernelTypes::has_task_work,
+        "this kernel has no task work for programs (Linux 6.18 and later have)",
+    ));
+    found.push(optional(
+        &kernel,
+        "task-storage",
+        KernelTypes::has_task_storage,
+        "this kernel lets no tracing program store something with a task (Linux 5.13 and later do)",
+    ));
+    found.push(optional(
+        &kernel,
+        "task-registers",
+        KernelTypes::has_task_registers,
+        "this kernel has no bpf_task_pt_regs (Linux 5.15 and later have)",
+    ));
     found.push(Capability {
         name: "cpu-clock".into(),
         required: false,
@@ -104,6 +144,25 @@ pub fn probe() -> Vec<Capability> {
         state: crate::tracer::try_load(),
     });
     found
+}
+
+/// Something that a trace can do without, as the type information tells it.
+fn optional(
+    kernel: &Result<KernelTypes, String>,
+    name: &str,
+    has: impl Fn(&KernelTypes) -> bool,
+    lacking: &str,
+) -> Capability {
+    let state = match kernel {
+        Ok(types) if has(types) => Ok(()),
+        Ok(_) => Err(lacking.to_owned()),
+        Err(_) => Err("cannot be told without the kernel's type information".to_owned()),
+    };
+    Capability {
+        name: name.into(),
+        required: false,
+        state,
+    }
 }
 
 fn cpu_clock() -> Result<(), String> {

@@ -2,13 +2,15 @@
 //! from our own programs, but names, paths and numbers in them are the observed programs'; nothing here
 //! trusts a length or a kind that it has not checked.
 
+mod network;
 mod object;
 
 use crate::skeleton::types as wire;
+use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
-    Account, Call, Clock, CpuSample, End, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, Ns,
-    Object, ObjectId, PolledFd, RanInstead, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait,
-    WaitMemory, Waker,
+    Account, Allowed, Call, Clock, CpuSample, End, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner,
+    Ns, Object, ObjectId, PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState,
+    ThreadId, Wait, WaitMemory, Waker,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
@@ -54,6 +56,12 @@ pub enum RawEvent {
     },
     /// What the poll asked for that the wait that follows for the same thread and number was in.
     Asked(WaitMemory),
+    /// The connection of the wait that follows for the same thread and number.
+    Tcp(TcpState),
+    /// A request for a connection is over.
+    Connection(Connection),
+    /// A question was sent to a name server.
+    NameAsked(NameAsked),
     /// A wait ended; its kernel stack is to be filled in.
     Wait(Box<Wait>),
     /// A wait that had not ended when observation did; the thread's [`RawEvent::End`] follows.
@@ -165,6 +173,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_RAN_INSTEAD => ran_instead(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_SIGNAL => signal(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_END => end(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_TCP => network::tcp(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_CONNECTION => network::connection(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_NAME_ASKED => network::question(&read(bytes, kind)?),
         _ => return Err(DecodeError::Unknown(kind)),
     })
 }
@@ -192,7 +203,10 @@ plain!(
     holdup_cpu,
     holdup_ran_instead,
     holdup_signal,
-    holdup_end
+    holdup_end,
+    holdup_tcp,
+    holdup_connection,
+    holdup_question
 );
 
 fn read<T: Plain>(bytes: &[u8], kind: u32) -> Result<T, DecodeError> {
@@ -221,6 +235,8 @@ fn clock(raw: wire::holdup_clock) -> Clock {
         cpu: raw.cpu,
         queued: raw.queued,
         blocked: raw.blocked,
+        interrupt: raw.interrupt,
+        throttled: raw.throttled,
     }
 }
 
@@ -423,6 +439,7 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
     let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
+        first: raw.seq,
         seq: raw.seq,
         returned: None,
         polled: known.take(raw.polled as usize).map(polled).collect(),
@@ -437,6 +454,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
     RawEvent::Memory(Box::new(RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
+            first: raw.first,
             seq: raw.seq,
             returned: (raw.has_returned != 0).then_some(raw.returned),
             polled: polled.collect(),
@@ -475,7 +493,25 @@ fn ran_instead(raw: wire::holdup_ran_instead) -> RawEvent {
         ns: raw.ns,
         by: (raw.idle == 0).then(|| task(raw.by)),
         cpu: raw.cpu,
+        by_class: scheduling(raw.by_priority, raw.by_idle_class),
+        class: scheduling(raw.priority, raw.idle_class),
+        same_group: raw.same_group != 0,
+        allowed: Allowed {
+            count: raw.allowed_count,
+            first: raw.allowed,
+        },
     })
+}
+
+/// From the kernel's priority: below 100 is real time (deadline tasks are below 0), nice 0 is 120.
+fn scheduling(priority: i32, idle_class: u32) -> Scheduling {
+    match priority {
+        _ if idle_class != 0 => Scheduling::Idle,
+        ..100 => Scheduling::RealTime,
+        _ => Scheduling::Fair {
+            nice: i8::try_from((priority - 120).clamp(-20, 19)).expect("clamped"),
+        },
+    }
 }
 
 fn signal(raw: wire::holdup_signal) -> RawEvent {
@@ -503,6 +539,7 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
             clock: clock(raw.clock),
             blockings: raw.blockings,
             lost: (raw.lost_ns, raw.lost_count),
+            interrupts: raw.interrupts,
             account: open.is_none().then_some(Account {
                 runtime: raw.runtime,
                 run_delay: (raw.run_delay != 0).then_some(raw.run_delay),
@@ -528,11 +565,11 @@ mod tests {
     proptest! {
         /// Whatever the bytes, decoding ends with a value or a reason.
         #[test]
-        fn any_bytes_decode_or_are_refused(kind in 0u32..15, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        fn any_bytes_decode_or_are_refused(kind in 0u32..18, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
             let mut bytes = kind.to_ne_bytes().to_vec();
             bytes.extend(rest);
             match decode(&bytes) {
-                Ok(_) => assert!((1..=12).contains(&kind)),
+                Ok(_) => assert!((1..=15).contains(&kind)),
                 Err(DecodeError::Unknown(found)) => assert_eq!(found, kind),
                 Err(DecodeError::Short { len, .. }) => assert_eq!(len, bytes.len()),
             }

@@ -9,6 +9,7 @@ pub mod calls;
 pub mod capability;
 pub mod decode;
 pub mod mappings;
+mod older;
 mod tracer;
 
 #[allow(

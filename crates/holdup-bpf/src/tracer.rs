@@ -4,6 +4,7 @@ use crate::calls;
 use crate::capability::{KernelTypes, cpu_clock_attributes};
 use crate::decode::{RawEvent, decode};
 use crate::mappings::{Mapped, Mappings, open_event};
+use crate::older;
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder};
 use holdup_evidence::{Loss, LossClass, NotMeasured, Ns};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -205,6 +206,7 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         .records
         .set_max_entries(options.buffer)
         .map_err(|error| refusal(&error))?;
+    older::suit(&mut skeleton, types).map_err(|error| refusal(&error))?;
     let programs = &mut skeleton.progs;
     for (program, tracepoint) in [
         (&mut programs.on_rename, "task_rename"),
@@ -213,17 +215,27 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
         (&mut programs.on_contention_begin, CONTENTION[0]),
         (&mut programs.on_contention_end, CONTENTION[1]),
+        (&mut programs.on_connection, "inet_sock_set_state"),
+        (&mut programs.on_packet, "net_dev_queue"),
         (&mut programs.on_socket_state, "inet_sock_set_state"),
-        (&mut programs.on_async_done, "io_uring_complete"),
+        (&mut programs.on_page_written, "folio_wait_writeback"),
         (&mut programs.on_irq_entry, INTERRUPTS[0]),
         (&mut programs.on_irq_exit, INTERRUPTS[1]),
         (&mut programs.on_softirq_entry, INTERRUPTS[2]),
         (&mut programs.on_softirq_exit, INTERRUPTS[3]),
         (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
         (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
+        (&mut programs.on_softirq_raise, "softirq_raise"),
+        (&mut programs.on_tick_entry, "local_timer_entry"),
+        (&mut programs.on_tick_exit, "local_timer_exit"),
+        (&mut programs.on_called_entry, "call_function_single_entry"),
+        (&mut programs.on_called_exit, "call_function_single_exit"),
     ] {
         program.set_autoload(types.has_tracepoint(tracepoint));
     }
+    // It sends errands, which needs task work.
+    let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
+    programs.on_async_done.set_autoload(completions);
     Ok(skeleton)
 }
 
@@ -253,11 +265,17 @@ impl Tracer {
             });
         }
         let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
+        older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
         // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
         // would leave its CPU "in an interrupt" for good.
         for program in [
+            &programs.on_tick_exit,
+            &programs.on_tick_entry,
+            &programs.on_called_exit,
+            &programs.on_called_entry,
+            &programs.on_softirq_raise,
             &programs.on_irq_exit,
             &programs.on_irq_entry,
             &programs.on_hrtimer_exit,
@@ -270,12 +288,16 @@ impl Tracer {
             &programs.on_page_added,
             &programs.on_contention_end,
             &programs.on_contention_begin,
+            &programs.on_connection,
+            &programs.on_packet,
             &programs.on_socket_state,
             &programs.on_async_done,
             &programs.on_new_worker,
+            &programs.on_page_written,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,
+            &programs.on_switch_without_errands,
             &programs.on_waking,
         ] {
             if program.autoload() {
@@ -447,9 +469,11 @@ impl Tracer {
             ns: 0,
         });
         losses.retain(|loss| loss.count > 0);
+        let mut not_measured = self.not_measured.clone();
+        not_measured.extend(older::unseen(&self.skeleton, &losses));
         Report {
             losses,
-            not_measured: self.not_measured.clone(),
+            not_measured,
             programs: self.programs(),
             kernel_stack_budget: self.kernel.budget,
             user_stack_budget: self.user.budget,

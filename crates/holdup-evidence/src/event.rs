@@ -4,6 +4,7 @@
 //! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
+use crate::network::{Connection, NameAsked, TcpState};
 use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, UserStackId};
 use serde::{Deserialize, Serialize};
 
@@ -25,10 +26,16 @@ pub struct Clock {
     pub queued: Ns,
     /// Blocked, up to the instant.
     pub blocked: Ns,
+    /// Of `cpu`: taken by interrupts that are none of the thread's own doing.
+    #[serde(default)]
+    pub interrupt: Ns,
+    /// Of `queued`: while the CPU quota of the thread's cgroup was spent.
+    #[serde(default)]
+    pub throttled: Ns,
 }
 
 impl Clock {
-    /// The sum of the three.
+    /// The sum of the three that tile a life.
     #[must_use]
     pub fn total(&self) -> Ns {
         self.cpu + self.queued + self.blocked
@@ -235,7 +242,9 @@ pub struct PolledFd {
 pub struct WaitMemory {
     /// Who waited.
     pub thread: ThreadId,
-    /// Which wait.
+    /// The first of the waits of one system call that it was the same for.
+    pub first: Seq,
+    /// The last of them.
     pub seq: Seq,
     /// What the system call returned (negative errno on failure); `None` where the source saw only the entry.
     pub returned: Option<i64>,
@@ -256,7 +265,9 @@ pub struct WaitMemory {
 pub struct AskerSample {
     /// Whose.
     pub thread: ThreadId,
-    /// The wait's number, or the CPU sample's when `on_cpu`.
+    /// The first of the waits of one system call that the stack was the same in.
+    pub first: Seq,
+    /// The last of them, or the number of the CPU sample when `on_cpu`.
     pub seq: Seq,
     /// Whether this belongs to a [`CpuSample`] rather than to a [`Wait`].
     pub on_cpu: bool,
@@ -298,7 +309,60 @@ pub struct RanInstead {
     pub by: Option<TaskName>,
     /// The CPU.
     pub cpu: u32,
+    /// How that one is scheduled.
+    #[serde(default)]
+    pub by_class: Scheduling,
+    /// How the one that queued is scheduled.
+    #[serde(default)]
+    pub class: Scheduling,
+    /// Whether both are of one scheduling group (cgroup, or session where sessions have groups of their own): only
+    /// then do their nice values count against each other.
+    #[serde(default)]
+    pub same_group: bool,
+    /// Where the one that queued may run.
+    #[serde(default)]
+    pub allowed: Allowed,
 }
+
+/// How the kernel lets a task have its turn on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// Real time or deadline: before all others, for as long as it likes.
+    RealTime,
+    /// Fair among its like.
+    Fair {
+        /// From -20 (the most) to 19 (the least).
+        nice: i8,
+    },
+    /// Only where nobody else wants to (`SCHED_IDLE`).
+    Idle,
+}
+
+impl Default for Scheduling {
+    fn default() -> Scheduling {
+        Scheduling::Fair { nice: 0 }
+    }
+}
+
+/// The CPUs that a thread may run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Allowed {
+    /// How many; 0: not known.
+    pub count: u32,
+    /// Which of the first 64, a bit each.
+    pub first: u64,
+}
+
+/// What interrupts were about, in the order of [`End::interrupts`].
+pub const INTERRUPTS: [&str; 6] = [
+    "devices",
+    "timers",
+    "network packets",
+    "disk completions",
+    "calls from other CPUs",
+    "the kernel's own soft interrupts",
+];
 
 /// A stop, continue or fatal signal was sent to a thread of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -354,6 +418,9 @@ pub struct End {
     pub blockings: u64,
     /// Time of waits whose record was dropped, and how many.
     pub lost: (Ns, u64),
+    /// The final clock's `interrupt`, by what they were about ([`INTERRUPTS`]).
+    #[serde(default)]
+    pub interrupts: [Ns; INTERRUPTS.len()],
     /// The kernel's own figures. Only for threads that were born under observation and ended.
     pub account: Option<Account>,
     /// `None` when it ended; else it lives on and observation ended.
@@ -401,6 +468,12 @@ pub enum Event {
     },
     /// A wait ended.
     Wait(Box<Wait>),
+    /// The connection that the wait which follows for the same thread was on.
+    Tcp(TcpState),
+    /// A request for a connection is over.
+    Connection(Connection),
+    /// A question was sent to a name server.
+    NameAsked(NameAsked),
     /// A woken thread's memory.
     WaitMemory(Box<WaitMemory>),
     /// Who asked.

@@ -5,6 +5,7 @@
 use crate::{DeviceNumber, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Everything the rules may know of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,16 +15,26 @@ pub struct SystemFacts {
     pub kernel_release: Option<String>,
     /// Number of CPUs online.
     pub cpus: Option<u32>,
+    /// What each CPU did beside running, while CMD ran.
+    pub cpu_times: Vec<CpuTime>,
+    /// What the kernel reads the time from.
+    pub clocksource: Option<String>,
+    /// Cgroups of processes that ran while the run was ready to, by the process's name.
+    pub cgroups: BTreeMap<String, String>,
     /// The random number generator.
     pub random: RandomFacts,
     /// Block devices by number.
     pub block_devices: Vec<BlockDevice>,
+    /// Active swap areas.
+    pub swaps: Vec<SwapArea>,
     /// Mounts of holdup's own mount namespace.
     pub mounts: Vec<Mount>,
     /// CMD's cgroup and its limits.
     pub cgroup: CgroupFacts,
     /// Name servers of `/etc/resolv.conf` and its options.
     pub resolver: Option<ResolverFacts>,
+    /// Who listens for TCP connections in holdup's network namespace, when the run is over.
+    pub listeners: Vec<Listener>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
@@ -58,6 +69,18 @@ pub struct RandomFacts {
     pub virtual_machine: Option<bool>,
 }
 
+/// What a CPU did beside running.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuTime {
+    /// Its number.
+    pub cpu: u32,
+    /// Idle, waiting for a disk included.
+    pub idle: Ns,
+    /// Kept from this machine by the hypervisor.
+    pub stolen: Ns,
+}
+
 /// A block device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,8 +95,22 @@ pub struct BlockDevice {
     pub disk: Option<String>,
     /// `queue/rotational`.
     pub rotational: Option<bool>,
+    /// Bytes that may at most wait to be written to it, where that limit is strict: counted although the machine has room.
+    pub dirty_limit: Option<u64>,
     /// Milliseconds during which a request was in flight since boot (`/proc/diskstats`, "time spent doing I/Os").
     pub busy_ms: Option<u64>,
+}
+
+/// A swap area.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SwapArea {
+    /// The device or file, as the kernel has it.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// The one with the highest is used first.
+    pub priority: i64,
 }
 
 /// A mount.
@@ -108,6 +145,29 @@ pub struct CgroupFacts {
     pub memory_high: Option<u64>,
     /// memory.max, bytes.
     pub memory_max: Option<u64>,
+    /// The cgroup whose memory counts, and what happened in it.
+    pub memory: MemoryCgroup,
+    /// The cgroup that is frozen or not, where it has a freezer.
+    pub freezer: Option<String>,
+}
+
+/// Memory of CMD's cgroup. Counters are of the time while CMD ran, of all in the cgroup.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemoryCgroup {
+    /// The nearest one with a limit, its own or an ancestor.
+    pub cgroup: Option<String>,
+    /// How often the limit stopped an allocation (`memory.failcnt`, `memory.events max`).
+    pub limit_reached: Option<u64>,
+    /// How often memory.high slowed one (`memory.events high`).
+    pub high_reached: Option<u64>,
+    /// Pages of files that were read again after they had been pushed out (`workingset_refault_file`).
+    pub files_again: Option<u64>,
+    /// Pages of memory that came back from swap (`workingset_refault_anon`).
+    pub memory_again: Option<u64>,
+    /// Whether the kernel may end a process when the limit leaves no other way; `false` in version 1 where that is
+    /// switched off.
+    pub oom_killer: Option<bool>,
 }
 
 /// One I/O limit of a cgroup.
@@ -132,4 +192,15 @@ pub struct ResolverFacts {
     pub servers: Vec<String>,
     /// `options` words.
     pub options: Vec<String>,
+    /// Domains of the `search` (or `domain`) line that counts, the last one.
+    pub search: Vec<String>,
+}
+
+/// A TCP listener.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// The address and port it listens on.
+    pub address: SocketAddr,
+    /// How many clients it has not accepted yet.
+    pub waiting: u32,
 }

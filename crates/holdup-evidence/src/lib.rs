@@ -11,14 +11,15 @@ pub mod event;
 pub mod facts;
 pub mod frame;
 pub mod loss;
+pub mod network;
 pub mod object;
 
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, AskerSample, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, Inside, KernelLock,
-    KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead, Seq, SignalSent, Start, TaskName,
-    TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, Allowed, AskerSample, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, INTERRUPTS,
+    Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead, Scheduling,
+    Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};

@@ -60,6 +60,10 @@ fn complete(root: &Root, mut device: BlockDevice) -> BlockDevice {
     } else {
         directory.clone()
     };
+    let limits = root.sys.join("class/bdi").join(device.number.to_string());
+    device.dirty_limit = first_line(&limits.join("strict_limit"))
+        .filter(|strict| strict == "1")
+        .and_then(|_| first_line(&limits.join("max_bytes"))?.parse().ok());
     device.rotational = first_line(&disk.join("queue/rotational")).map(|value| value == "1");
     device.backing_file = first_line(&directory.join("loop/backing_file"));
     device
@@ -83,6 +87,10 @@ mod tests {
     fn partitions_loops_and_disks() {
         let tree = Tree::new(&[
             ("proc/diskstats", DISKSTATS),
+            ("sys/class/bdi/8:0/strict_limit", "0\n"),
+            ("sys/class/bdi/8:0/max_bytes", "4096\n"),
+            ("sys/class/bdi/7:0/strict_limit", "1\n"),
+            ("sys/class/bdi/7:0/max_bytes", "262144\n"),
             ("sys/devices/pci/block/sda/queue/rotational", "1\n"),
             ("sys/devices/pci/block/sda/sda1/partition", "1\n"),
             ("sys/devices/virtual/block/loop0/queue/rotational", "0\n"),
@@ -128,6 +136,7 @@ mod tests {
                     name: "loop0".into(),
                     backing_file: Some("/srv/an image".into()),
                     rotational: Some(false),
+                    dirty_limit: Some(262_144),
                     busy_ms: Some(5),
                     ..BlockDevice::default()
                 },

@@ -7,7 +7,7 @@
 
 use crate::mountinfo::Line;
 use crate::root::{Root, text_if_there};
-use holdup_evidence::facts::{CgroupFacts, IoLimit};
+use holdup_evidence::facts::{CgroupFacts, IoLimit, MemoryCgroup};
 use holdup_evidence::{DeviceNumber, Ns};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ struct Seen {
     membership: Membership,
     limits: Limits,
     throttled: Option<(u64, Ns)>,
+    memory: MemoryCgroup,
 }
 
 /// Mount point and mounted root of the hierarchies that matter.
@@ -79,6 +80,7 @@ struct Membership {
     cpu: Option<Place>,
     block: Option<Place>,
     memory: Option<Place>,
+    freezer: Option<Place>,
     unified: Option<Place>,
 }
 
@@ -109,6 +111,15 @@ impl Watch {
         self.look_at(&pid.to_string());
     }
 
+    /// The cgroup by which a process gets its share of the CPUs; `None` when it is gone, or in the root.
+    #[must_use]
+    pub fn of_process(&self, pid: u32) -> Option<String> {
+        let text = text_if_there(&self.root.proc.join(pid.to_string()).join("cgroup"))?;
+        let membership = Membership::of(&text, &self.hierarchies);
+        let path = membership.cpu.or(membership.unified)?.path;
+        (path != "/").then_some(path)
+    }
+
     fn look_at(&mut self, process: &str) {
         let Some(text) = text_if_there(&self.root.proc.join(process).join("cgroup")) else {
             return;
@@ -121,6 +132,7 @@ impl Watch {
             let seen = Seen {
                 limits: membership.limits(),
                 throttled: membership.throttled(),
+                memory: memory::read(&membership),
                 membership,
             };
             self.seen.insert(text.clone(), seen);
@@ -159,11 +171,18 @@ impl Seen {
         }
         facts.cpu_quota = facts.cpu_quota.or(limits.cpu_quota);
         facts.memory_high = facts.memory_high.or(limits.memory_high);
-        facts.memory_max = facts.memory_max.or(limits.memory_max);
+        // The one that it ran into: whoever helps raises it before the run has ended.
+        facts.memory_max = facts.memory_max.or(self.limits.memory_max).or(limits.memory_max);
         for limit in &limits.io {
             if !facts.io_limits.contains(limit) {
                 facts.io_limits.push(limit.clone());
             }
+        }
+        if facts.memory.cgroup.is_none() {
+            facts.memory = memory::since(&self.memory, memory::read(&self.membership));
+        }
+        if facts.freezer.as_deref().is_none_or(|path| path == "/") {
+            facts.freezer = self.membership.freezer().or(facts.freezer.take());
         }
         let throttled = self.membership.throttled().zip(self.throttled);
         if let Some(((times, ns), (times_before, ns_before))) = throttled {
@@ -184,7 +203,7 @@ impl Hierarchies {
             match mount.file_system.as_str() {
                 "cgroup2" => hierarchies.unified = Some(place),
                 "cgroup" => {
-                    for controller in ["cpu", "blkio", "memory"] {
+                    for controller in ["cpu", "blkio", "memory", "freezer"] {
                         if mount.super_options.split(',').any(|option| option == controller) {
                             hierarchies.v1.insert(controller, place.clone());
                         }
@@ -215,6 +234,7 @@ impl Membership {
                     "cpu" => membership.cpu = place,
                     "blkio" => membership.block = place,
                     "memory" => membership.memory = place,
+                    "freezer" => membership.freezer = place,
                     _ => {}
                 }
             }
@@ -234,6 +254,12 @@ impl Membership {
             .find(|path| *path != "/")
             .or_else(|| paths().next())
             .cloned()
+    }
+
+    /// The cgroup that can be frozen: of version 1 if that is not the root, else of version 2.
+    fn freezer(&self) -> Option<String> {
+        let old = self.freezer.as_ref().filter(|place| place.path != "/");
+        old.or(self.unified.as_ref()).map(|place| place.path.clone())
     }
 
     fn limits(&self) -> Limits {
@@ -302,7 +328,7 @@ impl Membership {
         let levels = self.cpu.iter().chain(&self.unified).flat_map(Place::levels);
         levels
             .filter_map(|(directory, _)| throttled(&text_if_there(&directory.join("cpu.stat"))?))
-            .reduce(|sum, level| (sum.0 + level.0, sum.1 + level.1))
+            .reduce(|sum, level| (sum.0.saturating_add(level.0), sum.1.saturating_add(level.1)))
     }
 }
 
@@ -374,9 +400,11 @@ fn throttled(stat: &str) -> Option<(u64, Ns)> {
                 .ok()
         })
     };
-    let time = field("throttled_time").or_else(|| field("throttled_usec").map(|us| us * NS_PER_US))?;
+    let time =
+        field("throttled_time").or_else(|| field("throttled_usec").map(|us| us.saturating_mul(NS_PER_US)))?;
     Some((field("nr_throttled")?, time))
 }
 
+mod memory;
 #[cfg(test)]
 mod tests;

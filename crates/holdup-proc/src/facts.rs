@@ -1,8 +1,11 @@
 //! Everything the rules may know of the machine, in one go: read when CMD has ended.
 
 use crate::root::{Problem, Root, word};
-use crate::{block, cgroup, clocks, cpuinfo, mountinfo, names, random, resolver, sysctl};
+use crate::{
+    block, cgroup, clocks, cpu_times, cpuinfo, listeners, mountinfo, names, random, resolver, swaps, sysctl,
+};
 use holdup_evidence::SystemFacts;
+use holdup_evidence::facts::CpuTime;
 use std::collections::BTreeMap;
 
 /// What only the collector can know.
@@ -10,6 +13,10 @@ use std::collections::BTreeMap;
 pub struct Question {
     /// The run's cgroups, watched since before CMD began.
     pub cgroup: Option<cgroup::Watch>,
+    /// What [`cpu_times::read`] said before CMD began; empty: nobody looked.
+    pub cpu_times: Vec<CpuTime>,
+    /// Cgroups of processes that ran while the run was ready to, by the process's name.
+    pub cgroups: BTreeMap<String, String>,
     /// Processes outside the run that events refer to and whose names aren't known yet.
     pub pids: Vec<u32>,
     /// Names that were looked up while the run went on; they win, for a number may belong to another by now.
@@ -29,8 +36,20 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
     SystemFacts {
         kernel_release: word(&root.proc.join("sys/kernel/osrelease"), problems),
         cpus: cpuinfo::online(root, problems),
+        cpu_times: match question.cpu_times.as_slice() {
+            [] => Vec::new(),
+            before => cpu_times::between(before, &cpu_times::read(root, problems)),
+        },
+        clocksource: word(
+            &root
+                .sys
+                .join("devices/system/clocksource/clocksource0/current_clocksource"),
+            problems,
+        ),
+        cgroups: question.cgroups.clone(),
         random: random::read(root, problems),
         block_devices: block::devices(root, problems),
+        swaps: swaps::read(root, problems),
         mounts: mountinfo::read(root, problems)
             .into_iter()
             .map(Into::into)
@@ -41,6 +60,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
             .map(cgroup::Watch::facts)
             .unwrap_or_default(),
         resolver: resolver::read(root, problems),
+        listeners: listeners::read(root),
         sysctl: sysctl::read(root, problems),
         processes,
         boot_minus_monotonic: clocks::boot_minus_monotonic(),
@@ -75,7 +95,7 @@ mod tests {
         let question = Question {
             pids: vec![5, 6, 7],
             known: [(5, "old".to_owned())].into(),
-            cgroup: None,
+            ..Question::default()
         };
         let facts = collect(&tree.root, &question, &mut Vec::new());
         assert_eq!(

@@ -1,9 +1,9 @@
-//! `/etc/resolv.conf`: name servers and options, as the C library's resolver reads them.
+//! `/etc/resolv.conf`: name servers, options and search list, as the C library's resolver reads them.
 
 use crate::root::{Problem, Root, text};
 use holdup_evidence::facts::ResolverFacts;
 
-/// Name servers and options; `None` when there is no such file.
+/// Name servers, options and search list; `None` when there is no such file.
 pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Option<ResolverFacts> {
     let text = text(&root.etc.join("resolv.conf"), problems)?;
     let mut facts = ResolverFacts::default();
@@ -15,6 +15,8 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Option<ResolverFacts> {
             .split_whitespace();
         match words.next() {
             Some("nameserver") => facts.servers.extend(words.next().map(str::to_owned)),
+            Some("search") => facts.search = words.map(str::to_owned).collect(),
+            Some("domain") => facts.search = words.next().map(str::to_owned).into_iter().collect(),
             Some("options") => facts.options.extend(words.map(str::to_owned)),
             _ => {}
         }
@@ -31,10 +33,11 @@ mod tests {
     fn servers_and_options_without_comments() {
         let tree = Tree::new(&[(
             "etc/resolv.conf",
-            "# nameserver 1.1.1.1\nsearch example.org\nnameserver 192.0.2.1 # first\n\tnameserver fe80::1%eth0\nnameserver\noptions timeout:1 ndots:5\noptions rotate;x\n",
+            "# nameserver 1.1.1.1\ndomain example.net\nsearch example.org shop.example.org\nnameserver 192.0.2.1 # first\n\tnameserver fe80::1%eth0\nnameserver\noptions timeout:1 ndots:5\noptions rotate;x\n",
         )]);
         let facts = read(&tree.root, &mut Vec::new()).unwrap();
         assert_eq!(facts.servers, ["192.0.2.1", "fe80::1%eth0"]);
+        assert_eq!(facts.search, ["example.org", "shop.example.org"]);
         assert_eq!(facts.options, ["timeout:1", "ndots:5", "rotate"]);
         assert_eq!(read(&Tree::new(&[]).root, &mut Vec::new()), None);
     }

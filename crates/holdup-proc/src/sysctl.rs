@@ -4,7 +4,7 @@ use crate::root::{Problem, Root, word};
 use std::collections::BTreeMap;
 
 /// Paths below `/proc/sys`, and what each explains.
-const SETTINGS: [&str; 28] = [
+const SETTINGS: [&str; 29] = [
     // How long an unanswered connection is tried.
     "net/ipv4/tcp_syn_retries",
     "net/ipv4/tcp_syn_linear_timeouts",
@@ -33,6 +33,7 @@ const SETTINGS: [&str; 28] = [
     "vm/dirty_expire_centisecs",
     "vm/dirty_writeback_centisecs",
     "vm/swappiness",
+    "vm/watermark_scale_factor",
     // How much fits into a pipe.
     "fs/pipe-max-size",
     "fs/pipe-user-pages-soft",

@@ -11,13 +11,13 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, ThreadId};
-use holdup_proc::{Root, cgroup, clocks, facts, mountinfo};
+use holdup_evidence::{DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, ThreadId};
+use holdup_proc::{Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
 use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -26,6 +26,9 @@ const PERIOD_MS: u16 = 20;
 
 /// How long a turn may take before signals and CMD are looked at again.
 const TURN: Duration = Duration::from_millis(100);
+
+/// Names of others whose cgroups are looked up.
+const OTHERS: usize = 64;
 
 /// What the loop gathers.
 struct Observation {
@@ -37,6 +40,8 @@ struct Observation {
     started: Option<Ns>,
     /// When the last thread of CMD's process seen to end did.
     ended: Option<Ns>,
+    /// Of those who ran instead, by name; `None`: in no cgroup of their own.
+    cgroups: BTreeMap<String, Option<String>>,
     cmd: u32,
     last_turn: Instant,
 }
@@ -55,6 +60,7 @@ pub(crate) fn run(
     let mut not_measured = Vec::new();
     let mounts = mountinfo::read(&root, &mut problems);
     let mut cgroup = cgroup::Watch::new(&root, &mounts);
+    let cpu_times = cpu_times::read(&root, &mut problems);
     let kernel = kernel_symbols(&root, &mut not_measured);
     let mut observation = Observation {
         tracer: Tracer::load(options)?,
@@ -63,6 +69,7 @@ pub(crate) fn run(
         events: Vec::new(),
         started: None,
         ended: None,
+        cgroups: BTreeMap::new(),
         cmd: subject.pid(),
         last_turn: Instant::now(),
     };
@@ -82,14 +89,21 @@ pub(crate) fn run(
     observation.tracer.freeze(clocks::monotonic());
     observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
+    let refused: Vec<Loss> = observation.naming.losses().collect();
     let (user_stacks, known) = observation.naming.finish();
     let question = facts::Question {
         cgroup: Some(cgroup),
+        cpu_times,
+        cgroups: std::mem::take(&mut observation.cgroups)
+            .into_iter()
+            .filter_map(|(name, cgroup)| Some((name, cgroup?)))
+            .collect(),
         known,
         ..facts::Question::default()
     };
     let facts = facts::collect(&root, &question, &mut problems);
-    let report = observation.tracer.report();
+    let mut report = observation.tracer.report();
+    report.losses.extend(refused);
     not_measured.extend(report.not_measured);
     let finish = Finish {
         started,
@@ -153,10 +167,21 @@ impl Observation {
         taken
     }
 
+    /// Remembers the cgroup of one who ran instead while it is likely to be there still.
+    fn meet(&mut self, ran: &RanInstead, cgroup: &cgroup::Watch) {
+        let Some(by) = ran.by.as_ref().filter(|by| !by.kernel) else {
+            return;
+        };
+        if self.cgroups.len() < OTHERS && !self.cgroups.contains_key(&by.name) {
+            self.cgroups.insert(by.name.clone(), cgroup.of_process(by.pid));
+        }
+    }
+
     fn note(&mut self, raw: &RawEvent, cgroup: &mut cgroup::Watch) {
         match raw {
             // A program that moves itself into another cgroup mostly does so before it execs.
             RawEvent::Exec { task, .. } => cgroup.look(task.pid),
+            RawEvent::RanInstead(ran) => self.meet(ran, cgroup),
             RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
             RawEvent::End { end, .. } if end.task.pid == self.cmd => {
                 self.ended = self.ended.max(Some(end.at))

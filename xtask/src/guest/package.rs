@@ -37,7 +37,7 @@ fn version(name: &str) -> Vec<u64> {
 }
 
 /// Where the package's files are, under `folder`; fetched if they are not there yet.
-pub(super) fn unpack(package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn unpack(package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let unpacked = folder.join(package);
     if unpacked.exists() {
         return Ok(unpacked);

@@ -129,16 +129,16 @@ fn machine_queued_ns() -> u64 {
         .map_or(0, |total| total * MICROSECOND)
 }
 
-/// Ends what is left of the stage's process group (timeout(1) leads one), and removes its cgroup.
+/// Ends what is left of the stage's process group (timeout(1) leads one), and removes its cgroups.
 fn clean_up(group: Pid, work: &Path) {
     // An error means that nobody is left, as it should be.
     let _ = killpg(group, Signal::SIGKILL);
-    let Ok(cgroup) = std::fs::read_to_string(work.join("cgroup")) else {
-        return;
-    };
-    let cgroup = Path::new(cgroup.trim_end());
-    // What has just been killed is still in there for a moment.
-    while std::fs::remove_dir(cgroup).is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy) {
-        std::thread::yield_now();
+    let cgroups = std::fs::read_to_string(work.join("cgroup")).unwrap_or_default();
+    for cgroup in cgroups.lines() {
+        // What has just been killed is still in there for a moment.
+        while std::fs::remove_dir(cgroup).is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy)
+        {
+            std::thread::yield_now();
+        }
     }
 }

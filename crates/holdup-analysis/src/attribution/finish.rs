@@ -66,6 +66,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         whole.waits.extend(rows);
     }
     path_times(&mut whole.path, &whole.waits, before, open);
+    whole.connections = run.network.connections(&run.people);
     whole.threads.sort_by_key(|thread| Reverse(thread.wall));
     whole
         .waits
@@ -239,12 +240,13 @@ fn count_path(path: &mut BTreeMap<Cause, Tally>, ledger: &Ledger, rows: &[Attrib
     for site in ledger.sites.iter().filter(|site| site.on_path.count > 0) {
         let what = whats.get(site.what);
         match what.role {
-            Role::Wait | Role::Queue | Role::Lost => {
+            Role::Wait | Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => {
                 path.entry(what.cause).or_default().count += site.on_path.count
             }
             Role::CpuClass => {}
             Role::Cpu => {
-                let on_cpu: Vec<&AttributedWait> = rows.iter().filter(|row| row.cause.on_cpu()).collect();
+                let sampled = |row: &&AttributedWait| row.cause.on_cpu() && row.cause != Cause::CpuInterrupt;
+                let on_cpu: Vec<&AttributedWait> = rows.iter().filter(sampled).collect();
                 let weights: Vec<Ns> = on_cpu.iter().map(|row| row.path_ns).collect();
                 let counts = super::cpu::apportion(site.on_path.count, &weights);
                 for (row, count) in on_cpu.iter().zip(counts) {

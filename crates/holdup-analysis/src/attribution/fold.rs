@@ -6,7 +6,7 @@
 
 use super::ledger::{Book, Ledger, Owner};
 use super::people::{NameId, People};
-use holdup_evidence::{Ns, Seq, ThreadId, UserStackId};
+use holdup_evidence::{AskerSample, Ns, ThreadId};
 use std::collections::HashMap;
 
 /// Ended threads kept each for itself before the smaller half is folded: five times what is listed.
@@ -52,17 +52,10 @@ impl Ended {
     }
 
     /// A user stack that came after its thread was gone; `false` when nothing remembers what it is of.
-    pub(super) fn asked_by(
-        &mut self,
-        id: ThreadId,
-        on_cpu: bool,
-        seq: Seq,
-        stack: UserStackId,
-        weight: Ns,
-    ) -> bool {
+    pub(super) fn asked_by(&mut self, sample: &AskerSample) -> bool {
         self.ledgers
-            .get_mut(&id)
-            .is_some_and(|ledger| ledger.asked_by(on_cpu, seq, stack, weight).is_some())
+            .get_mut(&sample.thread)
+            .is_some_and(|ledger| ledger.asked_by(sample).is_some())
     }
 
     /// All ledgers: of single threads, then of many.

@@ -3,10 +3,11 @@
 use super::keys::Keys;
 use super::numbers::NumberMap;
 use super::people::{Identity, NameId};
+use super::queueing::Queueing;
 use super::site::Site;
 use super::what::{WhatId, Whats};
 use crate::attributed::Tally;
-use holdup_evidence::{Ns, Seq, UserStackId};
+use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Seq};
 use std::collections::VecDeque;
 
 /// Sites of one thread told apart by name; a program that reads a hundred thousand files is one reader.
@@ -76,6 +77,10 @@ pub(super) struct Ledger {
     pub(super) sites: Vec<Site>,
     /// Names of those who ran while it queued.
     pub(super) ran_instead: Vec<(NameId, Ns)>,
+    /// How that came about.
+    pub(super) queueing: Queueing,
+    /// What interrupts took of its CPU time, by kind.
+    pub(super) interrupts: [Ns; INTERRUPTS.len()],
     index: NumberMap<WhatId, usize>,
     own_keys: bool,
     waits: VecDeque<Recent>,
@@ -97,6 +102,8 @@ impl Ledger {
             open: false,
             sites: Vec::new(),
             ran_instead: Vec::new(),
+            queueing: Queueing::default(),
+            interrupts: [0; INTERRUPTS.len()],
             index: NumberMap::default(),
             own_keys,
             waits: VecDeque::new(),
@@ -155,6 +162,10 @@ impl Ledger {
         for (name, ns) in other.ran_instead {
             self.ran_instead(name, ns);
         }
+        self.queueing.absorb(&other.queueing);
+        for (own, theirs) in self.interrupts.iter_mut().zip(other.interrupts) {
+            *own = own.saturating_add(theirs);
+        }
         for site in other.sites {
             let here = self.site(site.what, process, book);
             self.sites[here].absorb(site);
@@ -184,24 +195,31 @@ impl Ledger {
         remember(&mut self.samples, Recent::new(seq, site, at, at), keep);
     }
 
-    /// A stack of a wait or sample that was remembered; when that began and ended, `None` when it no longer is.
-    pub(super) fn asked_by(
-        &mut self,
-        on_cpu: bool,
-        seq: Seq,
-        stack: UserStackId,
-        weight: Ns,
-    ) -> Option<(Ns, Ns)> {
-        let recent = if on_cpu { &self.samples } else { &self.waits };
+    /// A stack of waits or of a sample that are remembered; when they began and ended, `None` when they no longer are. What it stands for is
+    /// shared out by how long each of several waits was.
+    pub(super) fn asked_by(&mut self, sample: &AskerSample) -> Option<(Ns, Ns)> {
+        let recent = if sample.on_cpu { &self.samples } else { &self.waits };
         // Numbers grow, but a source with faults may repeat one: take the newest.
-        let at = recent.partition_point(|recent| recent.seq <= seq);
-        match at.checked_sub(1).and_then(|at| recent.get(at)) {
-            Some(found) if found.seq == seq => {
-                self.sites[found.site as usize].asked_by(stack, weight, found.start, found.end);
-                Some((found.start, found.end))
-            }
-            _ => None,
+        let end = recent.partition_point(|recent| recent.seq <= sample.seq);
+        let Some(last) = end.checked_sub(1).and_then(|at| recent.get(at)) else {
+            return None;
+        };
+        if last.seq != sample.seq {
+            return None;
         }
+        if sample.first >= sample.seq {
+            self.sites[last.site as usize].asked_by(sample.stack, sample.weight, last.start, last.end);
+            return Some((last.start, last.end));
+        }
+        let begin = recent.partition_point(|recent| recent.seq < sample.first);
+        let length = |recent: &Recent| u128::from(recent.end.saturating_sub(recent.start));
+        let all: u128 = recent.range(begin..end).map(length).sum();
+        for one in recent.range(begin..end) {
+            let share = u128::from(sample.weight) * length(one) / all.max(1);
+            // A share of a 64-bit number is no larger than that.
+            self.sites[one.site as usize].asked_by(sample.stack, share as Ns, one.start, one.end);
+        }
+        Some((recent.get(begin)?.start, recent.get(end - 1)?.end))
     }
 
     /// Forgets most of what was remembered: the thread has ended.

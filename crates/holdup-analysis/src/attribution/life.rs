@@ -47,6 +47,8 @@ impl Attribution {
 
     pub(super) fn start(&mut self, start: &Start) {
         let run_start = self.run_start(start.at);
+        let parent = start.parent.map(|(parent, _)| parent);
+        self.network.born(start.thread, parent, start.task.pid, start.at);
         if let Some(thread) = self.threads.get_mut(&start.thread) {
             // It was met before its birth was told: only its names are news.
             if thread.nameless {
@@ -139,6 +141,9 @@ impl Attribution {
     }
 
     pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
+        if let Some(thread) = self.threads.get_mut(&ran.thread) {
+            thread.ledger.queueing.add(ran);
+        }
         let Some(by) = &ran.by else { return };
         let named = self.people.named_task(by);
         let name = if self.people.text(named.process).is_empty() {
@@ -164,6 +169,9 @@ impl Attribution {
         self.settle(end.thread);
         self.meet(end.thread, &end.clock, end.at);
         let id = end.thread;
+        if end.open.is_none() {
+            self.network.ended(id);
+        }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return self.contradiction(0);
         };
@@ -208,6 +216,7 @@ impl Attribution {
             return;
         };
         self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
+        thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
         let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));

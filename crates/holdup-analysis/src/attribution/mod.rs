@@ -23,13 +23,16 @@ mod holders;
 mod keys;
 mod ledger;
 mod life;
+mod network;
 mod numbers;
 mod owners;
 mod path;
 mod people;
+mod queueing;
 mod rows;
 mod sights;
 mod site;
+mod spins;
 mod thread;
 mod waits;
 mod what;
@@ -46,6 +49,7 @@ use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
 use ledger::Book;
+use network::Network;
 use numbers::NumberMap;
 use path::Path;
 use people::{People, ProcessId};
@@ -117,6 +121,7 @@ pub struct Attribution {
     people: People,
     book: Book,
     sights: Sights,
+    network: Network,
     cmd: Option<ProcessId>,
     last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
@@ -152,6 +157,7 @@ impl Attribution {
                 keys: Keys::new(),
             },
             sights: Sights::new(),
+            network: Network::default(),
             cmd: None,
             last_of_cmd: None,
             faults: Faults::default(),
@@ -167,6 +173,9 @@ impl Attribution {
             Event::Renamed { thread, name } => self.renamed(*thread, name),
             Event::Object { id, object } => self.sights.object_seen(*id, object.clone()),
             Event::KernelStack { id, frames } => self.sights.kernel_stack_seen(*id, frames.clone()),
+            Event::Tcp(tcp) => self.network.tcp(tcp),
+            Event::Connection(connection) => self.connection(connection),
+            Event::NameAsked(asked) => self.sights.name_asked(asked),
             Event::Wait(wait) => self.wait(wait),
             Event::WaitMemory(memory) => self.memory(memory),
             Event::Asker(sample) => self.asker(sample),

@@ -10,9 +10,12 @@ use super::ledger::{Ledger, Owner};
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
+use super::spins::spinning;
 use super::what::{Role, Whats};
-use crate::attributed::{Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, ThreadName};
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use crate::attributed::{
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, ThreadName,
+};
+use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,6 +52,13 @@ impl Rows<'_> {
                 Role::Queue => {
                     let mut row = self.row(site, who);
                     row.ran_instead = self.ran_instead(ledger);
+                    row.queue = ledger.queueing.told();
+                    rows.push(row);
+                }
+                Role::Throttled => rows.push(self.row(site, who)),
+                Role::Interrupt => {
+                    let mut row = self.row(site, who);
+                    name_interrupts(&mut row, ledger);
                     rows.push(row);
                 }
                 Role::Lost => rows.push(self.row(site, who)),
@@ -104,8 +114,10 @@ impl Rows<'_> {
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
             ran_instead: Vec::new(),
+            queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
+            tcp: site.tcp.as_deref().cloned(),
         }
     }
 
@@ -327,6 +339,7 @@ impl Rows<'_> {
             row.max = row.max.min(row.ns);
             row.p50 = row.p50.min(row.max);
             row.p99 = row.p99.min(row.max);
+            row.tcp = row.tcp.map(|tcp| tcp.part(row.ns, of));
             for holder in &mut row.holders {
                 holder.ns = part_of(holder.ns, row.ns, of);
             }
@@ -336,6 +349,9 @@ impl Rows<'_> {
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
+        if let Some(spin) = &group.spin {
+            row.resource.detail.insert(SPINS.to_owned(), spin.clone());
+        }
         row.asker.frame.clone_from(&group.asking.frame);
         row.asker.module.clone_from(&group.asking.module);
         row.asker.stack = group
@@ -363,9 +379,11 @@ impl Rows<'_> {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            match groups.iter_mut().find(|group| group.asking == asking) {
+            let spin = frames.filter(|_| on_cpu).and_then(|frames| spinning(frames));
+            let same = |group: &&mut Group| group.asking == asking && group.spin.as_deref() == spin;
+            match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -373,6 +391,7 @@ impl Rows<'_> {
             let rest = groups.split_off(MAX_ASKERS - 1);
             let mut many = Group {
                 asking: Asking::default(),
+                spin: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -392,6 +411,8 @@ impl Rows<'_> {
 /// Stacks with one asker.
 struct Group {
     asking: Asking,
+    /// The function in which it spins.
+    spin: Option<String>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -399,9 +420,10 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, stack: &StackTally) -> Group {
+    fn of(asking: Asking, spin: Option<String>, stack: &StackTally) -> Group {
         Group {
             asking,
+            spin,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -427,16 +449,36 @@ fn name_function(row: &mut AttributedWait) {
     if row.cause != Cause::CpuUser {
         return;
     }
-    let name = row.asker.frame.as_ref().or(row.asker.module.as_ref());
+    let spin = row.resource.detail.get(SPINS);
+    let name = spin.or(row.asker.frame.as_ref()).or(row.asker.module.as_ref());
     let mut resource = Resource {
         kind: ResourceKind::Name,
         name: name.unwrap_or(&row.asker.name.process).clone(),
-        ..Resource::default()
+        detail: spin
+            .map(|spin| (SPINS.to_owned(), spin.clone()))
+            .into_iter()
+            .collect(),
     };
     if let Some(module) = &row.asker.module {
         resource.detail.insert("module".to_owned(), module.clone());
     }
     row.resource = resource;
+}
+
+/// What interrupted is the kind that took the most; each kind with its length.
+fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
+    let mut kinds: Vec<(&str, Ns)> = INTERRUPTS.into_iter().zip(ledger.interrupts).collect();
+    kinds.retain(|(_, ns)| *ns > 0);
+    kinds.sort_by_key(|(_, ns)| Reverse(*ns));
+    let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
+    row.resource = Resource {
+        kind: ResourceKind::Kernel,
+        name: name.to_owned(),
+        detail: kinds
+            .into_iter()
+            .map(|(kind, ns)| (kind.to_owned(), format!("{:.1} ms", ns as f64 / 1e6)))
+            .collect(),
+    };
 }
 
 /// `sleep (pid 12)`.

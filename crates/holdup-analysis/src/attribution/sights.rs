@@ -8,14 +8,20 @@
 use super::numbers::{NumberHasher, NumberMap};
 use super::what::WhatId;
 use crate::classify::{Classified, Site};
+use holdup_evidence::network::NameAsked;
 use holdup_evidence::{
-    Call, Cause, KernelLock, KernelStackId, LockHolder, Object, ObjectId, TaskState, Wait, WaitMemory, Waker,
+    Call, Cause, KernelLock, KernelStackId, LockHolder, Object, ObjectId, ObjectKind, SocketAddress,
+    TaskState, Wait, WaitMemory, Waker,
 };
+use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 /// Objects kept. The half that nobody has used for longest is forgotten when there are more: some 300 bytes
 /// each.
 const MAX_OBJECTS: usize = 65_536;
+
+/// Sockets whose last question is kept: more than a program has resolvers at work.
+const MAX_NAMES: usize = 4096;
 
 /// Remembered classifications, some 150 bytes each.
 const CACHE: usize = 4096;
@@ -49,6 +55,8 @@ pub(super) struct Sights {
     uses: u64,
     kernel_stacks: NumberMap<KernelStackId, Vec<String>>,
     cache: Vec<Option<(Evidence, Told)>>,
+    /// The last question to a name server by the socket's inode number.
+    names: HashMap<u64, NameAsked>,
 }
 
 impl Sights {
@@ -59,11 +67,15 @@ impl Sights {
             uses: 0,
             kernel_stacks: NumberMap::default(),
             cache: vec![None; CACHE],
+            names: HashMap::new(),
         }
     }
 
     /// An object is described.
-    pub(super) fn object_seen(&mut self, id: ObjectId, object: Object) {
+    pub(super) fn object_seen(&mut self, id: ObjectId, mut object: Object) {
+        if let Some(asked) = self.names.get(&object.inode) {
+            name_server_of(&mut object, asked);
+        }
         if self.objects.len() >= MAX_OBJECTS {
             let mut uses: Vec<u64> = self.objects.values().map(|entry| entry.1).collect();
             let (_, middle, _) = uses.select_nth_unstable(MAX_OBJECTS / 2);
@@ -72,6 +84,14 @@ impl Sights {
         }
         self.uses += 1;
         self.objects.insert(id, (object, self.uses));
+    }
+
+    /// A name was asked for.
+    pub(super) fn name_asked(&mut self, asked: &NameAsked) {
+        if self.names.len() >= MAX_NAMES && !self.names.contains_key(&asked.socket) {
+            self.names.clear();
+        }
+        self.names.insert(asked.socket, asked.clone());
     }
 
     /// A kernel stack is described.
@@ -142,7 +162,10 @@ impl Sights {
             bytes: classified.bytes,
             what: enter(classified),
         };
-        if let (Some(slot), Some(evidence)) = (slot, evidence) {
+        // Which name was asked for is not part of what is remembered.
+        if let (Some(slot), Some(evidence)) = (slot, evidence)
+            && told.cause != Cause::NetDns
+        {
             self.cache[slot] = Some((evidence, told));
         }
         told
@@ -160,7 +183,7 @@ impl Sights {
             _ => None,
         };
         let objects = |id: ObjectId| self.object(Some(id));
-        classify(&Site {
+        let mut classified = classify(&Site {
             call: wait.call,
             state: wait.state,
             iowait: wait.iowait,
@@ -173,7 +196,19 @@ impl Sights {
             objects: &objects,
             waker: &wait.waker,
             duration: wait.end.saturating_sub(wait.start),
-        })
+        });
+        if classified.cause == Cause::NetDns {
+            let polled = memory.into_iter().flat_map(|memory| &memory.polled);
+            let ids = [wait.object, wait.ready, socket].into_iter();
+            let asked = ids
+                .chain(polled.map(|fd| fd.object))
+                .find_map(|id| self.names.get(&self.object(id)?.inode));
+            if let Some(name) = asked.and_then(|asked| asked.name.as_ref()) {
+                let detail = &mut classified.resource.detail;
+                detail.insert("name".to_owned(), name.clone());
+            }
+        }
+        classified
     }
 
     fn slot(evidence: &Evidence) -> usize {
@@ -187,5 +222,19 @@ fn kernel_lock(wait: &Wait) -> Option<&KernelLock> {
     match &wait.holder {
         Some(LockHolder::KernelLock(lock)) => Some(lock),
         _ => None,
+    }
+}
+
+/// A UDP socket that was never connected has no peer; the one that it asked is.
+fn name_server_of(object: &mut Object, asked: &NameAsked) {
+    const UDP: u16 = 17;
+    let ObjectKind::Socket {
+        protocol: UDP, peer, ..
+    } = &mut object.kind
+    else {
+        return;
+    };
+    if matches!(peer, SocketAddress::Inet(peer) if peer.port() == 0) {
+        *peer = SocketAddress::Inet(asked.server);
     }
 }

@@ -9,6 +9,7 @@ use super::holders::TopHolders;
 use super::path::{Key, Share};
 use super::what::WhatId;
 use crate::attributed::Tally;
+use crate::connections::TcpSeen;
 use holdup_evidence::{KernelStackId, Ns, UserStackId};
 
 /// Different user stacks kept for a site; later ones than these count as not seen.
@@ -67,6 +68,8 @@ pub(super) struct Site {
     pub(super) chain: Vec<Link>,
     /// Whether the thread waited here in a circle of threads that wait for each other; then that is its chain.
     pub(super) deadlock: bool,
+    /// What the state of its TCP connections said.
+    pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
     pub(super) on_path: Share,
 }
@@ -92,6 +95,7 @@ impl Site {
             holders: TopHolders::default(),
             chain: Vec::new(),
             deadlock: false,
+            tcp: None,
             on_path: Share::default(),
         }
     }
@@ -184,6 +188,9 @@ impl Site {
             self.seen_in(stack, ns);
         }
         self.holders.absorb(other.holders);
+        if let Some(tcp) = other.tcp {
+            self.tcp.get_or_insert_default().absorb(&tcp);
+        }
         for key in other.more_keys.into_iter().chain([other.key]) {
             if key != self.key && !self.more_keys.contains(&key) {
                 self.more_keys.push(key);

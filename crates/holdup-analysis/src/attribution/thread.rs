@@ -26,6 +26,10 @@ const MAX_KERNEL_STACKS: usize = 64;
 pub(super) struct Spent {
     pub(super) cpu: Ns,
     pub(super) queued: Ns,
+    /// On a CPU, but taken by interrupts.
+    pub(super) interrupted: Ns,
+    /// Runnable with a spent quota.
+    pub(super) throttled: Ns,
     pub(super) lost: Ns,
     /// In the wait that ended at the new instant.
     pub(super) waited: Ns,
@@ -82,7 +86,7 @@ pub(super) struct Thread {
     pub(super) lost_waits: u64,
     pub(super) ledger: Ledger,
     pub(super) path: Path,
-    pub(super) pending: Option<Box<Pending>>,
+    pub(super) pending: Vec<Pending>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
     pub(super) kept_waiting: KeptWaitingList,
@@ -120,7 +124,7 @@ impl Thread {
             lost_waits: 0,
             ledger: Ledger::new(Owner::Thread(identity), own, process, book),
             path,
-            pending: None,
+            pending: Vec::new(),
             recent: Segments::default(),
             stacks: Stacks::default(),
             kept_waiting: KeptWaitingList::default(),
@@ -152,10 +156,17 @@ impl Thread {
             cpu: self.clock.cpu.max(clock.cpu),
             queued: self.clock.queued.max(clock.queued),
             blocked: self.clock.blocked.max(clock.blocked),
+            interrupt: self.clock.interrupt.max(clock.interrupt),
+            throttled: self.clock.throttled.max(clock.throttled),
         };
         let lost_site = (spent.lost > 0).then(|| self.ledger.site(WhatId::LOST, process, book));
+        let mut rare = |what, ns| (ns > 0).then(|| self.ledger.site(what, process, book));
+        let throttled_site = rare(WhatId::THROTTLED, spent.throttled);
+        let interrupt_site = rare(WhatId::INTERRUPT, spent.interrupted);
         let sites = [
+            (throttled_site, Cause::SchedThrottled, spent.throttled),
             (Some(Ledger::QUEUE), Cause::SchedRunqueue, spent.queued),
+            (interrupt_site, Cause::CpuInterrupt, spent.interrupted),
             (Some(Ledger::CPU), Cause::CpuUser, spent.cpu),
             (lost_site, Cause::Unknown, spent.lost),
         ];
@@ -167,10 +178,13 @@ impl Thread {
             if !self.ended {
                 self.ledger.sites[site].spend(ns);
             }
+            // Of these each stretch is a piece; CPU and queueing go on from one record to the next.
+            let piece = [lost_site, throttled_site, interrupt_site].contains(&Some(site));
             if keep_path {
-                self.path.spend(self.ledger.sites[site].key, ns, 0);
+                let count = u64::from(piece && Some(site) != lost_site);
+                self.path.spend(self.ledger.sites[site].key, ns, count);
             }
-            if Some(site) == lost_site && !self.ended {
+            if piece && !self.ended {
                 self.ledger.sites[site].piece(start, start + ns);
             }
             self.recent.push(Segment {
@@ -239,6 +253,8 @@ impl Thread {
         let wanted_blocked = clock.blocked.saturating_sub(self.clock.blocked);
         let cpu = take(wanted_cpu);
         let queued = take(wanted_queued);
+        let interrupted = clock.interrupt.saturating_sub(self.clock.interrupt).min(cpu);
+        let throttled = clock.throttled.saturating_sub(self.clock.throttled).min(queued);
         let lost = left;
         let blocked = if began_before {
             wanted_blocked.abs_diff(waited + lost).min(lost)
@@ -258,8 +274,10 @@ impl Thread {
             sum.saturating_add(before.saturating_sub(now))
         });
         Spent {
-            cpu,
-            queued,
+            cpu: cpu - interrupted,
+            queued: queued - throttled,
+            interrupted,
+            throttled,
             lost,
             waited,
             contradicted: (wanted_cpu - cpu)

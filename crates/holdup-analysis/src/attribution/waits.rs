@@ -12,6 +12,9 @@ use holdup_evidence::{
     AskerSample, Cause, CpuSample, LockHolder, Ns, TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 
+/// Waits of one call that may wait to be told about together: a write-back waits so often for few.
+const MAX_PENDING: usize = 256;
+
 /// User stacks kept for a wait whose memory has not arrived.
 const MAX_EARLY_ASKERS: usize = 4;
 
@@ -40,7 +43,17 @@ struct Entry {
 impl Attribution {
     pub(super) fn wait(&mut self, wait: &Wait) {
         let id = wait.thread;
-        self.settle(id);
+        // One copy of the memory may tell of several waits of one call. Where the path moves on, and without such a copy
+        // to come, what is known now has to do.
+        let more = wait.memory_follows && !matches!(wait.waker, Waker::Thread { .. });
+        if !more
+            || self
+                .threads
+                .get(&id)
+                .is_some_and(|thread| thread.pending.len() >= MAX_PENDING)
+        {
+            self.settle(id);
+        }
         self.meet(id, &wait.clock, wait.end);
         let theirs = match &wait.waker {
             Waker::Thread { thread, clock, .. } if *thread != id => self.path_of(*thread, clock, wait.end),
@@ -62,12 +75,12 @@ impl Attribution {
         }
         thread.open_pieces();
         if wait.memory_follows {
-            thread.pending = Some(Box::new(Pending {
+            thread.pending.push(Pending {
                 wait: wait.clone(),
                 waited: spent.waited,
                 handed_on,
                 askers: Vec::new(),
-            }));
+            });
         } else {
             self.apply(&Over {
                 wait,
@@ -87,16 +100,23 @@ impl Attribution {
         let Some(thread) = self.threads.get_mut(&memory.thread) else {
             return;
         };
-        if let Some(pending) = thread.pending.take_if(|pending| pending.wait.seq == memory.seq) {
-            self.apply(&pending.over(Some(memory)));
+        // Those after it are of a call that has not returned.
+        let told = thread
+            .pending
+            .partition_point(|pending| pending.wait.seq <= memory.seq);
+        for pending in thread.pending.drain(..told).collect::<Vec<_>>() {
+            let of_it = pending.wait.seq >= memory.first;
+            self.apply(&pending.over(of_it.then_some(memory)));
         }
     }
 
-    /// Whatever a thread was waiting to be told about its last wait will not come any more.
+    /// Whatever a thread was waiting to be told about its last waits will not come any more.
     pub(super) fn settle(&mut self, id: ThreadId) {
-        if let Some(thread) = self.threads.get_mut(&id)
-            && let Some(pending) = thread.pending.take()
-        {
+        let pending = self
+            .threads
+            .get_mut(&id)
+            .map(|thread| std::mem::take(&mut thread.pending));
+        for pending in pending.unwrap_or_default() {
             self.apply(&pending.over(None));
         }
     }
@@ -183,6 +203,9 @@ impl Attribution {
         if longest {
             tally.bytes = told.bytes;
         }
+        if let Some(tcp) = self.network.take_tcp(wait) {
+            tally.tcp.get_or_insert_default().add(&tcp, over.waited);
+        }
         if let Some(stack) = wait.kernel_stack {
             tally.seen_in(stack, over.waited);
         }
@@ -194,6 +217,9 @@ impl Attribution {
         }
         for (stack, weight) in over.askers {
             tally.asked_by(*stack, *weight, wait.start, wait.end);
+        }
+        if told.cause == Cause::TimerSleep {
+            self.network.slept(wait.thread, wait.start, wait.end);
         }
         Some(Entry {
             cause: told.cause,
@@ -384,24 +410,17 @@ impl Attribution {
     }
 
     pub(super) fn asker(&mut self, sample: &AskerSample) {
-        let AskerSample {
-            thread: id,
-            seq,
-            on_cpu,
-            stack,
-            weight,
-        } = *sample;
-        let found = match self.threads.get_mut(&id) {
-            Some(thread) => match thread.ledger.asked_by(on_cpu, seq, stack, weight) {
+        let found = match self.threads.get_mut(&sample.thread) {
+            Some(thread) => match thread.ledger.asked_by(sample) {
                 Some((start, end)) => {
-                    thread.stacks.push(stack, start, end);
+                    thread.stacks.push(sample.stack, start, end);
                     let kept_waiting = thread.kept_waiting.take_during(start, end);
-                    self.learn_stack(&kept_waiting, stack);
+                    self.learn_stack(&kept_waiting, sample.stack);
                     true
                 }
                 None => early(thread, sample),
             },
-            None => self.ended.asked_by(id, on_cpu, seq, stack, weight),
+            None => self.ended.asked_by(sample),
         };
         self.faults.late_askers += u64::from(!found);
     }
@@ -471,7 +490,7 @@ fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
     if sample.on_cpu {
         return false;
     }
-    match &mut thread.pending {
+    match thread.pending.last_mut() {
         Some(pending) if pending.wait.seq == sample.seq => {
             let kept = pending.askers.len() < MAX_EARLY_ASKERS;
             if kept {

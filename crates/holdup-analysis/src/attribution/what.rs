@@ -24,6 +24,10 @@ pub(super) enum Role {
     Queue,
     /// Time whose records were lost.
     Lost,
+    /// Time on a CPU that interrupts took.
+    Interrupt,
+    /// Time runnable with a spent quota.
+    Throttled,
     /// Waits.
     Wait,
 }
@@ -54,6 +58,10 @@ impl WhatId {
     pub(super) const QUEUE: WhatId = WhatId(1);
     /// Its lost time.
     pub(super) const LOST: WhatId = WhatId(2);
+    /// What interrupts took of its CPU time.
+    pub(super) const INTERRUPT: WhatId = WhatId(3);
+    /// Its time runnable with a spent quota.
+    pub(super) const THROTTLED: WhatId = WhatId(4);
 }
 
 /// The dictionary.
@@ -84,6 +92,8 @@ impl Whats {
             Cause::Unknown,
             Some("the records of these waits were lost"),
         ));
+        whats.insert(plain(Role::Interrupt, Cause::CpuInterrupt, None));
+        whats.insert(plain(Role::Throttled, Cause::SchedThrottled, None));
         whats
     }
 
@@ -119,7 +129,7 @@ impl Whats {
     /// The entry that this one is counted under where there are too many.
     pub(super) fn coarse(&mut self, id: WhatId) -> WhatId {
         match self.get(id).role {
-            Role::Cpu | Role::Queue | Role::Lost => id,
+            Role::Cpu | Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => id,
             Role::CpuClass | Role::Wait => {
                 let what = coarse(self.get(id));
                 self.insert(what)

@@ -41,7 +41,17 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
             Some(object) if objects::cause(object, Use::In) == Some(cause) => objects::resource(object),
             _ => named(ResourceKind::Kernel, function.unwrap_or("the kernel")),
         },
-        Cause::SecurityDecision => by_function(ResourceKind::Process, "who decides about permissions"),
+        Cause::SecurityDecision => {
+            let resource = by_function(ResourceKind::Process, decides(function));
+            // Of a descriptor the kernel asks nobody about opening it; the name that was asked for is the file.
+            match path
+                .as_ref()
+                .filter(|_| function.is_some_and(|name| name.starts_with("fanotify")))
+            {
+                Some(path) => with(resource, "file", path.clone()),
+                None => resource,
+            }
+        }
         Cause::RandomUnseeded => random_generator(),
         Cause::ProcessStopped => named(ResourceKind::Process, "a stop signal"),
         Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
@@ -61,6 +71,19 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
             None if cause == Cause::MemPagefault => by_function(ResourceKind::File, "a mapped file"),
             None => of_path(site.call.name().unwrap_or(cause.phrase())),
         },
+    }
+}
+
+/// Who decides whether a call may go on, by the function that waits for the answer.
+fn decides(function: Option<&str>) -> &'static str {
+    match function {
+        Some("fanotify_handle_event" | "fanotify_get_response") => "a scanner of files (fanotify)",
+        Some("__seccomp_filter" | "seccomp_do_user_notification") => "a sandbox's supervisor (seccomp)",
+        Some("audit_log_start") => "room in the audit log's queue",
+        Some("call_sbin_request_key" | "request_key_and_link" | "wait_for_key_construction") => {
+            "a helper that makes a key (request_key)"
+        }
+        _ => "who decides about permissions",
     }
 }
 

@@ -17,7 +17,7 @@ mod tests;
 
 pub use naming::name_resource;
 
-use crate::attributed::{Resource, ResourceKind};
+use crate::attributed::{Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
@@ -133,6 +133,9 @@ pub fn on_cpu(
         (Cause::RandomUnseeded, random_generator())
     } else if user {
         (Cause::CpuUser, named(ResourceKind::Name, ""))
+    } else if let Some((work, what)) = stack.memory_work() {
+        let resource = with(named(ResourceKind::Kernel, what), "memory_work", work.id());
+        (Cause::CpuKernel, resource)
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
     } else {
@@ -143,7 +146,15 @@ pub fn on_cpu(
     if cause == Cause::CpuKernel
         && let Some(function) = stack::spins_for(frames)
     {
-        resource = with(resource, "spinlock", function);
+        let mut lock = named(ResourceKind::Lock, format!("spinlock in {function}"));
+        lock.detail = std::mem::take(&mut resource.detail);
+        resource = with(with(lock, "spinlock", function), "of", &resource.name);
+    }
+    if cause == Cause::CpuKernel && calls::poll_limit_ms(&call) == Some(Some(0)) {
+        resource = with(resource, SPINS, "a poll that does not wait");
+    }
+    if cause == Cause::CpuKernel && name == Some("sched_yield") {
+        resource = with(resource, SPINS, "sched_yield");
     }
     if let Some(name) = name.filter(|_| !user) {
         resource = with(resource, "call", name);
@@ -387,7 +398,13 @@ fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
 fn used(site: &Site, used: Use) -> Option<Found> {
     let object = site.object.or(site.woken_by_socket)?;
     let cause = objects::cause(object, used)?;
-    with_limit(site, cause, objects::resource(object))
+    let mut resource = objects::resource(object);
+    // A Unix socket has no peer before it is connected: it is the one that was asked for.
+    let asked = site.memory.and_then(|memory| memory.path.as_ref());
+    if let Some(path) = asked.filter(|_| used == Use::Connect) {
+        resource.name.clone_from(path);
+    }
+    with_limit(site, cause, resource)
 }
 
 /// An open that waits for the other end of a FIFO, or for what has been put in `/dev/random`'s place.

@@ -13,6 +13,9 @@ use std::path::Path;
 pub fn name_resource(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     name_peer(resource, facts);
     name_memory_limit(resource, cause, facts);
+    name_quota(resource, cause, facts);
+    name_swap(resource, cause, facts);
+    name_freezer(resource, cause, facts);
     let number = resource.detail.get("device").and_then(|text| parse(text));
     let mount = mount_of(resource, number, facts);
     let Some(number) = number.or(mount.map(|mount| mount.device)) else {
@@ -58,12 +61,51 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
         Cause::MemReclaim if in_cgroup => ("memory.max", cgroup.memory_max),
         _ => return,
     };
-    let (Some(value), Some(path)) = (value, &cgroup.path) else {
+    let path = cgroup.memory.cgroup.as_ref().or(cgroup.path.as_ref());
+    let (Some(value), Some(path)) = (value, path) else {
         return;
     };
     resource.kind = ResourceKind::Cgroup;
     resource.name = format!("{setting} = {value} of cgroup {path}");
     add(resource, "cgroup", path);
+}
+
+/// The cgroup whose CPU quota is spent, with quota and period.
+fn name_quota(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    let cgroup = &facts.cgroup;
+    let (Cause::SchedThrottled, Some(path)) = (cause, &cgroup.path) else {
+        return;
+    };
+    resource.kind = ResourceKind::Cgroup;
+    resource.name.clone_from(path);
+    if let Some((quota, period)) = cgroup.cpu_quota {
+        add(resource, "quota_us", &quota.to_string());
+        add(resource, "period_us", &period.to_string());
+    }
+}
+
+/// Where memory comes back from: of several areas all, for which of them it was is not known.
+fn name_swap(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    if cause != Cause::MemSwapin || facts.swaps.is_empty() {
+        return;
+    }
+    let areas: Vec<&str> = facts.swaps.iter().map(|area| area.path.as_str()).collect();
+    resource.kind = ResourceKind::Device;
+    resource.name = format!("swap on {}", areas.join(", "));
+    if let [only] = areas.as_slice() {
+        add(resource, "device_name", only.trim_start_matches("/dev/"));
+    }
+    if let Some(cgroup) = &facts.cgroup.memory.cgroup {
+        add(resource, "cgroup", cgroup);
+    }
+}
+
+/// The cgroup that was frozen.
+fn name_freezer(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
+    if let (Cause::ProcessFrozen, Some(cgroup)) = (cause, &facts.cgroup.freezer) {
+        resource.kind = ResourceKind::Cgroup;
+        resource.name.clone_from(cgroup);
+    }
 }
 
 fn add(resource: &mut Resource, key: &str, value: &str) {

@@ -39,11 +39,20 @@ const SOCKET_TYPES: [(u16, &str); 4] = [(1, "stream"), (2, "dgram"), (3, "raw"),
 const DNS_PORTS: [u16; 2] = [53, 853];
 /// Multicast DNS: no server of one's own, but the whole link is asked.
 const MULTICAST_DNS_PORT: u16 = 5353;
-/// Sockets of local resolvers: systemd-resolved's varlink interfaces, nscd.
-const RESOLVER_SOCKETS: [&str; 3] = [
+/// Sockets of local resolvers: systemd's varlink interfaces for hosts and users, nscd, nslcd (LDAP), SSSD, winbind,
+/// avahi.
+const RESOLVER_SOCKETS: [&str; 11] = [
     "/run/systemd/resolve/",
+    "/run/systemd/userdb/",
     "/run/nscd/socket",
     "/var/run/nscd/socket",
+    "/run/nslcd/socket",
+    "/var/run/nslcd/socket",
+    "/var/lib/sss/pipes/",
+    "/run/samba/winbindd/",
+    "/var/run/samba/winbindd/",
+    "/run/avahi-daemon/socket",
+    "/var/run/avahi-daemon/socket",
 ];
 /// Where programs look for an entropy daemon's socket.
 const ENTROPY_SOCKETS: [&str; 4] = [

@@ -53,6 +53,19 @@ impl<'a> Stack<'a> {
         self.frames.contains(&function)
     }
 
+    /// Work on memory that is short, done on a CPU: freeing some before it is given out, getting it back from swap.
+    pub(super) fn memory_work(&self) -> Option<(Cause, &'static str)> {
+        let work = self.frames.iter().find_map(|function| match meaning(function)? {
+            Meaning::Is(Rank::Memory, cause) => Some(cause),
+            _ => None,
+        })?;
+        match work {
+            Cause::MemReclaim => Some((work, "freeing memory (reclaim)")),
+            Cause::MemSwapin => Some((work, "getting memory back from swap")),
+            _ => None,
+        }
+    }
+
     /// The strongest thing that this stack shows. `blocked` is an uninterruptible sleep, `iowait` what the
     /// kernel counted, `kind` the system call for waits whose direction no frame tells.
     pub(super) fn verdict(&self, blocked: bool, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {
@@ -143,12 +156,26 @@ fn is_entry(name: &str) -> bool {
         || matches!(name, "do_syscall_64" | "x64_sys_call" | "el0_svc" | "do_el0_svc")
 }
 
-/// The first function above the spinning ones, when a stack taken on a CPU was inside a spinlock.
+/// Functions that are entered only when a spinning lock of the kernel is held by another.
+const SPINNING: &[&str] = &[
+    "native_queued_spin_lock_slowpath",
+    "__pv_queued_spin_lock_slowpath",
+    "queued_spin_lock_slowpath",
+    "queued_read_lock_slowpath",
+    "queued_write_lock_slowpath",
+];
+
+/// The first function above the spinning ones, when a stack taken on a CPU was inside a spinlock that another held.
 pub(super) fn spins_for(names: &[String]) -> Option<&str> {
-    let spinning = |name: &&str| name.contains("spin_lock") || name.contains("queued_spin");
+    let locking = |name: &&str| {
+        SPINNING.contains(name)
+            || name.contains("spin_lock")
+            || name.contains("read_lock")
+            || name.contains("write_lock")
+    };
     let mut frames = names
         .iter()
         .map(|name| plain(name))
-        .skip_while(|name| !spinning(name));
-    frames.find(|name| !spinning(name))
+        .skip_while(|name| !SPINNING.contains(name));
+    frames.find(|name| !locking(name))
 }

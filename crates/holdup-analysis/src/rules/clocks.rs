@@ -137,6 +137,7 @@ mod tests {
         let resolver = ResolverFacts {
             servers: vec![],
             options: vec!["rotate".into(), "timeout:1".into()],
+            ..ResolverFacts::default()
         };
         let facts = SystemFacts {
             resolver: Some(resolver),

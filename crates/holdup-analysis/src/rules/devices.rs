@@ -22,6 +22,8 @@ pub(super) struct Device {
     pub name: String,
     /// The file that was waited for, where it is one.
     pub file: Option<String>,
+    /// Bytes that may at most wait to be written to it, where that is strict.
+    pub dirty_limit: Option<u64>,
     /// Whether it turns.
     pub rotational: Option<bool>,
     /// The file behind a loop device.
@@ -74,6 +76,7 @@ pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     Device {
         name: name.unwrap_or_else(|| "a disk".to_owned()),
         file,
+        dirty_limit: known.and_then(|device| device.dirty_limit),
         rotational: known.and_then(|device| device.rotational).filter(|_| !guest),
         backing_file: known.and_then(|device| device.backing_file.clone()),
         limit,

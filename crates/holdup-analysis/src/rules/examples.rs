@@ -1,7 +1,7 @@
 //! The examples in the rules' pages, run as tests.
 //!
 //! In: the fenced blocks ```` ```toml fires ````, ```` ```toml near-miss ```` and ```` ```toml cannot-tell ```` of every
-//! page. An example is a run in short: `elapsed`, `[[wait]]` tables with the fields of `AttributedWait`, and `facts`.
+//! page. An example is a run in short: `elapsed`, `[[wait]]` tables with the fields of `AttributedWait`, and `facts` and `[[connections]]`.
 //! Lengths may be written as text (`"1.5s"`). `process` names the waiter, `pid` and `tid` number it; `ns`, `p50`, `p99`,
 //! `max` and `count` may be left out. `expect` are texts that the finding must contain; `severity` and `confidence`
 //! are what it must be; `also` are the other rules that call this run trouble, all of them.
@@ -27,6 +27,7 @@ pub(super) enum Expected {
 struct Wanted {
     elapsed: Length,
     wait: Vec<Table>,
+    connections: Vec<Table>,
     facts: Table,
     expect: Vec<String>,
     severity: Option<Severity>,
@@ -75,7 +76,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 14] = [
+    const KEYS: [&str; 27] = [
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -90,6 +91,19 @@ fn lengths(value: &mut Value) {
         "cpu_throttled",
         "boot_minus_monotonic",
         "elapsed",
+        "told",
+        "real_time",
+        "outranked",
+        "idle",
+        "stolen",
+        "seen_ns",
+        "held_back_ns",
+        "unanswered_ns",
+        "retransmitted_ns",
+        "no_room_ns",
+        "throttled_ns",
+        "slept_ns",
+        "refused_until",
     ];
     fn all(value: &mut Value) {
         match value {
@@ -214,6 +228,11 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
         }
     }
     attributed.waits = waits;
+    attributed.connections = wanted
+        .connections
+        .iter()
+        .map(|table| typed(table.clone(), place))
+        .collect();
     let facts = typed(wanted.facts.clone(), place);
     (attributed, facts)
 }

@@ -4,30 +4,78 @@
 // (the stem in camel case, documented by the stem), its id (the stem), its page (the `.md` of the same stem) and
 // its entry in `ALL`. Formatted by rustfmt.
 
+#[path = "net/accept-queue-full.rs"]
+mod accept_queue_full;
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
+#[path = "net/bus-call-unanswered.rs"]
+mod bus_call_unanswered;
+#[path = "cpu/busy-waits.rs"]
+mod busy_waits;
+#[path = "mem/cache-pushed-out.rs"]
+mod cache_pushed_out;
+#[path = "net/connection-cut.rs"]
+mod connection_cut;
+#[path = "net/connection-refused-retried.rs"]
+mod connection_refused_retried;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
+#[path = "disk/copy-up.rs"]
+mod copy_up;
 #[path = "cpu/cpu-bound.rs"]
 mod cpu_bound;
 #[path = "cpu/cpu-contended.rs"]
 mod cpu_contended;
+#[path = "cpu/cpu-quota-spent.rs"]
+mod cpu_quota_spent;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
 #[path = "lock/deadlock.rs"]
 mod deadlock;
+#[path = "net/device-queue-full.rs"]
+mod device_queue_full;
+#[path = "disk/dirty-throttled.rs"]
+mod dirty_throttled;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "fs/file-system-frozen.rs"]
+mod file_system_frozen;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "cpu/interrupts-take-the-cpu.rs"]
+mod interrupts_take_the_cpu;
+#[path = "net/ipv6-fails-first.rs"]
+mod ipv6_fails_first;
+#[path = "disk/journal-waits.rs"]
+mod journal_waits;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "cpu/low-priority.rs"]
+mod low_priority;
+#[path = "mem/made-to-free-memory.rs"]
+mod made_to_free_memory;
+#[path = "disk/mapped-write-waits.rs"]
+mod mapped_write_waits;
+#[path = "net/metadata-service-unanswered.rs"]
+mod metadata_service_unanswered;
+#[path = "net/name-search-list-multiplies.rs"]
+mod name_search_list_multiplies;
+#[path = "net/name-service-slow.rs"]
+mod name_service_slow;
+#[path = "mem/out-of-memory-paused.rs"]
+mod out_of_memory_paused;
+#[path = "net/peer-does-not-read.rs"]
+mod peer_does_not_read;
 #[path = "net/peer-slow.rs"]
 mod peer_slow;
+#[path = "security/permission-scanner-slow.rs"]
+mod permission_scanner_slow;
+#[path = "cpu/pinned-to-busy-cpu.rs"]
+mod pinned_to_busy_cpu;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
 #[path = "process/program-load-slow.rs"]
@@ -36,14 +84,34 @@ mod program_load_slow;
 mod random_reads_dominate;
 #[path = "disk/reads-wait-for-disk.rs"]
 mod reads_wait_for_disk;
+#[path = "cpu/real-time-thread-hogs-cpu.rs"]
+mod real_time_thread_hogs_cpu;
+#[path = "mem/reclaim-takes-cpu.rs"]
+mod reclaim_takes_cpu;
 #[path = "timer/sleep-polling.rs"]
 mod sleep_polling;
 #[path = "timer/sleeps-on-purpose.rs"]
 mod sleeps_on_purpose;
+#[path = "cpu/slow-clocksource.rs"]
+mod slow_clocksource;
+#[path = "mem/slowed-by-memory-high.rs"]
+mod slowed_by_memory_high;
 #[path = "disk/small-synchronous-writes.rs"]
 mod small_synchronous_writes;
+#[path = "net/small-writes-held-back.rs"]
+mod small_writes_held_back;
 #[path = "process/stopped.rs"]
 mod stopped;
+#[path = "mem/swap-thrash.rs"]
+mod swap_thrash;
+#[path = "disk/sync-waits-for-all.rs"]
+mod sync_waits_for_all;
+#[path = "security/syscall-supervisor-slow.rs"]
+mod syscall_supervisor_slow;
+#[path = "ipc/unix-queue-full.rs"]
+mod unix_queue_full;
+#[path = "mem/userfault-handler-slow.rs"]
+mod userfault_handler_slow;
 #[path = "process/wait-unexplained.rs"]
 mod wait_unexplained;
 #[path = "process/waits-elsewhere.rs"]
@@ -64,30 +132,78 @@ use super::Rule;
 /// A rule's id: stable, retired but never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
+    /// `accept-queue-full`
+    AcceptQueueFull,
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
+    /// `bus-call-unanswered`
+    BusCallUnanswered,
+    /// `busy-waits`
+    BusyWaits,
+    /// `cache-pushed-out`
+    CachePushedOut,
+    /// `connection-cut`
+    ConnectionCut,
+    /// `connection-refused-retried`
+    ConnectionRefusedRetried,
     /// `connection-unanswered`
     ConnectionUnanswered,
+    /// `copy-up`
+    CopyUp,
     /// `cpu-bound`
     CpuBound,
     /// `cpu-contended`
     CpuContended,
+    /// `cpu-quota-spent`
+    CpuQuotaSpent,
     /// `crng-not-seeded`
     CrngNotSeeded,
     /// `deadlock`
     Deadlock,
+    /// `device-queue-full`
+    DeviceQueueFull,
+    /// `dirty-throttled`
+    DirtyThrottled,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `file-system-frozen`
+    FileSystemFrozen,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `interrupts-take-the-cpu`
+    InterruptsTakeTheCpu,
+    /// `ipv6-fails-first`
+    Ipv6FailsFirst,
+    /// `journal-waits`
+    JournalWaits,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `low-priority`
+    LowPriority,
+    /// `made-to-free-memory`
+    MadeToFreeMemory,
+    /// `mapped-write-waits`
+    MappedWriteWaits,
+    /// `metadata-service-unanswered`
+    MetadataServiceUnanswered,
+    /// `name-search-list-multiplies`
+    NameSearchListMultiplies,
+    /// `name-service-slow`
+    NameServiceSlow,
+    /// `out-of-memory-paused`
+    OutOfMemoryPaused,
+    /// `peer-does-not-read`
+    PeerDoesNotRead,
     /// `peer-slow`
     PeerSlow,
+    /// `permission-scanner-slow`
+    PermissionScannerSlow,
+    /// `pinned-to-busy-cpu`
+    PinnedToBusyCpu,
     /// `pipe-peer-slow`
     PipePeerSlow,
     /// `program-load-slow`
@@ -96,14 +212,34 @@ pub enum RuleId {
     RandomReadsDominate,
     /// `reads-wait-for-disk`
     ReadsWaitForDisk,
+    /// `real-time-thread-hogs-cpu`
+    RealTimeThreadHogsCpu,
+    /// `reclaim-takes-cpu`
+    ReclaimTakesCpu,
     /// `sleep-polling`
     SleepPolling,
     /// `sleeps-on-purpose`
     SleepsOnPurpose,
+    /// `slow-clocksource`
+    SlowClocksource,
+    /// `slowed-by-memory-high`
+    SlowedByMemoryHigh,
     /// `small-synchronous-writes`
     SmallSynchronousWrites,
+    /// `small-writes-held-back`
+    SmallWritesHeldBack,
     /// `stopped`
     Stopped,
+    /// `swap-thrash`
+    SwapThrash,
+    /// `sync-waits-for-all`
+    SyncWaitsForAll,
+    /// `syscall-supervisor-slow`
+    SyscallSupervisorSlow,
+    /// `unix-queue-full`
+    UnixQueueFull,
+    /// `userfault-handler-slow`
+    UserfaultHandlerSlow,
     /// `wait-unexplained`
     WaitUnexplained,
     /// `waits-elsewhere`
@@ -125,26 +261,60 @@ impl RuleId {
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
+            RuleId::AcceptQueueFull => "accept-queue-full",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
+            RuleId::BusCallUnanswered => "bus-call-unanswered",
+            RuleId::BusyWaits => "busy-waits",
+            RuleId::CachePushedOut => "cache-pushed-out",
+            RuleId::ConnectionCut => "connection-cut",
+            RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionUnanswered => "connection-unanswered",
+            RuleId::CopyUp => "copy-up",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
+            RuleId::CpuQuotaSpent => "cpu-quota-spent",
             RuleId::CrngNotSeeded => "crng-not-seeded",
             RuleId::Deadlock => "deadlock",
+            RuleId::DeviceQueueFull => "device-queue-full",
+            RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FileSystemFrozen => "file-system-frozen",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::InterruptsTakeTheCpu => "interrupts-take-the-cpu",
+            RuleId::Ipv6FailsFirst => "ipv6-fails-first",
+            RuleId::JournalWaits => "journal-waits",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LowPriority => "low-priority",
+            RuleId::MadeToFreeMemory => "made-to-free-memory",
+            RuleId::MappedWriteWaits => "mapped-write-waits",
+            RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
+            RuleId::NameServiceSlow => "name-service-slow",
+            RuleId::OutOfMemoryPaused => "out-of-memory-paused",
+            RuleId::PeerDoesNotRead => "peer-does-not-read",
             RuleId::PeerSlow => "peer-slow",
+            RuleId::PermissionScannerSlow => "permission-scanner-slow",
+            RuleId::PinnedToBusyCpu => "pinned-to-busy-cpu",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
+            RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
+            RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
+            RuleId::SlowClocksource => "slow-clocksource",
+            RuleId::SlowedByMemoryHigh => "slowed-by-memory-high",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
+            RuleId::SmallWritesHeldBack => "small-writes-held-back",
             RuleId::Stopped => "stopped",
+            RuleId::SwapThrash => "swap-thrash",
+            RuleId::SyncWaitsForAll => "sync-waits-for-all",
+            RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
+            RuleId::UnixQueueFull => "unix-queue-full",
+            RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
             RuleId::WaitsForChild => "waits-for-child",
@@ -159,26 +329,60 @@ impl RuleId {
     #[must_use]
     pub fn page(self) -> &'static str {
         match self {
+            RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
+            RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
+            RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
+            RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
+            RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
+            RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
+            RuleId::CopyUp => include_str!("disk/copy-up.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
+            RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
             RuleId::Deadlock => include_str!("lock/deadlock.md"),
+            RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
+            RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::InterruptsTakeTheCpu => include_str!("cpu/interrupts-take-the-cpu.md"),
+            RuleId::Ipv6FailsFirst => include_str!("net/ipv6-fails-first.md"),
+            RuleId::JournalWaits => include_str!("disk/journal-waits.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LowPriority => include_str!("cpu/low-priority.md"),
+            RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
+            RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
+            RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
+            RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
+            RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
+            RuleId::PeerDoesNotRead => include_str!("net/peer-does-not-read.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
+            RuleId::PermissionScannerSlow => include_str!("security/permission-scanner-slow.md"),
+            RuleId::PinnedToBusyCpu => include_str!("cpu/pinned-to-busy-cpu.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
+            RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
+            RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
+            RuleId::SlowClocksource => include_str!("cpu/slow-clocksource.md"),
+            RuleId::SlowedByMemoryHigh => include_str!("mem/slowed-by-memory-high.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
+            RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
+            RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
+            RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
+            RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
+            RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
+            RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
             RuleId::WaitsForChild => include_str!("process/waits-for-child.md"),
@@ -192,26 +396,60 @@ impl RuleId {
 
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
+    &accept_queue_full::RULE,
     &blocking_entropy_device::RULE,
+    &bus_call_unanswered::RULE,
+    &busy_waits::RULE,
+    &cache_pushed_out::RULE,
+    &connection_cut::RULE,
+    &connection_refused_retried::RULE,
     &connection_unanswered::RULE,
+    &copy_up::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
+    &cpu_quota_spent::RULE,
     &crng_not_seeded::RULE,
     &deadlock::RULE,
+    &device_queue_full::RULE,
+    &dirty_throttled::RULE,
     &dns_server_silent::RULE,
+    &file_system_frozen::RULE,
     &fuse_daemon_slow::RULE,
+    &interrupts_take_the_cpu::RULE,
+    &ipv6_fails_first::RULE,
+    &journal_waits::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &low_priority::RULE,
+    &made_to_free_memory::RULE,
+    &mapped_write_waits::RULE,
+    &metadata_service_unanswered::RULE,
+    &name_search_list_multiplies::RULE,
+    &name_service_slow::RULE,
+    &out_of_memory_paused::RULE,
+    &peer_does_not_read::RULE,
     &peer_slow::RULE,
+    &permission_scanner_slow::RULE,
+    &pinned_to_busy_cpu::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
+    &real_time_thread_hogs_cpu::RULE,
+    &reclaim_takes_cpu::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
+    &slow_clocksource::RULE,
+    &slowed_by_memory_high::RULE,
     &small_synchronous_writes::RULE,
+    &small_writes_held_back::RULE,
     &stopped::RULE,
+    &swap_thrash::RULE,
+    &sync_waits_for_all::RULE,
+    &syscall_supervisor_slow::RULE,
+    &unix_queue_full::RULE,
+    &userfault_handler_slow::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,
     &waits_for_child::RULE,

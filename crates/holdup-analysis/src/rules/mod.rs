@@ -12,6 +12,8 @@ mod devices;
 #[cfg(test)]
 mod examples;
 mod list;
+mod memory;
+mod queueing;
 mod run;
 mod say;
 #[cfg(test)]

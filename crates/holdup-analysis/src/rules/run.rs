@@ -5,6 +5,7 @@
 
 use super::{ALWAYS, FLOOR, say};
 use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
+use crate::connections::TcpSeen;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 
 /// What rules judge.
@@ -195,6 +196,8 @@ fn happens_in(cause: Cause, call: &str) -> bool {
         Cause::DiskRead => reads || opens,
         Cause::DiskSync => syncs || writes,
         Cause::DiskWrite | Cause::DiskWriteback | Cause::DiskJournal => writes || syncs || opens,
+        Cause::FsFrozen => writes || opens,
+        Cause::SecurityDecision => true,
         Cause::FsFuse => reads || writes || syncs || opens,
         Cause::IpcPipe => reads || writes || polls || opens,
         Cause::IpcTty => reads || writes || polls,
@@ -310,6 +313,25 @@ impl<'a> Waits<'a> {
             seen >= half
         });
         middle.map_or(0, |(median, _)| *median)
+    }
+
+    /// What the state of their TCP connections said.
+    #[must_use]
+    pub fn tcp(&self) -> TcpSeen {
+        let mut all = TcpSeen::default();
+        for seen in self.iter().filter_map(|wait| wait.tcp.as_ref()) {
+            all.absorb(seen);
+        }
+        all
+    }
+
+    /// Those of which, by the state of their TCP connections, most of the time was of this kind.
+    #[must_use]
+    pub fn mostly(&self, of: impl Fn(&TcpSeen) -> Ns) -> Option<Waits<'a>> {
+        self.only(|wait| {
+            let seen = wait.tcp.as_ref();
+            seen.is_some_and(|seen| of(seen).saturating_mul(2) > wait.ns)
+        })
     }
 
     /// Those that satisfy `which`; `None` when none does.

@@ -29,6 +29,15 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// An amount of memory or data: `512 bytes`, `64.0 KiB`, `1.5 GiB`.
+pub(super) fn bytes(amount: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.iter().find(|(unit, _)| amount >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", amount as f64 / *unit as f64),
+        None => format!("{amount} bytes"),
+    }
+}
+
 /// `1 wait`, `12 waits`, `2 stretches`.
 pub(super) fn several(count: u64, one: &str) -> String {
     match count {

@@ -4,7 +4,7 @@ use super::Watch;
 use crate::mountinfo;
 use crate::root::Tree;
 use holdup_evidence::DeviceNumber;
-use holdup_evidence::facts::{CgroupFacts, IoLimit};
+use holdup_evidence::facts::{CgroupFacts, IoLimit, MemoryCgroup};
 
 fn watch(tree: &Tree) -> Watch {
     let mounts = mountinfo::read(&tree.root, &mut Vec::new());
@@ -50,6 +50,11 @@ fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
         ("cg/system.slice/io.max", "8:16 wiops=7 rbps=4096\n8:32\n"),
         ("cg/system.slice/job.service/memory.high", "max\n"),
         ("cg/system.slice/memory.high", "1048576\n"),
+        ("cg/system.slice/memory.events", "low 0\nhigh 2\nmax 0\n"),
+        (
+            "cg/system.slice/memory.stat",
+            "anon 1\nworkingset_refault_file 5\n",
+        ),
     ]);
     v2(&tree, "/");
     let watch = watch(&tree);
@@ -57,6 +62,7 @@ fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
         "cg/system.slice/cpu.stat",
         "usage_usec 1\nnr_throttled 5\nthrottled_usec 90\n",
     );
+    tree.write("cg/system.slice/memory.events", "low 0\nhigh 9\nmax 0\n");
     let limit = |cgroup: &str, setting: &str, value| IoLimit {
         device: DISK,
         setting: setting.into(),
@@ -75,6 +81,15 @@ fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
             ],
             memory_high: Some(1 << 20),
             memory_max: None,
+            memory: MemoryCgroup {
+                cgroup: Some("/system.slice".into()),
+                limit_reached: Some(0),
+                high_reached: Some(7),
+                files_again: Some(0),
+                memory_again: None,
+                oom_killer: Some(true),
+            },
+            freezer: Some("/system.slice/job.service".into()),
         }
     );
 }
@@ -94,11 +109,31 @@ fn version_1_takes_only_its_own_io_limits() {
         ("cg/blkio/a/blkio.throttle.read_bps_device", "8:16 1\n"),
         ("cg/memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
         ("cg/memory/memory.limit_in_bytes", "77\n"),
+        ("cg/memory/memory.failcnt", "4\n"),
+        (
+            "cg/memory/memory.oom_control",
+            "oom_kill_disable 1\nunder_oom 0\n",
+        ),
+        (
+            "cg/memory/memory.stat",
+            "cache 0\nworkingset_refault_anon 3\nworkingset_refault_file 8\n",
+        ),
     ]);
     v1(&tree);
     let facts = watch(&tree).facts();
     assert_eq!(facts.cpu_quota, Some((20_000, 100_000)));
     assert_eq!(facts.memory_max, Some(77));
+    assert_eq!(
+        facts.memory,
+        MemoryCgroup {
+            cgroup: Some("/".into()),
+            limit_reached: Some(0),
+            high_reached: None,
+            files_again: Some(0),
+            memory_again: Some(0),
+            oom_killer: Some(false),
+        }
+    );
     assert_eq!(facts.path.as_deref(), Some("/a/b"));
     assert_eq!(
         facts.io_limits,
@@ -143,7 +178,8 @@ fn a_hierarchy_mounted_in_part() {
 #[test]
 fn nothing_mounted_is_nothing_measured() {
     let tree = Tree::new(&[("proc/self/cgroup", "0::/x\n")]);
-    assert_eq!(watch(&tree).facts(), CgroupFacts::default());
+    let nothing = CgroupFacts::default();
+    assert_eq!(watch(&tree).facts(), nothing);
 }
 
 #[test]

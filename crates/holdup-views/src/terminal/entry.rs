@@ -185,7 +185,9 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     if wait.resource.kind == ResourceKind::File {
         // Which disk: what a person looks for next.
         let detail = |key| wait.resource.detail.get(key).map(String::as_str);
-        match (detail("device"), detail("mount")) {
+        // A number without a device behind it (an overlay, a tmpfs) says nothing to a person.
+        let number = detail("device").filter(|number| !number.starts_with("0:"));
+        match (detail("device_name").or(number), detail("mount")) {
             (Some(device), Some(mount)) => parts.push(format!("on {device} ({mount})")),
             (Some(place), None) | (None, Some(place)) => parts.push(format!("on {place}")),
             (None, None) => {}

@@ -65,6 +65,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         holders: Vec::new(),
         chain: Vec::new(),
         ran_instead: Vec::new(),
+        queue: None,
         kernel_stack: Vec::new(),
         why_unknown: None,
     }

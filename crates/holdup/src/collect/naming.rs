@@ -6,8 +6,8 @@
 use holdup_analysis::attribution::shared_lock_owner;
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, TaskName,
-    ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Loss, LossClass, Ns, OpenState, Seq,
+    TaskName, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use holdup_proc::{Root, names};
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
@@ -45,8 +45,9 @@ const MAX_SHARERS: usize = 1024;
 const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
-/// At most so much of a sleeping thread's stack is read from outside, bytes: as much as the programs copy.
-const STACK_BYTES: usize = 16 * 1024;
+/// At most so much of a sleeping thread's stack is read from outside, bytes. The programs copy 16 KiB, because a
+/// record needs room for the most; here nothing does, and one function of Node.js alone has 20 KiB.
+const STACK_BYTES: usize = 64 * 1024;
 
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.
@@ -125,6 +126,9 @@ impl Naming {
             RawEvent::Asked(asked) => {
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
+            RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
+            RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);
@@ -145,22 +149,23 @@ impl Naming {
             RawEvent::Signal(signal) => out.push(Event::Signal(signal)),
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
+                let mut asker = None;
                 if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    if let Some(stack) = asleep
-                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep))
-                    {
-                        let weight = wait.end.saturating_sub(wait.start);
-                        out.push(Event::Asker(AskerSample {
-                            thread,
-                            seq: wait.seq,
-                            on_cpu: false,
-                            stack,
-                            weight,
-                        }));
-                    }
+                    let stack = asleep
+                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
+                    asker = stack.map(|stack| AskerSample {
+                        thread,
+                        first: wait.seq,
+                        seq: wait.seq,
+                        on_cpu: false,
+                        stack,
+                        weight: wait.end.saturating_sub(wait.start),
+                    });
                     end.open = Some(OpenState::Blocked(wait));
                 }
                 out.push(Event::End(end));
+                // A stack belongs to a wait that is known, and an open wait becomes known with the end.
+                out.extend(asker.map(Event::Asker));
                 self.forget(thread);
             }
         }
@@ -176,6 +181,18 @@ impl Naming {
             Some(target) => format!("{target}{path}"),
             None => format!("…{path}"),
         }
+    }
+
+    /// What was left out of stacks because there was too much of it.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = Loss> {
+        let refused = self.user_stacks.refused();
+        let loss = |class, count| Loss { class, count, ns: 0 };
+        [
+            loss(LossClass::Mapping, refused.mappings + refused.modules),
+            loss(LossClass::StackSample, refused.stacks),
+        ]
+        .into_iter()
+        .filter(|loss| loss.count > 0)
     }
 
     /// Frames of all user stacks, and names of the outsiders met.
@@ -284,7 +301,8 @@ impl Naming {
     }
 
     fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, seq, on_cpu) = (memory.wait.thread, memory.wait.seq, memory.on_cpu);
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -292,6 +310,7 @@ impl Naming {
         if let Some(stack) = stack {
             out.push(Event::Asker(AskerSample {
                 thread,
+                first,
                 seq,
                 on_cpu,
                 stack,

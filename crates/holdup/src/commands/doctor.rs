@@ -153,6 +153,8 @@ mod tests {
         [
             ("btf", true),
             ("task-work", false),
+            ("task-storage", false),
+            ("task-registers", false),
             ("cpu-clock", false),
             ("load", true),
         ]
@@ -253,6 +255,13 @@ mod tests {
     fn each_trial_that_fails_is_named_and_nothing_else() {
         expect(&able(), &trials(&["load"]), &["BPF programs"], false);
         expect(&able(), &trials(&["task-work"]), &["woken threads' memory"], true);
+        expect(
+            &able(),
+            &trials(&["task-storage"]),
+            &["memory kept with threads"],
+            true,
+        );
+        expect(&able(), &trials(&["task-registers"]), &["saved registers"], true);
         expect(&able(), &trials(&["cpu-clock"]), &["CPU samples"], true);
         for (names, works) in [(REQUIRED_TRACEPOINTS, false), (OPTIONAL_TRACEPOINTS, true)] {
             for name in names {

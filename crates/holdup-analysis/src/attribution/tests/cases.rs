@@ -213,6 +213,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
         if memory {
             scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
                 thread: ThreadId(0),
+                first: 1,
                 seq: 1,
                 returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
                 polled: Vec::new(),
@@ -248,6 +249,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
 fn what_a_poll_asked_for_stands_in_for_a_memory_that_does_not_come() {
     let asked = WaitMemory {
         thread: ThreadId(0),
+        first: 1,
         seq: 1,
         returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
         polled: Vec::new(),
@@ -280,6 +282,7 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
         scene.look(0, user, None);
         scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
             thread: ThreadId(0),
+            first: 1,
             seq: 1,
             returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
             polled: Vec::new(),

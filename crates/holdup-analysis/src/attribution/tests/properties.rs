@@ -11,11 +11,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(any::<Step>(), 1..400)
 }
 
-/// Rows by thread and cause; CPU time as one, because samples split it.
+/// Rows by thread and cause; CPU time but for interrupts as one, because samples split it.
 fn by_cause(run: &Attributed, time: fn(&AttributedWait) -> Ns) -> Times {
     let mut times = Times::new();
     for row in &run.waits {
-        let cause = if row.cause.on_cpu() {
+        let cause = if row.cause.on_cpu() && row.cause != Cause::CpuInterrupt {
             Cause::CpuUser
         } else {
             row.cause

@@ -226,6 +226,7 @@ impl Scene {
         });
         self.events.push(Event::Asker(AskerSample {
             thread: ThreadId(id),
+            first: seq,
             seq,
             on_cpu,
             stack: UserStackId(u32::try_from(index).expect("few stacks")),
@@ -263,6 +264,7 @@ impl Scene {
             clock: actor.clock,
             blockings: u64::from(actor.seq),
             lost: (0, 0),
+            interrupts: [0; 6],
             account: None,
             open,
             exit_code: 0,

@@ -160,14 +160,18 @@ impl Machine {
     fn pass(&mut self, length: Ns) {
         self.now += length;
         for thread in &mut self.threads {
-            let cause = match thread.state {
+            let (cause, rare, part) = match thread.state {
                 State::Running => {
                     thread.clock.cpu += length;
-                    Cause::CpuUser
+                    let part = length / 3;
+                    thread.clock.interrupt += part;
+                    (Cause::CpuUser, Cause::CpuInterrupt, part)
                 }
                 State::Queued => {
                     thread.clock.queued += length;
-                    Cause::SchedRunqueue
+                    let part = length / 4;
+                    thread.clock.throttled += part;
+                    (Cause::SchedRunqueue, Cause::SchedThrottled, part)
                 }
                 State::Blocked { .. } => {
                     thread.clock.blocked += length;
@@ -175,11 +179,13 @@ impl Machine {
                 }
                 State::Ended => continue,
             };
-            thread.history.push(Segment {
-                cause,
-                length,
-                waker: None,
-            });
+            for (cause, length) in [(rare, part), (cause, length - part)] {
+                thread.history.push(Segment {
+                    cause,
+                    length,
+                    waker: None,
+                });
+            }
         }
     }
 
@@ -217,6 +223,7 @@ impl Machine {
         let seq = thread.waits;
         self.events.push(Event::WaitMemory(Box::new(WaitMemory {
             thread: Machine::id(index),
+            first: seq,
             seq,
             returned: Some(i64::from(call_for(cause, 0).number)),
             polled: Vec::new(),
@@ -264,6 +271,7 @@ impl Machine {
         if !number.is_multiple_of(5) {
             self.events.push(Event::Asker(AskerSample {
                 thread: Machine::id(index),
+                first: self.threads[index].samples,
                 seq: self.threads[index].samples,
                 on_cpu: true,
                 stack: UserStackId(u32::from(number % 4)),
@@ -337,6 +345,7 @@ impl Machine {
         if number % 64 < 40 {
             self.events.push(Event::Asker(AskerSample {
                 thread,
+                first: seq,
                 seq,
                 on_cpu: false,
                 stack: UserStackId(u32::from(number % 4)),
@@ -365,6 +374,7 @@ impl Machine {
             clock: thread.clock,
             blockings: u64::from(thread.waits),
             lost: (0, 0),
+            interrupts: [0; 6],
             account: Some(Account::default()),
             open,
             exit_code: 0,

@@ -5,7 +5,8 @@ use crate::attributed::{How, HowKnown, Resource, ResourceKind};
 use crate::attribution::what::{Role, Whats};
 use crate::classify::Classified;
 use holdup_evidence::{
-    Cause, Event, Frame, LockHolder, RanInstead, SignalSent, TaskName, TaskState, ThreadId,
+    Allowed, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState,
+    ThreadId,
 };
 
 #[test]
@@ -292,6 +293,10 @@ fn who_ran_instead_is_named_by_its_process() {
                 kernel: false,
             }),
             cpu: 0,
+            by_class: Scheduling::default(),
+            class: Scheduling::default(),
+            same_group: true,
+            allowed: Allowed::default(),
         }));
     }
     scene.end(0);

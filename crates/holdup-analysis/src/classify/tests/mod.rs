@@ -88,6 +88,7 @@ impl Case {
     fn memory(&mut self) -> &mut WaitMemory {
         self.memory.get_or_insert_with(|| WaitMemory {
             thread: ThreadId(0),
+            first: 0,
             seq: 1 as Seq,
             returned: None,
             polled: Vec::new(),

@@ -2,7 +2,9 @@
 
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{
+    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+};
 use holdup_evidence::Cause;
 
 /// Share of the elapsed time on a CPU, in its own code or in the kernel for it, from which it does not wait. The rest
@@ -19,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::LockConvoy],
+    gives_way_to: &[RuleId::LockConvoy, RuleId::BusyWaits],
     place: Place::End,
     check,
 };
@@ -47,6 +49,7 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
         .and(Evidence::new(text, "CPU samples"))
         .about_if_unnamed(Some(function(user.main())))
         .and_if(functions(run, user))
+        .and_if(queueing::stolen(run))
         .confidence(Confidence::Strong);
     fires(
         finding

@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::CachePushedOut, RuleId::CopyUp],
     place: Place::End,
     check,
 };

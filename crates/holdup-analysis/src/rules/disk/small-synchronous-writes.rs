@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::SyncWaitsForAll, RuleId::MappedWriteWaits, RuleId::CopyUp],
     place: Place::End,
     check,
 };
@@ -55,7 +55,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         true => "a limit of its cgroup slows each",
         false => "each waits for the one before",
     };
-    let text = format!("on {}, {} each", device.name, duration(group.own() / count));
+    let text = format!(
+        "on {}, {} each; one call may wait several times",
+        device.name,
+        duration(group.own() / count)
+    );
     let finding = RULE
         .finding(
             Severity::Warning,

@@ -1,4 +1,4 @@
-//! Writing waits for a disk: syncing, direct writes, dirty pages, the journal, discards.
+//! Writing waits for a disk: syncing, direct writes, discards.
 
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
@@ -9,15 +9,14 @@ pub(crate) const RULE: Rule = Rule {
     id: RuleId::WritesWaitForDisk,
     about: "writing waits for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[
-        Cause::DiskSync,
-        Cause::DiskWrite,
-        Cause::DiskWriteback,
-        Cause::DiskJournal,
-        Cause::DiskDiscard,
-    ],
+    causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     from: MATTERS,
-    gives_way_to: &[RuleId::SmallSynchronousWrites],
+    gives_way_to: &[
+        RuleId::SmallSynchronousWrites,
+        RuleId::SyncWaitsForAll,
+        RuleId::MappedWriteWaits,
+        RuleId::CopyUp,
+    ],
     place: Place::End,
     check,
 };
@@ -30,8 +29,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let who = say::who(&main.asker.name);
         let what = match group.cause() {
             Cause::DiskSync => "waits for its data to be safe on",
-            Cause::DiskWriteback => "has written more than may wait to be written to",
-            Cause::DiskJournal => "waits for the file system's journal on",
             Cause::DiskDiscard => "waits for freed blocks to be discarded on",
             _ => "waits for its writes to",
         };
@@ -47,9 +44,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Cause::DiskSync => Remedy::changing(
                 "sync less, or later, or in another thread",
                 "after a crash what was not synced is gone",
-            ),
-            Cause::DiskWriteback => Remedy::safe(
-                "write less at once, write to a faster device, or keep scratch files off the disk (tmpfs)",
             ),
             Cause::DiskDiscard => Remedy::safe(
                 "discard in the background (fstrim.timer) instead of at each deletion (mount option discard)",

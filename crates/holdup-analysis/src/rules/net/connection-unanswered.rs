@@ -1,17 +1,17 @@
 //! Connection requests that nobody answers.
 
+use super::accept_queue_full::is_queue;
+use super::ipv6_fails_first::in_vain;
+use super::metadata_service_unanswered::is_metadata;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s,
 /// and no distance on Earth makes an answer take as long.
 const REPEATED: Ns = 1_000_000_000;
-
-/// Where clouds serve the metadata of a guest: asked by software development kits that hope to run in one.
-const METADATA: [u8; 4] = [169, 254, 169, 254];
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -27,7 +27,10 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
-        .only(|wait| wait.max >= REPEATED || wait.timed_out > 0)
+        .only(|wait| {
+            !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
+                && (wait.max >= REPEATED || wait.timed_out > 0)
+        })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {
         let (count, longest) = (
@@ -71,11 +74,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             .confidence(Confidence::Proved);
     }
     match address {
-        Some(IpAddr::V4(v4)) if v4.octets() == METADATA => finding
-            .and(Evidence::new("that address is a cloud's metadata service; this machine does not reach one", "its address"))
-            .remedy(Remedy::safe("tell the program that it is in no cloud (AWS_EC2_METADATA_DISABLED=true), or give it its credentials")),
         Some(ip) if ip.is_loopback() => finding
-            .remedy(Remedy::safe("the listener is on this machine: see whether its queue is full (Recv-Q above Send-Q)").with_command("ss -ltn"))
+            .remedy(
+                Remedy::safe(
+                    "the listener is on this machine: see whether its queue is full (Recv-Q above Send-Q)",
+                )
+                .with_command("ss -ltn"),
+            )
             .remedy(Remedy::safe("let it accept faster, or give it a longer backlog")),
         ip => {
             let route = Remedy::safe("see which way the packets go, and who drops them there");

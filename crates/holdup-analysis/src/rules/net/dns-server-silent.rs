@@ -31,7 +31,9 @@ fn server(wait: &AttributedWait) -> String {
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let silent = waits.only(|wait| wait.timed_out > 0 || wait.max >= SILENT);
+    // A service of this machine has a path, and a rule of its own.
+    let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
+    let silent = waits.only(|wait| server(wait) && (wait.timed_out > 0 || wait.max >= SILENT));
     let cost = silent.as_ref().map_or(0, Waits::cost);
     let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
         let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
@@ -40,7 +42,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "{all} for names, at most {longest}; unanswered ones are {share} of the time"
         ));
     };
-    let groups = run.worth(&silent, silent.split(server), MATTERS);
+    let groups = run.worth(&silent, silent.split(self::server), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
@@ -58,6 +60,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (timed_out > 0).then(|| Evidence::new(say::ran_out(timed_out, group.count()), "what poll returned")),
     );
     let finding = finding
+        .and_if(names(group))
         .and_if(say::clock(run, group))
         .and_if(resolv_conf(run))
         .proved_if(timed_out > 0);
@@ -81,6 +84,32 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .remedy(Remedy::pointless(
             "a longer time-out or more threads: each look-up waits for the same silence",
         ))
+}
+
+/// Which names were asked for, and how often.
+fn names(group: &Waits<'_>) -> Option<Evidence> {
+    /// Names that are listed before it is said how many more there are.
+    const LISTED: usize = 3;
+    let mut names: Vec<&str> = group
+        .iter()
+        .filter_map(|wait| wait.resource.detail.get("name").map(String::as_str))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(LISTED);
+    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let asked = say::several(group.count(), "wait");
+    (!names.is_empty()).then(|| {
+        Evidence::new(
+            format!("{asked} for an answer about {listed}{more}"),
+            "the questions sent",
+        )
+    })
 }
 
 fn resolv_conf(run: &Run<'_>) -> Option<Evidence> {

@@ -10,13 +10,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "a wait of a rarer kind takes much of the time",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
-        Cause::CpuInterrupt,
         Cause::FsNetwork,
-        Cause::FsFrozen,
-        Cause::MemSwapin,
-        Cause::MemReclaim,
-        Cause::MemLimit,
-        Cause::MemUserfault,
         Cause::LockFutex,
         Cause::LockMonitor,
         Cause::LockSysv,
@@ -34,7 +28,11 @@ pub(crate) const RULE: Rule = Rule {
         Cause::Idle,
     ],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::LockConvoy],
+    gives_way_to: &[
+        RuleId::LockConvoy,
+        RuleId::PermissionScannerSlow,
+        RuleId::SyscallSupervisorSlow,
+    ],
     place: Place::Way,
     check,
 };

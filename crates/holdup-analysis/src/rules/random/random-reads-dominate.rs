@@ -22,7 +22,10 @@ pub(crate) const RULE: Rule = Rule {
 
 fn is_random(wait: &AttributedWait) -> bool {
     wait.call.as_deref() == Some("getrandom")
-        || matches!(wait.resource.name.as_str(), "/dev/urandom" | "/dev/random")
+        || [&wait.resource.name]
+            .into_iter()
+            .chain(wait.resource.detail.get("of"))
+            .any(|name| matches!(name.as_str(), "/dev/urandom" | "/dev/random"))
 }
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {

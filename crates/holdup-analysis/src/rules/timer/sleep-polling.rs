@@ -1,5 +1,6 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
+use super::connection_refused_retried::refused;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
@@ -26,6 +27,13 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // What it looks for is then known, and told by a rule of its own.
+    if let Some(peer) = refused(run, waits) {
+        return Verdict::Clear(format!(
+            "it sleeps between connections that {} refuses",
+            peer.peer
+        ));
+    }
     // A shell's loop sleeps in a new process each time, so the asker is the program and the function, not the thread.
     let groups = waits.split(|wait| {
         let asker = &wait.asker;

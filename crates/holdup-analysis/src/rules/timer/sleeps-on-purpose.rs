@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[RuleId::SleepPolling],
+    gives_way_to: &[RuleId::ConnectionRefusedRetried, RuleId::SleepPolling],
     place: Place::End,
     check,
 };

@@ -16,6 +16,8 @@ pub(super) enum Sight {
     Load,
     KernelSymbols,
     WokenMemory,
+    TaskStorage,
+    SavedRegisters,
     CpuSamples,
     OthersLibraries,
     KernelLog,
@@ -38,6 +40,8 @@ impl Sight {
                 Sight::Load,
                 Sight::KernelSymbols,
                 Sight::WokenMemory,
+                Sight::TaskStorage,
+                Sight::SavedRegisters,
                 Sight::CpuSamples,
                 Sight::OthersLibraries,
                 Sight::KernelLog,
@@ -81,6 +85,8 @@ impl Sight {
             Sight::Load => "BPF programs".to_owned(),
             Sight::KernelSymbols => "kernel symbols".to_owned(),
             Sight::WokenMemory => "woken threads' memory".to_owned(),
+            Sight::TaskStorage => "memory kept with threads".to_owned(),
+            Sight::SavedRegisters => "saved registers".to_owned(),
             Sight::CpuSamples => "CPU samples".to_owned(),
             Sight::OthersLibraries => "others' libraries".to_owned(),
             Sight::KernelLog => "kernel log".to_owned(),
@@ -94,6 +100,8 @@ impl Sight {
             Sight::Tracepoint(name) => Some(format!("{TRACEPOINT}{name}")),
             Sight::Load => Some("load".to_owned()),
             Sight::WokenMemory => Some("task-work".to_owned()),
+            Sight::TaskStorage => Some("task-storage".to_owned()),
+            Sight::SavedRegisters => Some("task-registers".to_owned()),
             Sight::CpuSamples => Some("cpu-clock".to_owned()),
             Sight::Privilege
             | Sight::NoLockdown
@@ -104,7 +112,10 @@ impl Sight {
     }
 
     fn hangs_on_types(&self) -> bool {
-        matches!(self, Sight::Tracepoint(_) | Sight::WokenMemory)
+        matches!(
+            self,
+            Sight::Tracepoint(_) | Sight::WokenMemory | Sight::TaskStorage | Sight::SavedRegisters
+        )
     }
 
     /// What files tell of it; `None` for what only trying tells.
@@ -139,6 +150,8 @@ impl Sight {
             | Sight::Tracepoint(_)
             | Sight::Load
             | Sight::WokenMemory
+            | Sight::TaskStorage
+            | Sight::SavedRegisters
             | Sight::CpuSamples => return None,
         })
     }
@@ -162,6 +175,8 @@ impl Sight {
                     "which file a page fault or the start of a program waits for",
                     None,
                 ),
+                "inet_sock_set_state" => ("what became of connections that were asked for", None),
+                "net_dev_queue" => ("which name a resolver asks for (net.dns)", None),
                 _ => (
                     "whether a device or timer ended a wait, so that wakers are not named",
                     None,
@@ -176,6 +191,15 @@ impl Sight {
                 "what ended a poll (poll.wait keeps its time) and paths of calls that take one; askers of short \
                  waits are known less exactly",
                 Some(Need::WaitMemory),
+            ),
+            Sight::TaskStorage => (
+                "threads beyond 16,384 alive at once, which are counted as lost; below that nothing",
+                None,
+            ),
+            Sight::SavedRegisters => (
+                "nothing on a distribution's kernel: the registers are found at the top of the kernel stack; where \
+                 nothing plausible lies there, which system call a thread waits in is unknown, and counted",
+                None,
             ),
             Sight::CpuSamples => (
                 "how CPU time splits into cpu.user and cpu.kernel, and who used it; random.unseeded while it spins",
@@ -216,6 +240,8 @@ impl Sight {
             Sight::Load => "what is missing above; if nothing is, please report the kernel's words here",
             Sight::KernelSymbols => "sysctl kernel.kptr_restrict=1 (or 0), and root or CAP_SYSLOG",
             Sight::WokenMemory => "Linux 6.18 or later",
+            Sight::TaskStorage => "Linux 5.13 or later",
+            Sight::SavedRegisters => "Linux 5.15 or later",
             Sight::CpuSamples => "root or CAP_PERFMON, and a kernel built with CONFIG_PERF_EVENTS=y",
             Sight::OthersLibraries => "sudo holdup …; in a container, add CAP_SYS_PTRACE",
             Sight::KernelLog => {

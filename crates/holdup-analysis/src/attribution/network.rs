@@ -1,0 +1,177 @@
+//! Connections: the state of those that were waited on, and what became of those that were asked for.
+//!
+//! In: what the source says of connections, births, sleeps. Out: [`Connections`] by peer. A sleep counts as one
+//! between two attempts only if who slept is who asked, or if both are processes started, one after the other, by
+//! the same parent: other threads of the run sleep for reasons of their own.
+
+use super::Attribution;
+use super::numbers::NumberMap;
+use super::people::{Named, People};
+use crate::connections::Connections;
+use holdup_evidence::network::{Connection, Outcome, TcpState};
+use holdup_evidence::{Ns, ThreadId, Wait};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+/// Peers told apart; of further ones nothing is kept.
+const MAX_PEERS: usize = 1024;
+
+/// `ECONNREFUSED`.
+const REFUSED: u16 = 111;
+
+/// Where a thread comes from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    parent: Option<ThreadId>,
+    pid: u32,
+    born: Ns,
+}
+
+/// A peer so far.
+#[derive(Debug, Default)]
+struct Peer {
+    sums: Connections,
+    by: Option<Named>,
+    /// Who was refused last, and when.
+    refused: Option<(ThreadId, Option<Origin>, Ns)>,
+    first_refused: Option<Ns>,
+    /// Sleep since then: how long, how often, until when.
+    slept: (Ns, u64, Ns),
+}
+
+/// What is kept of the network.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    tcp: NumberMap<ThreadId, TcpState>,
+    origins: NumberMap<ThreadId, Origin>,
+    peers: HashMap<SocketAddr, Peer>,
+    /// The peer that refused last.
+    last: Option<SocketAddr>,
+}
+
+/// Whether the second thread is one that the first one's attempts and sleeps take turns with.
+fn takes_turns(one: (ThreadId, Option<Origin>), other: (ThreadId, Option<Origin>)) -> bool {
+    if one.0 == other.0 {
+        return true;
+    }
+    let (Some(first), Some(second)) = (one.1, other.1) else {
+        return false;
+    };
+    let family = first.parent.is_some() && first.parent == second.parent
+        || first.parent == Some(other.0)
+        || second.parent == Some(one.0);
+    first.pid != second.pid && family
+}
+
+impl Network {
+    /// The state of a connection whose wait follows.
+    pub(super) fn tcp(&mut self, tcp: &TcpState) {
+        self.tcp.insert(tcp.thread, tcp.clone());
+    }
+
+    /// The state of the connection that this wait was on.
+    pub(super) fn take_tcp(&mut self, wait: &Wait) -> Option<TcpState> {
+        let known = self.tcp.get(&wait.thread)?;
+        if known.seq != wait.seq {
+            return None;
+        }
+        self.tcp.remove(&wait.thread)
+    }
+
+    /// A thread is born.
+    pub(super) fn born(&mut self, thread: ThreadId, parent: Option<ThreadId>, pid: u32, born: Ns) {
+        self.origins.insert(thread, Origin { parent, pid, born });
+    }
+
+    /// A thread has ended.
+    pub(super) fn ended(&mut self, thread: ThreadId) {
+        self.origins.remove(&thread);
+        self.tcp.remove(&thread);
+    }
+
+    /// A thread slept.
+    pub(super) fn slept(&mut self, thread: ThreadId, start: Ns, end: Ns) {
+        let origin = self.origins.get(&thread).copied();
+        let Some(peer) = self.last.and_then(|last| self.peers.get_mut(&last)) else {
+            return;
+        };
+        let Some((by, from, at)) = peer.refused else {
+            return;
+        };
+        // A process that lived before the refusal sleeps for a reason of its own, unless it is who asked.
+        let later = by == thread
+            || origin.is_some_and(|origin| origin.born >= at)
+            || from.is_some_and(|from| from.parent == Some(thread));
+        if start >= at.max(peer.slept.2) && later && takes_turns((by, from), (thread, origin)) {
+            peer.slept.0 = peer.slept.0.saturating_add(end.saturating_sub(start));
+            peer.slept.1 += 1;
+            peer.slept.2 = end;
+        }
+    }
+
+    /// All peers, those asked most first.
+    pub(super) fn connections(&mut self, people: &People) -> Vec<Connections> {
+        let mut all: Vec<Connections> = self
+            .peers
+            .drain()
+            .map(|(address, peer)| Connections {
+                peer: address.to_string(),
+                by: peer.by.map(|by| people.describe(&by)).unwrap_or_default(),
+                ..peer.sums
+            })
+            .collect();
+        all.sort_by_cached_key(|one| {
+            let attempts = one.made + one.refused + one.failed + one.given_up;
+            (Reverse(attempts), one.peer.clone())
+        });
+        all
+    }
+}
+
+impl Attribution {
+    /// A request for a connection is over.
+    pub(super) fn connection(&mut self, connection: &Connection) {
+        let by = self.threads.get(&connection.thread);
+        let by = by.map(|thread| self.people.named(&thread.identity));
+        let network = &mut self.network;
+        let full = network.peers.len() >= MAX_PEERS && !network.peers.contains_key(&connection.peer);
+        if full {
+            return;
+        }
+        let who = (
+            connection.thread,
+            network.origins.get(&connection.thread).copied(),
+        );
+        let peer = network.peers.entry(connection.peer).or_default();
+        if let Some((thread, origin, _)) = peer.refused
+            && connection.began >= peer.slept.2
+            && takes_turns((thread, origin), who)
+        {
+            peer.sums.slept_ns = peer.sums.slept_ns.saturating_add(peer.slept.0);
+            peer.sums.sleeps += peer.slept.1;
+        }
+        peer.slept = (0, 0, 0);
+        peer.refused = None;
+        peer.by = by.or(peer.by);
+        let length = connection.at.saturating_sub(connection.began);
+        match connection.outcome {
+            Outcome::Made => {
+                peer.sums.made += 1;
+                peer.sums.made_ns = peer.sums.made_ns.saturating_add(length);
+                if let Some(first) = peer.first_refused.take() {
+                    let until = connection.at.saturating_sub(first);
+                    peer.sums.refused_until = peer.sums.refused_until.max(until);
+                }
+            }
+            Outcome::Failed(REFUSED) => {
+                peer.sums.refused += 1;
+                peer.refused = Some((who.0, who.1, connection.at));
+                peer.first_refused = peer.first_refused.or(Some(connection.at));
+                network.last = Some(connection.peer);
+            }
+            Outcome::Failed(_) => peer.sums.failed += 1,
+            Outcome::GivenUp => peer.sums.given_up += 1,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Each look at the clock is a system call, because the kernel reads it from a device.
+
+use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent};
+use holdup_evidence::Cause;
+
+/// Calls that need no system call where the clock can be read from user mode.
+const CALLS: [&str; 3] = ["clock_gettime", "gettimeofday", "time"];
+
+/// Sources that can only be read in the kernel, on every kernel.
+const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SlowClocksource,
+    about: "each look at the clock is a slow system call",
+    needs: &[Need::SchedulerEvents, Need::CpuSamples],
+    causes: &[Cause::CpuKernel],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
+    let clock = kernel.only(|wait| wait.call.as_deref().is_some_and(|call| CALLS.contains(&call)));
+    let cost = clock.as_ref().map_or(0, Waits::cost);
+    let Some(waits) = clock.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
+        return Verdict::Clear(format!(
+            "system calls that ask for the time took {}, {} of the elapsed time",
+            duration(cost),
+            percent(run.share(cost))
+        ));
+    };
+    let share = percent(run.share(waits.cost()));
+    let Some(source) = run.facts.clocksource.as_deref() else {
+        return Verdict::CannotTell(format!(
+            "why asking for the time takes {share} of the time: which clock source the kernel uses was not read"
+        ));
+    };
+    if !SLOW.contains(&source) {
+        return Verdict::Clear(format!(
+            "asking for the time takes {share}, but the clock source {source} can be read without a system call"
+        ));
+    }
+    let finding = RULE
+        .finding(
+            Severity::Warning,
+            format!("{share} of the time goes into asking for the time: the kernel's clock source is {source}"),
+            &waits,
+        )
+        .and(Evidence::new(
+            format!("{source} is a device that only the kernel can read: no program can read the time without a system call"),
+            "current_clocksource",
+        ))
+        .confidence(Confidence::Strong);
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("see whether a better source is there (tsc, kvm-clock, arch_sys_counter), and why it was given up")
+                    .with_command(
+                        "cat /sys/devices/system/clocksource/clocksource0/available_clocksource; dmesg | grep -i clocksource"
+                            .to_owned(),
+                    ),
+            )
+            .remedy(Remedy::changing(
+                "choose it (clocksource= on the kernel's command line)",
+                "a source that the kernel marked as unstable may make the time run wrong",
+            )),
+    )
+}

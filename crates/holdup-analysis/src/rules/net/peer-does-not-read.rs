@@ -1,0 +1,70 @@
+//! A peer that does not take what it is sent.
+
+use crate::attributed::AttributedWait;
+use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::PeerDoesNotRead,
+    about: "the other end of a connection does not read what it is sent",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetSend],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check,
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let full = waits.mostly(|tcp| tcp.no_room_ns);
+    let Some(full) = full.filter(|full| run.matters(full.cost(), MATTERS)) else {
+        let tcp = waits.tcp();
+        return Verdict::Clear(format!(
+            "of {} to send, {} began with no room at the other end",
+            say::several(tcp.seen, "wait"),
+            tcp.no_room
+        ));
+    };
+    let peer = |wait: &AttributedWait| wait.resource.name.clone();
+    let groups = run.worth(&full, full.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let holders = group.holders();
+    let address = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let address = say::name_or(address, "the other end");
+    let peer = match holders.first() {
+        Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        None => address.to_owned(),
+    };
+    let title = format!("{peer} does not read what {who} sends");
+    let severity = match group.handed_on() {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let tcp = group.tcp();
+    let text = format!(
+        "{} of {} began when the receiver had said that it has no room for more",
+        tcp.no_room,
+        say::several(tcp.seen, "wait")
+    );
+    let finding = RULE
+        .finding(severity, title, group)
+        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(true);
+    finding
+        .remedy(
+            Remedy::safe(format!("look at {peer}: what does it do instead of reading?"))
+                .with_command("ss -tnpi"),
+        )
+        .remedy(Remedy::pointless(
+            "a larger send buffer or a faster network: neither is what is full",
+        ))
+}

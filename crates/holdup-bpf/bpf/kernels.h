@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What older kernels lack, and how it is done there. Each thing is told by the running kernel's type information
+ * when the programs are loaded; the way that is not taken is cut out before it is verified, so it costs nothing
+ * and may use what that kernel does not know. Two things cannot even lie in a program that such a kernel is
+ * given: an atomic operation that returns a value (numbers come from a queue instead) and a callback (on_switch
+ * has a second form without).
+ */
+#ifndef HOLDUP_KERNELS_H
+#define HOLDUP_KERNELS_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "wire.h"
+
+/* Whether sched_switch hands over the state that the leaving task had. */
+const volatile u8 have_switch_state = 0;
+
+/* Threads whose system call could not be read. */
+u64 unreadable_calls = 0;
+
+/* Task storage that tracing programs may use hangs on the task itself. */
+#define HAVE_TASK_STORAGE bpf_core_field_exists(((struct task_struct___storage *)0)->bpf_storage)
+#define HAVE_CURRENT_BTF bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)
+#define HAVE_TASK_PT_REGS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+
+/* The task that runs here. Where the kernel hands it out as a mere number it is read through probes: use OF. */
+static __always_inline struct task_struct *current_task(void)
+{
+	if (HAVE_CURRENT_BTF)
+		return bpf_get_current_task_btf();
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* A field of a task that may have come from current_task(). */
+#define OF(task, field) (HAVE_CURRENT_BTF ? (task)->field : BPF_CORE_READ(task, field))
+
+/* Bytes of a kernel stack on x86_64, as it is built, and as it is built with the address sanitizer. */
+#define STACK_BYTES 16384
+#define STACK_BYTES_SANITIZED 32768
+/* The segments of user code (64 and 32 bits) and of user data. */
+#define USER_CS 0x33
+#define USER_CS_32 0x23
+#define USER_SS 0x2b
+
+static __always_inline bool entered_from_user(const struct pt_regs *regs)
+{
+	u64 cs = BPF_CORE_READ(regs, cs);
+	return (cs == USER_CS || cs == USER_CS_32) && BPF_CORE_READ(regs, ss) == USER_SS;
+}
+
+/* What the entry from user mode saved lies at the top of the kernel stack; null when nothing plausible lies
+ * there, as with a kernel thread. For kernels without bpf_task_pt_regs. */
+static __always_inline struct pt_regs *regs_on_stack(struct task_struct *task)
+{
+	void *stack = BPF_CORE_READ(task, stack);
+	struct pt_regs *regs = stack + STACK_BYTES - bpf_core_type_size(struct pt_regs);
+
+	if (!entered_from_user(regs))
+		regs = stack + STACK_BYTES_SANITIZED - bpf_core_type_size(struct pt_regs);
+	return entered_from_user(regs) ? regs : 0;
+}
+
+/* What a task's entry into the kernel saved, to be read through probes; null: not known. */
+static __always_inline struct pt_regs *regs_of(struct task_struct *task)
+{
+	if (HAVE_TASK_PT_REGS)
+		return (struct pt_regs *)bpf_task_pt_regs(task);
+	return regs_on_stack(task);
+}
+
+/* The system call that a task is in, by what its entry into the kernel saved. */
+static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
+{
+	call->zero = 0;
+	if (HAVE_TASK_PT_REGS) {
+		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+		call->number = regs->orig_ax;
+		call->args[0] = regs->di;
+		call->args[1] = regs->si;
+		call->args[2] = regs->dx;
+		call->args[3] = regs->r10;
+		return;
+	}
+	struct pt_regs *regs = regs_on_stack(task);
+	call->number = -1;
+	if (!regs) {
+		__sync_fetch_and_add(&unreadable_calls, 1);
+		return;
+	}
+	call->number = BPF_CORE_READ(regs, orig_ax);
+	call->args[0] = BPF_CORE_READ(regs, di);
+	call->args[1] = BPF_CORE_READ(regs, si);
+	call->args[2] = BPF_CORE_READ(regs, dx);
+	call->args[3] = BPF_CORE_READ(regs, r10);
+}
+
+/* The state of a task that leaves its CPU, where sched_switch does not hand it over. It may have been woken
+ * since, which TASK_WAKING says. */
+static __always_inline u32 state_of(struct task_struct *task)
+{
+	struct task_struct___state_renamed *renamed = (void *)task;
+	if (bpf_core_field_exists(renamed->__state))
+		return BPF_CORE_READ(renamed, __state);
+	return BPF_CORE_READ((struct task_struct___state *)task, state);
+}
+
+/* The inode into whose page cache a page is added: the tracepoint hands over a folio, or a page. */
+static __always_inline u64 inode_of_page(void *page)
+{
+	if (bpf_core_type_exists(struct folio))
+		return (u64)BPF_CORE_READ((struct folio *)page, mapping, host);
+	return (u64)BPF_CORE_READ((struct page *)page, mapping, host);
+}
+
+/* Numbers that were not handed out yet. Who takes one puts back the next of the same lane, HOLDUP_LANES further;
+ * between the two nobody else has that lane, in whatever context. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, HOLDUP_LANES);
+	__type(value, u32);
+} numbers SEC(".maps");
+
+/* 0: none was left, because every lane is in use at this moment. */
+static __always_inline u32 next_number(void)
+{
+	u32 number = 0;
+	if (bpf_map_pop_elem(&numbers, &number))
+		return 0;
+	u32 next = number + HOLDUP_LANES;
+	bpf_map_push_elem(&numbers, &next, BPF_ANY);
+	return number;
+}
+
+#endif

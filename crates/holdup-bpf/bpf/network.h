@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the network says about a wait: the state of its TCP connection as it began and as it ended, connections
+ * that were asked for and what became of them, and the names that were asked for. Looked at for sockets only, and
+ * told of waits that were long. What peers and names are is the observed programs' and their peers' choice.
+ */
+#ifndef HOLDUP_NETWORK_H
+#define HOLDUP_NETWORK_H
+
+#include "interrupts.h"
+
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT 2
+#define TCP_CLOSE 7
+#define TCP_NAGLE_OFF 1
+#define TSQ_THROTTLED 1       /* bit of sk_tsq_flags: the device's queue has as much of it as it may have */
+#define DNS_PORT 53
+#define UDP_HEADER 8
+#define TCP_TOLD_LEAST 1000000 /* ns: of shorter waits the connection's state is not told */
+
+/* Connections under way: who asked for them, and when. */
+struct asked_connection { u64 began; u32 thread; u32 zero; };
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64); /* the socket's address */
+	__type(value, struct asked_connection);
+} connecting SEC(".maps");
+
+static __always_inline struct sock *tcp_of_file(struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return 0;
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+	struct sock *sk = BPF_CORE_READ(socket, sk);
+	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	return family == AF_INET || family == AF_INET6 ? sk : 0;
+}
+
+/* As the wait begins: what is still to be sent, and whether it may be. */
+static __always_inline void note_tcp(struct thread *t, struct sock *sk)
+{
+	struct tcp_sock *tp = (void *)sk;
+	u32 una = BPF_CORE_READ(tp, snd_una), next = BPF_CORE_READ(tp, snd_nxt);
+
+	t->tcp = (u64)sk;
+	t->tcp_unsent = BPF_CORE_READ(tp, write_seq) - next;
+	t->tcp_unacked = next - una;
+	t->tcp_window = BPF_CORE_READ(tp, snd_wnd);
+	t->tcp_retransmitted = BPF_CORE_READ(tp, total_retrans);
+	t->tcp_no_delay = (BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle) & TCP_NAGLE_OFF) != 0;
+	/* A connection that is paced stands in the queue because it is not yet time to send it. */
+	t->tcp_throttled = (BPF_CORE_READ(sk, sk_tsq_flags) & TSQ_THROTTLED) && !BPF_CORE_READ(sk, sk_pacing_status);
+}
+
+/* The socket lives as long as the call that waits on it. */
+static __always_inline void send_tcp(const struct thread *t, u32 seq)
+{
+	struct sock *sk = (void *)t->tcp;
+	struct tcp_sock *tp = (void *)sk;
+	struct inet_connection_sock *icsk = (void *)sk;
+	struct holdup_tcp *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		count_loss(HOLDUP_LOST_STACKS);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->head.type = HOLDUP_TCP;
+	r->head.thread = t->id;
+	r->seq = seq;
+	r->began_unsent = t->tcp_unsent;
+	r->began_unacked = t->tcp_unacked;
+	r->began_window = t->tcp_window;
+	r->no_delay = t->tcp_no_delay;
+	r->throttled = t->tcp_throttled;
+	r->segment = BPF_CORE_READ(tp, mss_cache);
+	r->unacked = BPF_CORE_READ(tp, snd_nxt) - BPF_CORE_READ(tp, snd_una);
+	r->window = BPF_CORE_READ(tp, snd_wnd);
+	r->retransmitted = BPF_CORE_READ(tp, total_retrans) - t->tcp_retransmitted;
+	r->unanswered = BPF_CORE_READ(icsk, icsk_retransmits);
+	r->probes = BPF_CORE_READ(icsk, icsk_probes_out);
+	r->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	struct net_device *device = BPF_CORE_READ(sk, sk_dst_cache, dev);
+	if (device)
+		bpf_probe_read_kernel_str(r->device, sizeof(r->device), device->name);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/* Connections as they are asked for, made, refused or given up. */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_connection, const struct sock *sk, int before, int after)
+{
+	u64 key = (u64)sk;
+
+	if (frozen)
+		return 0;
+	if (after == TCP_SYN_SENT) {
+		struct thread *t = thread_of(bpf_get_current_task_btf());
+		if (!t)
+			return 0;
+		struct asked_connection asked = { .began = bpf_ktime_get_ns(), .thread = t->id };
+		bpf_map_update_elem(&connecting, &key, &asked, BPF_ANY);
+		return 0;
+	}
+	if (before != TCP_SYN_SENT)
+		return 0;
+	struct asked_connection *asked = bpf_map_lookup_elem(&connecting, &key);
+	if (!asked)
+		return 0;
+	struct holdup_connection *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (r) {
+		__builtin_memset(r, 0, sizeof(*r));
+		r->head.type = HOLDUP_CONNECTION;
+		r->head.thread = asked->thread;
+		r->began = asked->began;
+		r->at = bpf_ktime_get_ns();
+		r->family = sk->__sk_common.skc_family;
+		r->port = bpf_ntohs(sk->__sk_common.skc_dport);
+		r->made = after == TCP_ESTABLISHED;
+		r->error = sk->sk_err;
+		if (r->family == AF_INET6) {
+			BPF_CORE_READ_INTO(&r->peer, sk, __sk_common.skc_v6_daddr);
+		} else {
+			u32 peer = sk->__sk_common.skc_daddr;
+			__builtin_memcpy(r->peer, &peer, 4);
+		}
+		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	} else {
+		count_loss(HOLDUP_LOST_OBJECTS);
+	}
+	bpf_map_delete_elem(&connecting, &key);
+	return 0;
+}
+
+/* A question to a name server, as it goes to the device. It may wait there for the neighbour's address, so the task
+ * that runs need not be the one that asks: the socket's inode says whose it is. */
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(on_packet, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	u16 ports[2] = {};
+	u32 zero = 0;
+
+	if (!sk || sk->sk_protocol != IPPROTO_UDP || frozen)
+		return 0;
+	u8 *head = skb->head, *transport = head + skb->transport_header, *network = head + skb->network_header;
+	if (bpf_probe_read_kernel(ports, sizeof(ports), transport) || ports[1] != bpf_htons(DNS_PORT))
+		return 0;
+	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (!(depth && depth->soft) && !thread_of(bpf_get_current_task_btf()))
+		return 0;
+	u64 inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
+	u32 linear = skb->len - skb->data_len;
+	u32 before = transport + UDP_HEADER - (u8 *)skb->data;
+	if (!inode || before >= linear)
+		return 0;
+	u32 len = linear - before;
+	if (len > HOLDUP_QUESTION)
+		len = HOLDUP_QUESTION;
+	struct holdup_question *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count_loss(HOLDUP_LOST_OBJECTS);
+		return 0;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->head.type = HOLDUP_NAME_ASKED;
+	r->at = bpf_ktime_get_ns();
+	r->inode = inode;
+	r->port = DNS_PORT;
+	if (skb->protocol == bpf_htons(0x86dd)) {
+		r->family = AF_INET6;
+		bpf_probe_read_kernel(r->server, 16, network + 24);
+	} else {
+		r->family = AF_INET;
+		bpf_probe_read_kernel(r->server, 4, network + 16);
+	}
+	if (len >= 1 && !bpf_probe_read_kernel(r->message, len, transport + UDP_HEADER))
+		r->len = len;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#endif

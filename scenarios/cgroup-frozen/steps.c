@@ -1,0 +1,25 @@
+/* Opens the GATE and takes steps of a millisecond until FILE exists; the longest step is the time in which it was not let run. */
+#include "truth.h"
+
+__attribute__((noinline)) static uint64_t step(void)
+{
+    struct timespec millisecond = {0, 1000000};
+    uint64_t before = truth_now();
+    nanosleep(&millisecond, NULL);
+    return truth_now() - before;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t started = truth_now(), longest = 0, took;
+    int gate = argc == 3 ? open(argv[1], O_WRONLY) : -1;
+    if (gate < 0 || dprintf(gate, "%d\n", getpid()) < 0)
+        return 1;
+    close(gate);
+    while (access(argv[2], F_OK) != 0) {
+        took = step();
+        longest = took > longest ? took : longest;
+    }
+    truth_write(getenv("HOLDUP_TRUTH"), longest, truth_now() - started, truth_queued());
+    return 0;
+}

@@ -1,0 +1,9 @@
+# In the twin no clock was left on.
+setup() {
+    precedence
+    if [ "$1" = stall ]; then
+        helper "$PROGRAMS/storm"
+    fi
+}
+stall() { observe taskset -c 0 "$PROGRAMS/count" 1000; }
+healthy() { stall; }
