@@ -279,6 +279,9 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	s->has_parent = 1;
 	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
+	s->namespace = 0;
+	s->tid_inside = 0;
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
 
@@ -335,6 +338,7 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	s->head.thread = t->id;
 	s->at = t->born;
 	name_task(&s->task, task);
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -21,6 +21,7 @@ const LISTED: usize = 200;
 /// Makes the whole of a run.
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
     close_endless(&mut run, finish.ended);
+    run.complete_unfinished();
     let last = run.last_of_cmd.take();
     let mut path = match &last {
         Some(last) => last.path.clone(),

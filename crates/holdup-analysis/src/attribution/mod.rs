@@ -15,6 +15,7 @@
 mod asker;
 mod chain;
 mod cpu;
+mod deadlock;
 mod finish;
 mod fold;
 mod histogram;
@@ -25,6 +26,7 @@ mod left_behind;
 mod life;
 mod network;
 mod numbers;
+mod owners;
 mod path;
 mod people;
 mod queueing;
@@ -39,8 +41,11 @@ mod what;
 #[cfg(test)]
 mod tests;
 
+pub use owners::shared_lock_owner;
+
 use crate::attributed::{Attributed, Resource};
 use crate::classify::{self, Classified, Site};
+use deadlock::HandOvers;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
@@ -127,6 +132,7 @@ pub struct Attribution {
     cmd: Option<ProcessId>,
     last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
+    hand_overs: HandOvers,
 }
 
 impl Default for Attribution {
@@ -162,6 +168,7 @@ impl Attribution {
             cmd: None,
             last_of_cmd: None,
             faults: Faults::default(),
+            hand_overs: HandOvers::default(),
         }
     }
 
@@ -182,6 +189,7 @@ impl Attribution {
             Event::Cpu(sample) => self.cpu(sample),
             Event::RanInstead(ran) => self.ran_instead(ran),
             Event::Signal(signal) => self.signal(signal),
+            Event::Outsider(task) => self.people.met(task),
             Event::End(end) => self.end(end),
         }
     }

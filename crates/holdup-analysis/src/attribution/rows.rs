@@ -118,8 +118,11 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site.holders.holders(self.people, &|name| self.complete(name)),
+            holders: site
+                .holders
+                .holders(self.people, self.user_stacks, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
+            deadlock: site.deadlock,
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
@@ -129,7 +132,7 @@ impl Rows<'_> {
     }
 
     /// Waits for a process are for the one that was in the way longest: the child that was waited for, or who
-    /// stopped the thread.
+    /// stopped the thread. An address space is its process's.
     fn name_process(&self, row: &mut AttributedWait, signal: Option<i32>) {
         let longest = row.holders.first();
         let named = match row.cause {
@@ -148,6 +151,7 @@ impl Rows<'_> {
                 (None, signal) => signal.map(str::to_owned),
                 (Some(_), None) => None,
             },
+            Cause::MemMmaplock => return self.name_address_space(&mut row.resource),
             _ => None,
         };
         let Some(name) = named else { return };
@@ -160,6 +164,24 @@ impl Rows<'_> {
         if let Some(signal) = signal.filter(|_| row.cause == Cause::ProcessStopped) {
             detail.insert("signal".to_owned(), signal_name(signal).to_owned());
         }
+    }
+
+    fn name_address_space(&self, resource: &mut Resource) {
+        let Some(pid) = resource
+            .detail
+            .get("address_space_of")
+            .and_then(|pid| pid.parse().ok())
+        else {
+            return;
+        };
+        let mut owner = ThreadName {
+            pid,
+            process: self.people.name_of(pid).unwrap_or_default().to_owned(),
+            ..ThreadName::default()
+        };
+        self.complete(&mut owner);
+        resource.kind = ResourceKind::Process;
+        resource.name = format!("the memory map of {}", process(&owner));
     }
 
     fn link(&self, link: &chain::Link) -> Link {

@@ -68,6 +68,8 @@ pub(super) struct Site {
     pub(super) holders: TopHolders,
     /// From the waiter to where the time went, for the longest.
     pub(super) chain: Vec<Link>,
+    /// Whether the thread waited here in a circle of threads that wait for each other; then that is its chain.
+    pub(super) deadlock: bool,
     /// What the state of its TCP connections said.
     pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
@@ -95,6 +97,7 @@ impl Site {
             kernel_stacks: Vec::new(),
             holders: TopHolders::default(),
             chain: Vec::new(),
+            deadlock: false,
             tcp: None,
             on_path: Share::default(),
         }
@@ -166,12 +169,15 @@ impl Site {
             self.tally.max = other.tally.max;
             self.longest = other.longest;
             self.bytes = other.bytes;
-            self.chain = other.chain;
+            if !self.deadlock || other.deadlock {
+                self.chain = other.chain;
+            }
             self.signal = other.signal;
         }
         self.tally.ns = self.tally.ns.saturating_add(other.tally.ns);
         self.tally.count += other.tally.count;
         self.tally.open |= other.tally.open;
+        self.deadlock |= other.deadlock;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
         self.held_open = self.held_open.saturating_add(other.held_open);

@@ -34,6 +34,8 @@ mod cpu_contended;
 mod cpu_quota_spent;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "lock/deadlock.rs"]
+mod deadlock;
 #[path = "net/device-queue-full.rs"]
 mod device_queue_full;
 #[path = "disk/dirty-throttled.rs"]
@@ -186,6 +188,8 @@ pub enum RuleId {
     CpuQuotaSpent,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `deadlock`
+    Deadlock,
     /// `device-queue-full`
     DeviceQueueFull,
     /// `dirty-throttled`
@@ -324,6 +328,7 @@ impl RuleId {
             RuleId::CpuContended => "cpu-contended",
             RuleId::CpuQuotaSpent => "cpu-quota-spent",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::Deadlock => "deadlock",
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DnsServerSilent => "dns-server-silent",
@@ -404,6 +409,7 @@ impl RuleId {
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::Deadlock => include_str!("lock/deadlock.md"),
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
@@ -483,6 +489,7 @@ pub const ALL: &[&Rule] = &[
     &cpu_contended::RULE,
     &cpu_quota_spent::RULE,
     &crng_not_seeded::RULE,
+    &deadlock::RULE,
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
     &dns_server_silent::RULE,

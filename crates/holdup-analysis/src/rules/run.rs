@@ -71,12 +71,19 @@ impl<'a> Run<'a> {
     }
 
     /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
-    /// with that peer, or, of a wait for an interpreter's lock, what the threads could do side by side.
+    /// with that peer; of a wait for an interpreter's lock, what the threads could do side by side; of a deadlock, all
+    /// of it: nothing that the path did meanwhile could have ended it.
     #[must_use]
     pub fn cost(&self, wait: &AttributedWait) -> Ns {
+        let stood = if wait.deadlock {
+            wait.ns.min(self.attributed.elapsed)
+        } else {
+            0
+        };
         wait.cost_ns()
             .max(self.awaited(wait))
             .max(self.taking_turns(wait))
+            .max(stood)
     }
 
     /// Of a wait for an interpreter's lock: its part of what the run would save if the threads did not take turns.

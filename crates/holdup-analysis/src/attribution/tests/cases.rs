@@ -1,9 +1,9 @@
 //! Runs told by hand, with the path that a person would give.
 
 use super::call_for;
-use super::scene::{By, Scene, WRITE, exiting, mutex_of, path, row};
+use super::scene::{By, Scene, WRITE, exiting, path, row, waits_for_mutex_of};
 use crate::attributed::HowKnown;
-use holdup_evidence::{Cause, Event, LockHolder, ThreadId, WaitMemory};
+use holdup_evidence::{Cause, Event, ThreadId, WaitMemory};
 
 /// `slow | count`: the shell waits for both, the reader for the writer, the writer for a disk.
 fn pipeline() -> Scene {
@@ -80,23 +80,21 @@ fn a_lock_convoy_names_who_held_it_longest() {
     // Thread 3 waits; worker 1 has the lock for 800, then worker 2 for 200.
     scene.wait(1, Cause::DiskSync, 790, By::Interrupt);
     scene.cpu(1, 10);
-    scene
-        .wait(
-            3,
-            Cause::LockFutex,
-            800,
-            By::Thread(1, call_for(Cause::LockFutex, 0)),
-        )
-        .holder = mutex_of(101);
+    let wait = scene.wait(
+        3,
+        Cause::LockFutex,
+        800,
+        By::Thread(1, call_for(Cause::LockFutex, 0)),
+    );
+    waits_for_mutex_of(wait, 101);
     scene.cpu(2, 1000);
-    scene
-        .wait(
-            3,
-            Cause::LockFutex,
-            1000,
-            By::Thread(2, call_for(Cause::LockFutex, 0)),
-        )
-        .holder = mutex_of(102);
+    let wait = scene.wait(
+        3,
+        Cause::LockFutex,
+        1000,
+        By::Thread(2, call_for(Cause::LockFutex, 0)),
+    );
+    waits_for_mutex_of(wait, 102);
     scene.cpu(3, 5);
     scene.end(3);
     scene.wait(0, Cause::LockFutex, 1005, By::Thread(3, exiting()));
@@ -131,41 +129,6 @@ fn a_lock_convoy_names_who_held_it_longest() {
         [(Cause::CpuUser, 1005)],
         "the path runs through worker 2 to the last"
     );
-}
-
-#[test]
-fn words_that_are_no_mutex_are_not_believed() {
-    let owner_of = |words: [u32; 4]| {
-        let mut scene = Scene::new("server");
-        scene.thread(1, 0, "worker");
-        scene.process(2, 0, "other");
-        scene.cpu(1, 100);
-        scene.wait(0, Cause::LockFutex, 100, By::Thread(1, WRITE)).holder =
-            Some(LockHolder::FutexWords(words));
-        for id in 0..3 {
-            scene.end(id);
-        }
-        let run = scene.attributed();
-        run.waits
-            .iter()
-            .find(|row| row.cause == Cause::LockFutex)
-            .map(|row| (row.holders[0].name.tid, row.holders[0].how_known))
-    };
-    assert_eq!(owner_of([2, 0, 101, 1]), Some((101, HowKnown::MutexOwner)));
-    assert_eq!(
-        owner_of([0x8000_0000 | 101, 0, 101, 1]),
-        Some((101, HowKnown::PiFutex))
-    );
-    for no_mutex in [
-        [0, 0, 101, 1],
-        [2, 0, 100, 1],
-        [2, 0, 102, 1],
-        [2, 0, 999, 1],
-        [7, 0, 101, 1],
-        [2, 0, 0, 1],
-    ] {
-        assert_eq!(owner_of(no_mutex), Some((101, HowKnown::Waker)), "{no_mutex:?}");
-    }
 }
 
 #[test]
@@ -225,7 +188,7 @@ fn a_daemon_that_lives_on_is_open_and_off_the_path() {
     scene.cpu(1, 5);
     scene.cpu(0, 90);
     scene.end(0);
-    scene.left_waiting(1, Cause::NetAccept, 100);
+    scene.left_waiting(1, Cause::NetAccept, 100, |_| {});
     let run = scene.attributed();
     assert_eq!(path(&run), [(Cause::CpuUser, 100)]);
     let accept = row(&run, 1, Cause::NetAccept);

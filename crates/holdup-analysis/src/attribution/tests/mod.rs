@@ -1,7 +1,9 @@
 //! Attribution against a slow and obviously right one, and against cases told by hand.
 
 mod cases;
+mod deadlock;
 mod left_behind;
+mod owners;
 mod properties;
 mod scene;
 mod simulator;

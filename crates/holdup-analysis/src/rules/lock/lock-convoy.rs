@@ -39,7 +39,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mut findings = Vec::new();
     for lock in locks.iter().filter(|lock| run.matters(lock.cost(), MATTERS)) {
         if let Some(queue) = lock
-            .only(|wait| !is_condition(wait) && user_code::allocator(&wait.asker.stack).is_none())
+            .only(|wait| {
+                !is_condition(wait) && !wait.deadlock && user_code::allocator(&wait.asker.stack).is_none()
+            })
             .filter(|queue| threads(queue) >= QUEUE)
         {
             findings.extend(convoy(run, &queue));
