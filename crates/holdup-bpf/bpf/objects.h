@@ -240,4 +240,14 @@ __noinline u32 object_of_current_fd(u32 fd)
 	return object_of_file((u64)file_of((struct task_struct *)bpf_get_current_task(), fd));
 }
 
+/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(on_page_added, void *page)
+{
+	struct thread *t = thread_of(current_task());
+	if (t)
+		t->reading = inode_of_page(page);
+	return 0;
+}
+
 #endif
