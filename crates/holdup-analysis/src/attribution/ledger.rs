@@ -201,9 +201,7 @@ impl Ledger {
         let recent = if sample.on_cpu { &self.samples } else { &self.waits };
         // Numbers grow, but a source with faults may repeat one: take the newest.
         let end = recent.partition_point(|recent| recent.seq <= sample.seq);
-        let Some(last) = end.checked_sub(1).and_then(|at| recent.get(at)) else {
-            return None;
-        };
+        let last = end.checked_sub(1).and_then(|at| recent.get(at))?;
         if last.seq != sample.seq {
             return None;
         }
