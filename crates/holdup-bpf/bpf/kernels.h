@@ -97,6 +97,10 @@ static __always_inline void read_call(struct holdup_call *call, struct task_stru
 	call->args[3] = BPF_CORE_READ(regs, r10);
 }
 
+/* Of the states of a task. */
+#define TASK_DEAD 0x80
+#define TASK_WAKING 0x200
+
 /* The state of a task that leaves its CPU, where sched_switch does not hand it over. It may have been woken
  * since, which TASK_WAKING says. */
 static __always_inline u32 state_of(struct task_struct *task)

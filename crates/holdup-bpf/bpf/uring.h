@@ -18,13 +18,18 @@ const volatile s16 call_of_operation[OPCODES] = {};
 /* What a worker is at: as if it had made the call itself. The arguments of the call are not known. */
 static __always_inline u32 read_worker(struct holdup_call *call, struct task_struct *task)
 {
-	struct io_worker *worker = BPF_CORE_READ(task, worker_private);
-	struct io_wq_work *work = BPF_CORE_READ(worker, cur_work);
+	struct io_worker *worker;
+	struct io_wq_work *work;
 	struct io_kiocb *request;
 	u8 operation;
 
 	__builtin_memset(call, 0, sizeof(*call));
 	call->number = -1;
+	/* In older kernels workers are the kernel's own threads, and never get here. */
+	if (!bpf_core_field_exists(task->worker_private))
+		return 0;
+	worker = BPF_CORE_READ(task, worker_private);
+	work = BPF_CORE_READ(worker, cur_work);
 	if (!worker || !work)
 		return 0;
 	request = (void *)work - bpf_core_field_offset(struct io_kiocb, work);

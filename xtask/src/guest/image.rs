@@ -201,9 +201,8 @@ pub(super) fn wanted(path: &str) -> bool {
 
 /// What Python keeps of a source file once it has compiled it, where it has.
 fn compiled_python(source: &Path) -> Option<(String, Vec<u8>)> {
-    let stem = source.extension().filter(|extension| *extension == "py")?;
+    source.extension().filter(|extension| *extension == "py")?;
     let name = source.file_stem()?.to_str()?;
-    let _ = stem;
     let folder = source.parent()?.join("__pycache__");
     let compiled = std::fs::read_dir(&folder)
         .ok()?
