@@ -148,10 +148,8 @@ impl Traced {
             // nix has no name for a real-time signal.
             let mut status = 0;
             // SAFETY: writes one status.
-            assert_eq!(
-                unsafe { libc::waitpid(self.pid().as_raw(), &raw mut status, 0) },
-                self.pid().as_raw()
-            );
+            let waited = unsafe { libc::waitpid(self.pid().as_raw(), &raw mut status, 0) };
+            assert_eq!(waited, self.pid().as_raw());
             if !libc::WIFSTOPPED(status) {
                 return Step::Ended(WaitStatus::from_raw(self.pid(), status).unwrap());
             }
@@ -387,7 +385,7 @@ fn killed_at_any_moment_it_leaves_cmd_alone_and_nothing_behind() {
         began += usize::from(ran);
         all_held.extend(objects);
     }
-    assert!(began >= KILLS / 3 && began < KILLS, "{began}");
+    assert!((KILLS / 3..KILLS).contains(&began), "{began}");
     assert!(cut_loading > 0 && !all_held.is_empty());
     all_gone(&all_held);
     assert_eq!(

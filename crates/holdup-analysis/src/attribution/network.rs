@@ -201,6 +201,7 @@ mod tests {
                     kernel: false,
                 },
                 parent: parent.map(|parent| (ThreadId(parent), clock)),
+                inside: None,
             }));
         }
         run

@@ -41,6 +41,7 @@ pub(super) fn resource(kind: ResourceKind, name: &str, detail: &[(&str, &str)]) 
 /// One wait of `ns`, all of it on the path.
 pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
     AttributedWait {
+        deadlock: false,
         cause,
         ns,
         path_ns: ns,
