@@ -1,5 +1,6 @@
 # The twin compresses a thousandth of it.
 setup() {
+    precedence
     seq 1 3500000 >"$STAGE/rows"
     seq 1 3500 >"$STAGE/few"
     export TRUTH_OF=cpu

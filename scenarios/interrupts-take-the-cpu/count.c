@@ -1,5 +1,6 @@
 /* Works for a while, and sees by its own clock when it did not: a gap of microseconds is an interrupt, a longer one
- * somebody else's turn. */
+ * somebody else's turn. A gap has in it what the CPU, or a hypervisor, needs to take the interrupt, which no kernel sees:
+ * with short interrupts that is as long as they are. */
 #define _GNU_SOURCE
 #include "truth.h"
 

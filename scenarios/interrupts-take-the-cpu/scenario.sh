@@ -1,6 +1,6 @@
 # In the twin no clock was left on.
 setup() {
-    precedence
+    precedence 100
     if [ "$1" = stall ]; then
         helper "$PROGRAMS/storm"
     fi

@@ -4,8 +4,8 @@
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
-#define CLOCKS 4
-#define PERIOD_NS 20000
+#define CLOCKS 2
+#define PERIOD_NS 40000
 
 int main(void)
 {

@@ -7,6 +7,7 @@ setup() {
     helper "$PROGRAMS/dirfs" "$STAGE/mnt" "$STAGE/busy" "$STAGE/go"
     mkdir "$busy/first" &
     helpers+=($!)
+    truth "\"holder_pid\": $!"
     # From here on the first one is inside the file system, and so has the directory's lock.
     read -r _ <"$STAGE/busy"
 }

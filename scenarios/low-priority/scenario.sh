@@ -1,6 +1,6 @@
 # In the twin it has the CPU for itself.
 setup() {
-    precedence
+    precedence 100
     seq 1 100000 >"$STAGE/rows"
     if [ "$1" = stall ]; then
         helper sh -c 'echo ready >&3; exec 3>&-; exec taskset -c 0 yes >/dev/null'

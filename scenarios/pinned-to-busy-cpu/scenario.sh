@@ -1,6 +1,6 @@
 # In the twin it may run on every CPU. Where other work keeps the other CPUs busy, being bound is not the trouble.
 setup() {
-    precedence
+    precedence 100
     seq 1 500000 >"$STAGE/rows"
     helper sh -c 'echo ready >&3; exec 3>&-; exec taskset -c 0 yes >/dev/null'
     export TRUTH_OF=queued

@@ -5,7 +5,7 @@ setup() {
         helper taskset -c 0 "$PROGRAMS/hog"
     fi
     # Only now: a real-time policy is for the root cgroup.
-    precedence
+    precedence 100
     export TRUTH_OF=queued
 }
 stall() { observe taskset -c 0 "${timed[@]}" xz -3 -c "$STAGE/rows" >"$STAGE/rows.xz"; }

@@ -1,18 +1,21 @@
 # Control of CPU time, for scenarios that are about it.
 
-# Makes a cgroup of its own that comes before others.
+# Makes a cgroup of its own that gets so many times (ten) what another does. More does harm where a scenario keeps every
+# CPU busy: who holds a lock of the kernel and hardly gets to run keeps everybody waiting that needs it, the scenario
+# included.
 make_cpu_cgroup() {
+    local times=${1-10}
     if [ -d /sys/fs/cgroup/cpu ]; then
         home=/sys/fs/cgroup/cpu$(sed -n 's/^[0-9]*:\([^:]*,\)\?cpu\(,[^:]*\)\?:\(.*\)/\3/p' /proc/self/cgroup)
         cgroup=$home/holdup-scenario-$$
         mkdir "$cgroup"
-        echo 262144 >"$cgroup/cpu.shares"
+        echo $((1024 * times)) >"$cgroup/cpu.shares"
     else
         home=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
         echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
         cgroup=/sys/fs/cgroup/holdup-scenario-$$
         mkdir "$cgroup"
-        echo 10000 >"$cgroup/cpu.weight"
+        echo $((100 * times)) >"$cgroup/cpu.weight"
     fi
     echo "$cgroup" >"$STAGE/cgroup"
 }
@@ -21,7 +24,7 @@ make_cpu_cgroup() {
 # little beside what the scenario's own programs take from each other. Nice values do not do that, since they count only
 # within a cgroup or session.
 precedence() {
-    make_cpu_cgroup
+    make_cpu_cgroup "$@"
     echo $$ >"$cgroup/cgroup.procs"
 }
 

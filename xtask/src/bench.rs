@@ -4,7 +4,10 @@
 mod memory;
 mod observer;
 mod overhead;
+mod programs;
+mod project;
 mod samples;
+mod stacks;
 mod validity;
 mod workload;
 
@@ -13,7 +16,7 @@ use crate::setup::{self, Packages};
 /// What is measured with, and beside.
 pub(crate) const PACKAGES: Packages = Packages {
     purpose: "measure beside others",
-    names: &["libbpf-tools", "linux-perf", "util-linux"],
+    names: &["gcc", "libbpf-tools", "linux-perf", "make", "util-linux"],
 };
 
 /// What to measure.
@@ -29,6 +32,12 @@ enum What {
     Overhead(overhead::Args),
     /// holdup's memory with many threads
     Memory(memory::Args),
+    /// holdup's stacks of blocked threads beside gdb's
+    Stacks(stacks::Args),
+    /// holdup's memory and losses over ten million waits and a hundred thousand threads
+    Volume(memory::VolumeArgs),
+    /// What each of holdup's BPF programs takes a run, by the kernel's own count
+    Programs(programs::Args),
     /// Run one of the programs that are measured
     #[command(hide = true, subcommand)]
     Workload(workload::Workload),
@@ -42,6 +51,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             overhead::run(&args)
         }
         What::Memory(args) => memory::run(&args),
+        What::Stacks(args) => stacks::run(&args),
+        What::Volume(args) => memory::volume(&args),
+        What::Programs(args) => {
+            setup::install(&[PACKAGES])?;
+            programs::run(&args)
+        }
         What::Workload(workload) => workload::run(workload),
     }
 }

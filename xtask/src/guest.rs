@@ -14,7 +14,7 @@ mod boot;
 mod cpio;
 mod image;
 mod kernel;
-mod package;
+pub(crate) mod package;
 mod packages;
 mod randomness;
 mod ring;

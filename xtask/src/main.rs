@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod demo;
+mod fuzz;
 mod generate;
 mod guest;
 mod new;
@@ -52,6 +53,8 @@ enum Verb {
     Scenarios(scenarios::Args),
     /// Boot a guest without randomness and judge holdup by it
     Guest(guest::Args),
+    /// Break the readers with hostile input, led by coverage
+    Fuzz(fuzz::Args),
     /// Measure what holdup costs; prints, never fails on a clock
     Bench(bench::Args),
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Verb::New(args) => new::run(&args),
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Guest(args) => guest::run(&args),
+        Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench(args) => bench::run(args),
     };
     match result {

@@ -19,6 +19,27 @@ pub(crate) struct Report {
     pub(crate) waits: Vec<Wait>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
+    /// What was seen of it all.
+    #[serde(default)]
+    pub(crate) coverage: Coverage,
+}
+
+/// How much was seen.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Coverage {
+    /// What was not, though it was there.
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// Records that were dropped.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Lost {
+    /// Which.
+    pub(crate) what: String,
+    /// How many.
+    pub(crate) count: u64,
+    /// The time they stood for.
+    pub(crate) ns: u64,
 }
 
 /// What was observed.
@@ -52,8 +73,15 @@ pub(crate) struct Thread {
     pub(crate) pid: u32,
     /// Thread id.
     pub(crate) tid: u32,
+    /// How many threads this entry stands for.
+    #[serde(default = "one")]
+    pub(crate) threads: u64,
     /// Its time by cause.
     pub(crate) causes: Vec<CauseShare>,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// Waits of one thread with one cause, resource and asker.

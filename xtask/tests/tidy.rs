@@ -27,6 +27,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-views",
         ],
     ),
+    (
+        "holdup-fuzz",
+        &["holdup-bpf", "holdup-evidence", "holdup-proc", "holdup-symbols"],
+    ),
     // It installs what holdup needs to be built, so it must build without.
     ("xtask", &[]),
 ];

@@ -145,7 +145,7 @@ pub enum How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HowKnown {
-    /// Owner tid in the glibc mutex.
+    /// Owner tid in the glibc mutex, or writer's in the glibc reader-writer lock.
     MutexOwner,
     /// Owner tid in a priority-inheritance futex.
     PiFutex,
@@ -259,6 +259,10 @@ pub struct AttributedWait {
     /// Whether one was still open when observation ended.
     #[serde(default)]
     pub open: bool,
+    /// Of `ns`, for a pipe that was read: how long a process that had outlived its creator kept it open and wrote
+    /// nothing.
+    #[serde(default)]
+    pub held_open_ns: Ns,
     /// Of `count`, how many ended because their time ran out (poll, select, futex, semaphore with a limit)
     /// rather than by what they waited for.
     #[serde(default)]
@@ -281,6 +285,10 @@ pub struct AttributedWait {
     /// From the waiter to where the time really went.
     #[serde(default)]
     pub chain: Vec<Link>,
+    /// Whether it waited for the lock of a thread that waited, at the same time, for a lock of its own, directly or
+    /// through others; then `chain` is that circle, the waiter at both ends.
+    #[serde(default)]
+    pub deadlock: bool,
     /// For `sched.runqueue`: who ran instead, by name, and for how long, longest first.
     #[serde(default)]
     pub ran_instead: Vec<(String, Ns)>,

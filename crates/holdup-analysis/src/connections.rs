@@ -46,6 +46,19 @@ pub struct TcpSeen {
     pub device: Option<String>,
 }
 
+/// How much slower a receiver takes data than its window would let it on this way, before it counts as one that does
+/// not read: a window that is merely small for a long way is used up once a round trip.
+const SLOWER: u128 = 4;
+
+/// Whether the receiver's window kept the kernel from sending for most of the wait, and the receiver took far less
+/// than one window a round trip.
+fn does_not_read(tcp: &TcpState, waited: Ns) -> bool {
+    let limited = tcp.ticks > 0 && tcp.window_ticks > tcp.ticks / 2;
+    let window = u128::from(tcp.began_window.max(tcp.segment));
+    let took = u128::from(tcp.acked) * u128::from(tcp.round_trip_us) * 1_000;
+    limited && took * SLOWER < window * u128::from(waited)
+}
+
 impl TcpSeen {
     /// Adds a wait.
     pub(crate) fn add(&mut self, tcp: &TcpState, waited: Ns) {
@@ -58,8 +71,7 @@ impl TcpSeen {
         // Nagle's condition: what is held back is less than a segment, and so is what it waits for.
         let piece = |bytes: u32| bytes > 0 && bytes < tcp.segment;
         let small = piece(tcp.began_unsent) && piece(tcp.began_unacked) && tcp.retransmitted == 0;
-        // With data on its way, a window that is full may only be a small one on a long way.
-        let full = tcp.began_unsent > 0 && tcp.began_unacked == 0 && tcp.began_window < tcp.segment;
+        let full = tcp.began_unsent > 0 && does_not_read(tcp, waited);
         let unanswered = tcp.unanswered >= SILENT && tcp.unacked > 0;
         count(true, &mut self.seen, &mut self.seen_ns);
         let held_back = small && !tcp.no_delay && !full && !tcp.throttled;
@@ -172,6 +184,10 @@ mod tests {
             unacked: 0,
             window: 65_536,
             retransmitted: 0,
+            acked: 0,
+            round_trip_us: 0,
+            ticks: 0,
+            window_ticks: 0,
             unanswered: 0,
             probes: 0,
             state: 1,
@@ -247,25 +263,40 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_told_only_with_nothing_on_its_way() {
+    fn a_receiver_that_does_not_read_is_told_from_a_long_way() {
+        let seen = |tcp: &TcpState| {
+            let mut seen = TcpSeen::default();
+            seen.add(tcp, 1_000_000_000);
+            seen.no_room
+        };
         let full = TcpState {
             began_unsent: 100_000,
-            began_window: 0,
+            began_unacked: 65_000,
+            acked: 65_000,
+            round_trip_us: 200,
+            ticks: 250,
+            window_ticks: 250,
             ..idle()
         };
-        assert_eq!(times(&full), [0, 0, 40, 0]);
+        assert_eq!(seen(&full), 1);
+        // One window each 100 ms is all that this way allows.
         let far = TcpState {
-            began_window: 65_536,
-            began_unacked: 65_000,
+            acked: 10 * 65_536,
+            round_trip_us: 100_000,
             ..full.clone()
         };
-        assert_eq!(times(&far), [0; 4], "a small window on a long way");
+        assert_eq!(seen(&far), 0);
+        let network = TcpState {
+            window_ticks: 20,
+            ..full.clone()
+        };
+        assert_eq!(seen(&network), 0, "the window was not what kept it");
         assert_eq!(
-            times(&TcpState {
+            seen(&TcpState {
                 began_unsent: 0,
                 ..full
             }),
-            [0; 4],
+            0,
             "nothing to send"
         );
     }
@@ -300,8 +331,8 @@ mod tests {
         };
         assert_eq!(times(&queued), [0, 0, 0, 40]);
         let both = TcpState {
-            began_unacked: 0,
-            began_window: 0,
+            ticks: 1,
+            window_ticks: 1,
             ..queued
         };
         assert_eq!(times(&both), [0, 0, 40, 0]);

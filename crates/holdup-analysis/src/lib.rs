@@ -12,6 +12,7 @@ pub mod connections;
 pub mod finding;
 pub mod report;
 pub mod rules;
+mod user_code;
 
 pub use attributed::Attributed;
 pub use finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -236,6 +236,9 @@ pub struct Wait {
     pub holders: Vec<Holder>,
     /// From the waiter to where the time really went.
     pub chain: Vec<Link>,
+    /// Whether `chain` is a circle: the threads in it waited for each other's locks, and none could go on.
+    #[serde(default)]
+    pub deadlock: bool,
     /// Who ran instead, for `sched.runqueue`.
     pub ran_instead: Vec<RanInstead>,
     /// Kernel stack the most of this time was seen in, innermost first.

@@ -52,7 +52,9 @@ struct list_head { struct list_head *next; };
 struct hlist_node { struct hlist_node *next; };
 struct hlist_head { struct hlist_node *first; };
 struct qstr { const unsigned char *name; };
-struct upid { int nr; };
+struct ns_common { unsigned int inum; };
+struct pid_namespace { struct ns_common ns; };
+struct upid { int nr; struct pid_namespace *ns; };
 struct pid { unsigned int level; struct upid numbers[1]; };
 
 struct file_system_type { const char *name; };
@@ -69,6 +71,15 @@ struct file_lock___before_core {
 	struct list_head fl_list; void *fl_owner; unsigned int fl_pid; struct file *fl_file;
 };
 
+typedef struct { long counter; } atomic_long_t;
+struct mutex { atomic_long_t owner; };
+struct rw_semaphore { atomic_long_t owner; };
+struct rt_mutex_base { void *owner; };
+struct rt_mutex___before_base { void *owner; };
+struct rt_mutex_waiter { void *lock; };
+
+struct inode;
+struct address_space { struct inode *host; };
 struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
@@ -76,8 +87,9 @@ struct inode {
 	struct super_block *i_sb;
 	struct hlist_head i_dentry;
 	struct file_lock_context *i_flctx;
+	struct rw_semaphore i_rwsem;
+	struct address_space i_data;
 };
-struct address_space { struct inode *host; };
 struct folio { struct address_space *mapping; };
 struct page { struct address_space *mapping; }; /* what a folio was before there were any */
 struct file { struct path f_path; struct inode *f_inode; void *private_data; };
@@ -96,7 +108,8 @@ struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
 	u16 sk_type; u16 sk_protocol; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
 struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; };
-struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans; u8 nonagle : 4; };
+struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans, srtt_us; u8 nonagle : 4;
+	u32 chrono_start, chrono_stat[3]; u8 chrono_type : 2; };
 struct sk_buff {
 	struct sock *sk; unsigned int len, data_len; u16 protocol, transport_header, network_header;
 	unsigned char *head, *data;
@@ -123,7 +136,8 @@ struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; };
 struct sched_entity { u64 sum_exec_runtime; struct cfs_rq *cfs_rq; };
 struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
-struct mm_struct;
+struct task_struct;
+struct mm_struct { struct rw_semaphore mmap_lock; struct task_struct *owner; };
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -133,6 +147,9 @@ struct task_struct {
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	struct task_struct *group_leader;
+	struct task_struct *parent;
+	struct pid *thread_pid;
+	struct rt_mutex_waiter *pi_blocked_on;
 	void *worker_private;
 	struct files_struct *files;
 	struct mm_struct *mm;

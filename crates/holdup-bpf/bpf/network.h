@@ -16,6 +16,8 @@
 #define TCP_CLOSE 7
 #define TCP_NAGLE_OFF 1
 #define TSQ_THROTTLED 1       /* bit of sk_tsq_flags: the device's queue has as much of it as it may have */
+#define PACED_BY_QUEUE 2      /* sk_pacing_status: SK_PACING_FQ */
+#define LIMITED_BY_WINDOW 2   /* chrono_type: TCP_CHRONO_RWND_LIMITED */
 #define DNS_PORT 53
 #define UDP_HEADER 8
 #define TCP_TOLD_LEAST 1000000 /* ns: of shorter waits the connection's state is not told */
@@ -42,6 +44,15 @@ static __always_inline struct sock *tcp_of_file(struct file *file)
 	return family == AF_INET || family == AF_INET6 ? sk : 0;
 }
 
+/* How long the receiver's window was all that kept it from sending, as the kernel counts it, in its ticks. */
+static __always_inline u32 limited_by_window(struct tcp_sock *tp, u32 now)
+{
+	u32 ticks = BPF_CORE_READ(tp, chrono_stat[LIMITED_BY_WINDOW - 1]);
+	if (BPF_CORE_READ_BITFIELD_PROBED(tp, chrono_type) == LIMITED_BY_WINDOW)
+		ticks += now - BPF_CORE_READ(tp, chrono_start);
+	return ticks;
+}
+
 /* As the wait begins: what is still to be sent, and whether it may be. */
 static __always_inline void note_tcp(struct thread *t, struct sock *sk)
 {
@@ -54,8 +65,11 @@ static __always_inline void note_tcp(struct thread *t, struct sock *sk)
 	t->tcp_window = BPF_CORE_READ(tp, snd_wnd);
 	t->tcp_retransmitted = BPF_CORE_READ(tp, total_retrans);
 	t->tcp_no_delay = (BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle) & TCP_NAGLE_OFF) != 0;
-	/* A connection that is paced stands in the queue because it is not yet time to send it. */
-	t->tcp_throttled = (BPF_CORE_READ(sk, sk_tsq_flags) & TSQ_THROTTLED) && !BPF_CORE_READ(sk, sk_pacing_status);
+	/* What the queue itself paces stands there because it is not yet time to send it. */
+	t->tcp_throttled = (BPF_CORE_READ(sk, sk_tsq_flags) & TSQ_THROTTLED) && BPF_CORE_READ(sk, sk_pacing_status) != PACED_BY_QUEUE;
+	t->tcp_una = una;
+	t->tcp_began = bpf_jiffies64();
+	t->tcp_limited = limited_by_window(tp, t->tcp_began);
 }
 
 /* The socket lives as long as the call that waits on it. */
@@ -79,6 +93,11 @@ static __always_inline void send_tcp(const struct thread *t, u32 seq)
 	r->began_window = t->tcp_window;
 	r->no_delay = t->tcp_no_delay;
 	r->throttled = t->tcp_throttled;
+	u32 now = bpf_jiffies64();
+	r->lasted = now - t->tcp_began;
+	r->limited = limited_by_window(tp, now) - t->tcp_limited;
+	r->acked = BPF_CORE_READ(tp, snd_una) - t->tcp_una;
+	r->round_trip = BPF_CORE_READ(tp, srtt_us) >> 3;
 	r->segment = BPF_CORE_READ(tp, mss_cache);
 	r->unacked = BPF_CORE_READ(tp, snd_nxt) - BPF_CORE_READ(tp, snd_una);
 	r->window = BPF_CORE_READ(tp, snd_wnd);

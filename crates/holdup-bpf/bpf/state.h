@@ -22,7 +22,7 @@ struct thread {
 	u8 holder_kind;
 	u8 memory_taken;     /* memory was already copied when it left the CPU (kernels without task work) */
 	u8 zero;
-	u32 holder[4];
+	u32 holder[HOLDUP_HOLDER_WORDS];
 	u64 kernel_due;      /* blocked ns since the last kernel stack */
 	u64 user_due;        /* blocked ns since the last user stack */
 	u64 queued_due;      /* queued ns since the last ran-instead record */
@@ -43,11 +43,21 @@ struct thread {
 	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
+	u64 contended;       /* kernel lock that it is about to sleep for; 0: none */
+	u64 contended_in;    /* where it had entered the kernel then */
+	u32 contended_flags;
+	u32 contended_space; /* process whose address space that lock guards */
+	u32 contended_object;
+	u32 zero_three;
 	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
 	u32 tcp_unsent;
 	u32 tcp_unacked;
 	u32 tcp_window;
 	u32 tcp_retransmitted;
+	u32 tcp_una;
+	u32 tcp_began;       /* in the kernel's ticks */
+	u32 tcp_limited;
+	u32 tcp_zero;
 	u8 tcp_no_delay;
 	u8 tcp_throttled;
 	u8 zero_more[6];
@@ -175,6 +185,20 @@ static __always_inline void name_task(struct holdup_task *out, struct task_struc
 	out->kernel = (OF(task, flags) & PF_KTHREAD) != 0;
 	out->zero = 0;
 	bpf_probe_read_kernel(out->comm, HOLDUP_COMM, task->comm);
+}
+
+/* What a thread calls itself, where it is in a pid namespace of its own: so locks in its memory name their owner. */
+static __always_inline void name_inside(struct holdup_start *s, struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+	struct upid *inside;
+
+	if (!level)
+		return;
+	inside = (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	s->tid_inside = BPF_CORE_READ(inside, nr);
+	s->namespace = BPF_CORE_READ(inside, ns, ns.inum);
 }
 
 /* Whether the first argument of a system call is a descriptor. The bound is repeated after a barrier, because the

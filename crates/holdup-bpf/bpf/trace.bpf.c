@@ -5,16 +5,14 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
-#include "throttle.h"
+#include "pages.h"
+#include "queueing.h"
+#include "samples.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
-#define SCHED_IDLE 5
-#define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
-#define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
-#define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
@@ -166,18 +164,6 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);
 }
 
-/* How long a task that leaves a CPU was on it, as far as the scheduler's clock tells. */
-static __always_inline u64 turn_of(struct task_struct *task, const struct thread *t, u64 now)
-{
-	u64 arrived = task->sched_info.last_arrival + t->scheduler_lag;
-	return !t->scheduler_lag ? TURN_LEAST : now > arrived ? now - arrived : 0;
-}
-
-static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq) : 0;
-}
-
 static __always_inline void enter_cpu(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now, bool errands)
 {
 	u64 queued;
@@ -202,28 +188,7 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 		t->errand = 0;
 	}
 	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
-	/* Not one that ran for a moment in between: what comes due then stays due. */
-	if (t->queued_due >= QUEUED_BUDGET && (turn_of(before, t, now) >= TURN_LEAST || t->queued_due >= QUEUED_MOST)) {
-		struct holdup_ran_instead *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-		if (r) {
-			r->head.type = HOLDUP_RAN_INSTEAD;
-			r->head.thread = t->id;
-			r->at = now;
-			r->ns = t->queued_due;
-			r->cpu = bpf_get_smp_processor_id();
-			r->idle = before->pid == 0;
-			r->by_priority = before->prio;
-			r->priority = task->prio;
-			r->by_idle_class = before->policy == SCHED_IDLE;
-			r->idle_class = task->policy == SCHED_IDLE;
-			r->allowed = BPF_CORE_READ(task, cpus_ptr, bits[0]);
-			r->allowed_count = task->nr_cpus_allowed;
-			r->same_group = queue_of(before) == queue_of(task);
-			name_task(&r->by, before);
-			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-		}
-		t->queued_due = 0;
-	}
+	send_ran_instead(t, task, before, now);
 }
 
 static __always_inline int on_any_switch(u64 *ctx, bool errands)
@@ -312,6 +277,9 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	s->has_parent = 1;
 	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
+	s->namespace = 0;
+	s->tid_inside = 0;
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
 
@@ -368,6 +336,7 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	s->head.thread = t->id;
 	s->at = t->born;
 	name_task(&s->task, task);
+	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -422,26 +391,6 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
-/* A page that was not in memory: whoever adds it to the page cache is about to wait for it. */
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(on_page_added, void *page)
-{
-	struct thread *t = thread_of(current_task());
-	if (t)
-		t->reading = inode_of_page(page);
-	return 0;
-}
-
-/* A page that is on its way to the disk, and that this thread is about to wait for. */
-SEC("tp_btf/folio_wait_writeback")
-int BPF_PROG(on_page_written, struct folio *folio, struct address_space *mapping)
-{
-	struct thread *t = thread_of(current_task());
-	if (t && mapping)
-		t->reading = (u64)BPF_CORE_READ(mapping, host);
-	return 0;
-}
-
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_data_ready, const struct sock *sk)
 {
@@ -474,82 +423,6 @@ int BPF_PROG(on_signal, int signal, void *info, struct task_struct *task)
 	s->zero = 0;
 	name_task(&s->by, current_task());
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
-	return 0;
-}
-
-#define CPU_STACKS_ALL 64  /* this many CPU samples of a thread each carry a user stack, */
-#define CPU_STACKS_ONE_IN 4 /* then one in so many does */
-
-SEC("perf_event")
-int on_cpu_clock(struct bpf_perf_event_data *ctx)
-{
-	struct task_struct *task = current_task();
-	struct thread *t;
-	struct holdup_cpu *c;
-	bool user;
-	u64 every;
-
-	if (frozen)
-		return 0;
-	t = thread_of(task);
-	if (!t || t->phase != HOLDUP_RUNNING)
-		return 0;
-	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
-	u32 zero = 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (depth && depth->foreign)
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	user = (ctx->regs.cs & 3) != 0;
-	t->cpu_seq++;
-	struct holdup_call call = {};
-	u32 object = 0;
-	call.number = -1;
-	if (!user && (OF(task, flags) & PF_IO_WORKER)) {
-		object = read_worker(&call, task);
-	} else if (!user) {
-		read_call(&call, task);
-		s32 number = call.number;
-		if (first_is_descriptor(number))
-			object = object_of_file((u64)file_of(task, (u32)call.args[0]));
-	}
-	c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
-	if (!c) {
-		count_loss(HOLDUP_LOST_CPU_SAMPLES);
-		return 0;
-	}
-	c->head.type = HOLDUP_CPU;
-	c->head.thread = t->id;
-	c->at = now;
-	c->seq = t->cpu_seq;
-	c->user = user;
-	c->object = object;
-	c->call = call;
-	c->frames = 0;
-	if (!user) {
-		long n = bpf_get_stack(ctx, c->ips, sizeof(c->ips), 0);
-		c->frames = n > 0 ? n / sizeof(u64) : 0;
-	}
-	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
-	every = t->cpu_seq <= CPU_STACKS_ALL ? 1 : CPU_STACKS_ONE_IN;
-	if (OF(task, mm) && t->cpu_seq % every == 0) {
-		struct holdup_regs regs;
-		u64 args[3] = {};
-		if (user) {
-			regs.ip = ctx->regs.ip;
-			regs.sp = ctx->regs.sp;
-			regs.bp = ctx->regs.bp;
-			regs.bx = ctx->regs.bx;
-			regs.r12 = ctx->regs.r12;
-			regs.r13 = ctx->regs.r13;
-			regs.r14 = ctx->regs.r14;
-			regs.r15 = ctx->regs.r15;
-		} else {
-			copy_regs(&regs, regs_of(task));
-		}
-		send_memory(t, task, &regs, t->cpu_seq, t->cpu_seq, every * cpu_period, -1, args, 0, true);
-	}
-	count_cost(now);
 	return 0;
 }
 

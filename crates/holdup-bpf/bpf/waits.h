@@ -4,6 +4,7 @@
 #define HOLDUP_WAITS_H
 
 #include "memory.h"
+#include "locks.h"
 #include "network.h"
 #include "epoll.h"
 #include "peers.h"
@@ -21,7 +22,12 @@
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
 #define FUTEX_CMD_MASK 127
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2 13
 #define LOCKS_WALKED 8
+#define TASK_TRACED 8
 
 /* Per CPU: the socket that became ready last, until a waking uses it. */
 struct {
@@ -110,6 +116,28 @@ static __always_inline void find_lock_holder(struct thread *t, struct task_struc
 	}
 }
 
+/* The owner of a priority-inheritance futex, or the memory around another. */
+static __always_inline void find_futex_owner(struct thread *t, struct task_struct *task)
+{
+	u32 op = t->call.args[1] & FUTEX_CMD_MASK;
+	u32 *word = (u32 *)t->call.args[0];
+
+	if ((op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2) && find_pi_owner(t, task))
+		return;
+	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)
+		return;
+	if (bpf_probe_read_user(t->holder, sizeof(t->holder), word - HOLDUP_FUTEX_AT)) {
+		/* A lock at the beginning of a mapping: some of what is before it does not exist. */
+		__builtin_memset(t->holder, 0, sizeof(t->holder));
+#define BEFORE(i) bpf_probe_read_user(t->holder + (i), sizeof(u32), word - HOLDUP_FUTEX_AT + (i));
+		BEFORE(0) BEFORE(1) BEFORE(2)
+		if (bpf_probe_read_user(t->holder + HOLDUP_FUTEX_AT,
+					sizeof(t->holder) - HOLDUP_FUTEX_AT * sizeof(u32), word))
+			return;
+	}
+	t->holder_kind = HOLDUP_HOLDER_FUTEX;
+}
+
 /* The TCP socket among the first two that a poll asks for: the second because some libraries add a descriptor to wake
  * themselves by. */
 static __always_inline void note_polled_tcp(struct thread *t, struct task_struct *task)
@@ -140,6 +168,10 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	}
 	read_call(&t->call, task);
 	t->object = 0;
+	if (t->contended)
+		find_lock_owner(t, task);
+	else if (t->state & TASK_TRACED)
+		find_tracer(t, task);
 	number = t->call.number;
 	/* A fault, an exec and sync(2) name no descriptor: the page cache tells which file they wait for. */
 	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat || number == __NR_sync))
@@ -161,11 +193,10 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		file = file_of_leaving(task, (u32)t->call.args[0]);
 	if (file)
 		t->object = object_of_wait(t, file);
+	if (t->holder_kind)
+		return;
 	if (number == __NR_futex) {
-		u32 op = t->call.args[1] & FUTEX_CMD_MASK;
-		if ((op == 0 || op == 6 || op == 9 || op == 13) &&
-		    !bpf_probe_read_user(t->holder, sizeof(t->holder), (void *)t->call.args[0]))
-			t->holder_kind = HOLDUP_HOLDER_FUTEX;
+		find_futex_owner(t, task);
 	} else if (file && number == __NR_flock) {
 		find_lock_holder(t, task, file, false);
 	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
@@ -374,7 +405,8 @@ static __always_inline void fill_wait(struct holdup_wait *w, struct thread *t, u
 	w->object = t->object;
 	w->iowait = t->iowait;
 	w->holder_kind = t->holder_kind;
-	__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));
+	if (t->holder_kind)
+		__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));
 }
 
 #endif

@@ -18,6 +18,8 @@
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
 #define HOLDUP_PROGRAM 256        /* path of an exec'd program, bytes */
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
+#define HOLDUP_HOLDER_WORDS 10    /* what a wait's record says of who is in the way */
+#define HOLDUP_FUTEX_AT 3         /* words before a futex that are kept: a glibc rwlock has its state there */
 #define HOLDUP_QUESTION 160       /* of a question to a name server, bytes: most names are shorter */
 #define HOLDUP_DEVICE_NAME 16     /* the kernel's IFNAMSIZ */
 #define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
@@ -59,7 +61,24 @@ enum holdup_waker {
 	HOLDUP_WAKER_NOT_YET,    /* still blocked when observation ended */
 };
 
-enum holdup_holder { HOLDUP_HOLDER_NONE, HOLDUP_HOLDER_FUTEX, HOLDUP_HOLDER_FILE_LOCK };
+/* What a wait's `holder` words are. */
+enum holdup_holder {
+	HOLDUP_HOLDER_NONE,
+	HOLDUP_HOLDER_FUTEX,       /* memory around the futex; the word at its address is number HOLDUP_FUTEX_AT */
+	HOLDUP_HOLDER_FILE_LOCK,   /* process id, 0 if the kernel keeps none */
+	HOLDUP_HOLDER_PI,          /* as enum holdup_owner has them, of a priority-inheritance futex */
+	HOLDUP_HOLDER_KERNEL_LOCK, /* the same, of a lock in the kernel */
+	HOLDUP_HOLDER_TRACER,      /* the same, of the tracer */
+};
+
+/* Places of an owner that the kernel names: ids in the initial namespace, 0 where none can be told. */
+enum holdup_owner {
+	HOLDUP_OWNER_TID,
+	HOLDUP_OWNER_PID,
+	HOLDUP_LOCK_FLAGS,         /* of a kernel lock: the tracepoint's */
+	HOLDUP_LOCK_SPACE,         /* process whose address space the lock guards */
+	HOLDUP_LOCK_OBJECT,        /* object that the lock belongs to */
+};
 
 /* What interrupted a running thread. */
 enum holdup_interrupt {
@@ -88,6 +107,8 @@ struct holdup_start {
 	struct holdup_clock parent_clock;
 	u32 parent;
 	u32 has_parent;
+	u32 namespace;                /* inode of its pid namespace and its thread id in there; 0 in the initial one */
+	u32 tid_inside;
 };
 
 struct holdup_exec {
@@ -142,7 +163,7 @@ struct holdup_wait {
 	u8 memory_follows;
 	u8 waker_kind;
 	u8 holder_kind;
-	u32 holder[4];
+	u32 holder[HOLDUP_HOLDER_WORDS];
 	u32 waker_thread;
 	s32 waker_call;
 	struct holdup_clock waker_clock;
@@ -245,6 +266,10 @@ struct holdup_tcp {
 	u32 unacked;                  /* as it ended */
 	u32 window;
 	u32 retransmitted;            /* segments sent again while it lasted */
+	u32 acked;                    /* acknowledged while it lasted */
+	u32 round_trip;               /* µs, smoothed */
+	u32 lasted;                   /* the wait, in the kernel's ticks */
+	u32 limited;                  /* of these: the receiver's window was all that kept it from sending */
 	u8 unanswered;                /* repetitions on end without an answer, as it ended */
 	u8 probes;                    /* questions on end whether there is room again */
 	u8 state;
@@ -278,7 +303,8 @@ enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
 	enum holdup_numbers numbers;
-	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_phase phase;
+	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_owner owner;
+	enum holdup_phase phase;
 	enum holdup_interrupt interrupt;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;

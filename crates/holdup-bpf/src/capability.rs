@@ -30,6 +30,7 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
     "signal_generate",
     "sk_data_ready",
     "mm_filemap_add_to_page_cache",
+    "contention_begin",
     "inet_sock_set_state",
     "net_dev_queue",
     "irq_handler_entry",

@@ -8,8 +8,9 @@ mod object;
 use crate::skeleton::types as wire;
 use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
-    Account, Allowed, Call, Clock, CpuSample, End, LockHolder, Ns, Object, ObjectId, PolledFd, RanInstead,
-    Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, Allowed, Call, Clock, CpuSample, End, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner,
+    Ns, Object, ObjectId, PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState,
+    ThreadId, Wait, WaitMemory, Waker,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
@@ -269,6 +270,10 @@ fn start(raw: wire::holdup_start) -> RawEvent {
         thread: ThreadId(raw.head.thread),
         task: task(raw.task),
         parent: (raw.has_parent != 0).then(|| (ThreadId(raw.parent), clock(raw.parent_clock))),
+        inside: (raw.namespace != 0).then_some(Inside {
+            namespace: raw.namespace,
+            tid: raw.tid_inside,
+        }),
     })
 }
 
@@ -337,6 +342,9 @@ fn wait(raw: &wire::holdup_wait) -> RawEvent {
     let holder = match wire::holdup_holder(u32::from(raw.holder_kind)) {
         wire::holdup_holder::HOLDUP_HOLDER_FUTEX => Some(LockHolder::FutexWords(raw.holder)),
         wire::holdup_holder::HOLDUP_HOLDER_FILE_LOCK => Some(LockHolder::FileLock { pid: raw.holder[0] }),
+        wire::holdup_holder::HOLDUP_HOLDER_PI => owner(raw).map(LockHolder::PiFutex),
+        wire::holdup_holder::HOLDUP_HOLDER_TRACER => owner(raw).map(LockHolder::Tracer),
+        wire::holdup_holder::HOLDUP_HOLDER_KERNEL_LOCK => Some(LockHolder::KernelLock(kernel_lock(raw))),
         _ => None,
     };
     let wait = Box::new(Wait {
@@ -360,6 +368,41 @@ fn wait(raw: &wire::holdup_wait) -> RawEvent {
         RawEvent::OpenWait(wait)
     } else {
         RawEvent::Wait(wait)
+    }
+}
+
+/// One of the places in a record's words on who is in the way.
+fn owner_word(raw: &wire::holdup_wait, at: wire::holdup_owner) -> u32 {
+    raw.holder.get(at.0 as usize).copied().unwrap_or(0)
+}
+
+/// The owner that the kernel names.
+fn owner(raw: &wire::holdup_wait) -> Option<LockOwner> {
+    let owner = LockOwner {
+        tid: owner_word(raw, wire::holdup_owner::HOLDUP_OWNER_TID),
+        pid: owner_word(raw, wire::holdup_owner::HOLDUP_OWNER_PID),
+    };
+    (owner.tid != 0 && owner.pid != 0).then_some(owner)
+}
+
+fn kernel_lock(raw: &wire::holdup_wait) -> KernelLock {
+    // As the kernel's contention tracepoints have them, `LCB_F_…`.
+    const READ: u32 = 1 << 1;
+    const RT: u32 = 1 << 3;
+    const PERCPU: u32 = 1 << 4;
+    const MUTEX: u32 = 1 << 5;
+    let flags = owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_FLAGS);
+    let space = owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_SPACE);
+    KernelLock {
+        owner: owner(raw),
+        kind: match flags {
+            flags if flags & PERCPU != 0 => KernelLockKind::PerCpu,
+            flags if flags & (MUTEX | RT) != 0 => KernelLockKind::Mutex,
+            _ => KernelLockKind::Semaphore,
+        },
+        shared: flags & READ != 0,
+        address_space: (space != 0).then_some(space),
+        object: optional_object(owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_OBJECT)),
     }
 }
 

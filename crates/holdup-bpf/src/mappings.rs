@@ -142,15 +142,10 @@ impl Buffer {
                 break;
             }
             let record = self.copy(tail, size);
-            let flags = u32::from(u16::from_ne_bytes([header[4], header[5]]));
-            match u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) {
-                bindings::PERF_RECORD_COMM if flags & bindings::PERF_RECORD_MISC_COMM_EXEC != 0 => {
-                    mapped.extend(exec(&record));
-                }
-                bindings::PERF_RECORD_MMAP2 => mapped.extend(mmap2(&record)),
-                bindings::PERF_RECORD_LOST => *lost += number(&record, 16).unwrap_or(0),
-                _ => {}
+            if kind(&record) == bindings::PERF_RECORD_LOST {
+                *lost += number(&record, 16).unwrap_or(0);
             }
+            mapped.extend(announced(&record));
             tail += size as u64;
         }
         fence(Ordering::Release);
@@ -218,6 +213,23 @@ fn word(record: &[u8], at: usize) -> Option<u32> {
         .get(at..)?
         .first_chunk()
         .map(|bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// What one record of the kernel's buffer announces, its header included; `None` where that is no change of an address
+/// space, or makes no sense.
+#[must_use]
+pub fn announced(record: &[u8]) -> Option<Mapped> {
+    let flags = u32::from(u16::from_ne_bytes(*record.get(4..)?.first_chunk()?));
+    match kind(record) {
+        bindings::PERF_RECORD_COMM if flags & bindings::PERF_RECORD_MISC_COMM_EXEC != 0 => exec(record),
+        bindings::PERF_RECORD_MMAP2 => mmap2(record),
+        _ => None,
+    }
+}
+
+/// A record's type number; 0, which is none, where not even that is there.
+fn kind(record: &[u8]) -> u32 {
+    word(record, 0).unwrap_or(0)
 }
 
 /// A new name because of an exec: header 8, pid, tid, name padded to 8, time.

@@ -103,6 +103,9 @@ const INTERRUPTS: [&str; 6] = [
     "hrtimer_expire_exit",
 ];
 
+/// Where a thread begins and ends to wait for a lock in the kernel (Linux 5.19 and later).
+const CONTENTION: [&str; 2] = ["contention_begin", "contention_end"];
+
 /// Why a trace could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -210,6 +213,8 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
+        (&mut programs.on_contention_begin, CONTENTION[0]),
+        (&mut programs.on_contention_end, CONTENTION[1]),
         (&mut programs.on_connection, "inet_sock_set_state"),
         (&mut programs.on_packet, "net_dev_queue"),
         (&mut programs.on_socket_state, "inet_sock_set_state"),
@@ -252,6 +257,13 @@ impl Tracer {
     pub fn load(options: Options) -> Result<Tracer, TraceError> {
         let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
         let mut not_measured = Vec::new();
+        if !CONTENTION.iter().all(|name| types.has_tracepoint(name)) {
+            not_measured.push(NotMeasured {
+                what: "who holds a lock inside the kernel".into(),
+                why: "this kernel has no contention tracepoints".into(),
+                fix: "Linux 5.19 or later; until then the one that let go is named instead".into(),
+            });
+        }
         let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
         older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let programs = &skeleton.progs;
@@ -274,6 +286,8 @@ impl Tracer {
             &programs.on_signal,
             &programs.on_data_ready,
             &programs.on_page_added,
+            &programs.on_contention_end,
+            &programs.on_contention_begin,
             &programs.on_connection,
             &programs.on_packet,
             &programs.on_socket_state,

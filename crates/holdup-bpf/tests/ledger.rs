@@ -126,6 +126,11 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
             end.at,
             "{name}: life is not the sum of its parts"
         );
+        assert!(
+            end.clock.interrupt <= end.clock.cpu && end.clock.throttled <= end.clock.queued,
+            "{name}: a part is more than the whole: {:?}",
+            end.clock
+        );
         let (count, blocked) = waits.get(&end.thread).copied().unwrap_or_default();
         assert_eq!(
             blocked + end.lost.0,

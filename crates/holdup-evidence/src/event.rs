@@ -66,6 +66,18 @@ pub struct Start {
     pub task: TaskName,
     /// Who created it and that thread's clock at this instant; `None` for CMD's first thread.
     pub parent: Option<(ThreadId, Clock)>,
+    /// What it calls itself, where it is not in the initial pid namespace.
+    #[serde(default)]
+    pub inside: Option<Inside>,
+}
+
+/// A thread's id in its own pid namespace: locks in its memory name their owner so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Inside {
+    /// Which namespace: its inode number.
+    pub namespace: u32,
+    /// The thread id there.
+    pub tid: u32,
 }
 
 /// How a thread that left the CPU without being runnable was waiting.
@@ -115,16 +127,62 @@ pub enum Waker {
     Unknown,
 }
 
-/// Who held the lock that a thread began to wait for, read at that instant.
+/// Words of memory around a futex that are kept, each of 32 bits.
+pub const FUTEX_WORDS: usize = 10;
+/// Which of them is at the futex's address.
+pub const FUTEX_AT: usize = 3;
+
+/// A task that the kernel names as an owner; ids in holdup's pid namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockOwner {
+    /// Thread id.
+    pub tid: u32,
+    /// Process id.
+    pub pid: u32,
+}
+
+/// Kinds of locks in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum KernelLockKind {
+    /// A mutex: one owner.
+    Mutex,
+    /// A reader-writer semaphore: the owner is known while it is a writer.
+    Semaphore,
+    /// The same with its readers counted on each CPU: no owner is kept.
+    PerCpu,
+}
+
+/// A lock in the kernel that a thread sleeps for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelLock {
+    /// Who owns it; `None` where the kernel keeps none, as of readers.
+    pub owner: Option<LockOwner>,
+    /// What it is.
+    pub kind: KernelLockKind,
+    /// Whether the thread wants to share it with other readers.
+    pub shared: bool,
+    /// The process whose address space it guards.
+    pub address_space: Option<u32>,
+    /// The file or directory that it belongs to.
+    pub object: Option<ObjectId>,
+}
+
+/// Who was in the way of what a thread began to wait for, read at that instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LockHolder {
-    /// The four 32-bit words at the futex address: for a glibc mutex lock, count, owner tid, users.
-    FutexWords([u32; 4]),
+    /// Memory around the futex address, [`FUTEX_AT`] words before it included; those that do not exist are 0.
+    FutexWords([u32; FUTEX_WORDS]),
     /// Process that holds a conflicting lock on the file, from the kernel's lock list.
     FileLock {
         /// Its process id in holdup's pid namespace; 0 when the kernel keeps none.
         pid: u32,
     },
+    /// Owner of a priority-inheritance futex, as the kernel has it.
+    PiFutex(LockOwner),
+    /// A lock in the kernel.
+    KernelLock(KernelLock),
+    /// Who traces the thread.
+    Tracer(LockOwner),
 }
 
 /// A wait that ended: from leaving the CPU to the waking.
@@ -426,6 +484,8 @@ pub enum Event {
     RanInstead(RanInstead),
     /// A signal.
     Signal(SignalSent),
+    /// A task outside the run that lives under an id which a lock in the run's memory names as its owner.
+    Outsider(TaskName),
     /// A thread's observation ended.
     End(Box<End>),
 }

@@ -17,9 +17,9 @@ pub mod object;
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, Allowed, AskerSample, Clock, CpuSample, End, Event, Finish, INTERRUPTS, LockHolder, OpenState,
-    PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait,
-    WaitMemory, Waker,
+    Account, Allowed, AskerSample, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, INTERRUPTS,
+    Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead, Scheduling,
+    Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};

@@ -27,6 +27,14 @@ pub struct TcpState {
     pub window: u32,
     /// Segments that were sent again while it lasted.
     pub retransmitted: u32,
+    /// Acknowledged while it lasted.
+    pub acked: u32,
+    /// Time of a packet there and back, smoothed, in microseconds.
+    pub round_trip_us: u32,
+    /// How long it lasted in ticks of the kernel's clock.
+    pub ticks: u32,
+    /// Of these: the receiver's window was all that kept the kernel from sending, by its own count.
+    pub window_ticks: u32,
     /// As it ended: how often on end the kernel has repeated what is not acknowledged.
     pub unanswered: u8,
     /// As it ended: how often on end the kernel has asked whether the peer has room again.

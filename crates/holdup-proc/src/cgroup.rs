@@ -328,7 +328,7 @@ impl Membership {
         let levels = self.cpu.iter().chain(&self.unified).flat_map(Place::levels);
         levels
             .filter_map(|(directory, _)| throttled(&text_if_there(&directory.join("cpu.stat"))?))
-            .reduce(|sum, level| (sum.0 + level.0, sum.1 + level.1))
+            .reduce(|sum, level| (sum.0.saturating_add(level.0), sum.1.saturating_add(level.1)))
     }
 }
 
@@ -400,7 +400,8 @@ fn throttled(stat: &str) -> Option<(u64, Ns)> {
                 .ok()
         })
     };
-    let time = field("throttled_time").or_else(|| field("throttled_usec").map(|us| us * NS_PER_US))?;
+    let time =
+        field("throttled_time").or_else(|| field("throttled_usec").map(|us| us.saturating_mul(NS_PER_US)))?;
     Some((field("nr_throttled")?, time))
 }
 

@@ -58,13 +58,11 @@ pub fn online(root: &Root, problems: &mut Vec<Problem>) -> Option<u32> {
 }
 
 fn count(list: &str) -> Option<u32> {
-    list.split(',')
-        .map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            last.checked_sub(first)?.checked_add(1)
-        })
-        .sum()
+    list.split(',').try_fold(0_u32, |sum, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?)?.checked_add(1)
+    })
 }
 
 #[cfg(test)]
@@ -100,5 +98,6 @@ mod tests {
         assert_eq!(count("0-3,8,10-11"), Some(7));
         assert_eq!(count(""), None);
         assert_eq!(count("3-1"), None);
+        assert_eq!(count("0-4294967294,7"), None);
     }
 }

@@ -62,7 +62,7 @@ fn records(log: &str) -> impl Iterator<Item = Record> + '_ {
         let facility = fields.next()?.parse::<u64>().ok()? >> 3;
         let at_us: u64 = fields.nth(1)?.parse().ok()?;
         (facility == KERNEL_FACILITY).then(|| Record {
-            at: at_us * NS_PER_US,
+            at: at_us.saturating_mul(NS_PER_US),
             text: text.to_owned(),
         })
     })

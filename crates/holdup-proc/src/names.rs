@@ -12,9 +12,20 @@ pub fn comm(root: &Root, pid: u32) -> Option<String> {
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
+/// The process of a thread that still exists.
+#[must_use]
+pub fn process_of(root: &Root, tid: u32) -> Option<u32> {
+    let text = text_if_there(&root.proc.join(tid.to_string()).join("status"))?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::comm;
+    use super::{comm, process_of};
     use crate::root::Tree;
 
     #[test]
@@ -22,5 +33,16 @@ mod tests {
         let tree = Tree::new(&[("proc/7/comm", " a\nb \n")]);
         assert_eq!(comm(&tree.root, 7).as_deref(), Some(" a\nb "));
         assert_eq!(comm(&tree.root, 8), None);
+    }
+
+    #[test]
+    fn a_thread_belongs_to_the_process_that_its_status_names() {
+        let tree = Tree::new(&[
+            ("proc/9/status", "Name:\tTgid:\t1\nTgid:\t7\nPid:\t9\n"),
+            ("proc/10/status", ""),
+        ]);
+        assert_eq!(process_of(&tree.root, 9), Some(7));
+        assert_eq!(process_of(&tree.root, 10), None);
+        assert_eq!(process_of(&tree.root, 11), None);
     }
 }

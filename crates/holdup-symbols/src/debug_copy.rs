@@ -28,6 +28,22 @@ type SectionHeader = SectionHeader64<LittleEndian>;
 
 /// The copy, where the file has debug information that can be read and is not too large.
 pub(crate) fn debug_copy(elf: &Elf) -> Option<File> {
+    let sections = wanted(elf);
+    if debug_bytes(elf) == 0 || !sections.iter().any(|section| section.name == ".debug_info") {
+        return None;
+    }
+    write(elf, &sections).ok()
+}
+
+/// How many bytes the copy has; 0 where there is none, or too much of it.
+pub(crate) fn debug_bytes(elf: &Elf) -> u64 {
+    let sizes = wanted(elf).into_iter().map(|section| section.size);
+    Some(sizes.fold(0, u64::saturating_add))
+        .filter(|bytes| *bytes <= DEBUG_BYTES_MAX)
+        .unwrap_or(0)
+}
+
+fn wanted(elf: &Elf) -> Vec<&Section> {
     let wanted = |section: &&Section| {
         section.name.starts_with(".debug_")
             // This one names another file.
@@ -35,14 +51,7 @@ pub(crate) fn debug_copy(elf: &Elf) -> Option<File> {
             && section.kind != SHT_NOBITS.0
             && section.flags & SHF_COMPRESSED.0 == 0
     };
-    let sections: Vec<&Section> = elf.sections.iter().filter(wanted).collect();
-    let bytes = sections
-        .iter()
-        .try_fold(0_u64, |sum, section| sum.checked_add(section.size))?;
-    if bytes > DEBUG_BYTES_MAX || !sections.iter().any(|section| section.name == ".debug_info") {
-        return None;
-    }
-    write(elf, &sections).ok()
+    elf.sections.iter().filter(wanted).collect()
 }
 
 fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {

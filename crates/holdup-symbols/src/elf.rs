@@ -7,8 +7,8 @@
 
 use object::LittleEndian;
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, FileHeader64, PF_X, PT_LOAD, ProgramHeader64, SHT_NOBITS,
-    SectionHeader64,
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, FileHeader64, PF_X, PT_LOAD, ProgramHeader64, SHF_COMPRESSED,
+    SHT_NOBITS, SectionHeader64,
 };
 use object::pod::{Pod, from_bytes, slice_from_bytes};
 use std::fs::File;
@@ -122,9 +122,10 @@ impl Elf {
             .find(|section| section.name == name && section.kind != SHT_NOBITS.0)
     }
 
-    /// A section's bytes, unless it is larger than `limit` bytes or not all there.
+    /// A section's bytes, unless it is larger than `limit` bytes, compressed, or not all there.
     pub(crate) fn bytes(&self, section: &Section, limit: u64) -> Option<Vec<u8>> {
-        if section.kind == SHT_NOBITS.0 || section.size > limit {
+        let compressed = section.flags & SHF_COMPRESSED.0 != 0;
+        if section.kind == SHT_NOBITS.0 || compressed || section.size > limit {
             return None;
         }
         read(&self.file, section.offset, section.size).ok()

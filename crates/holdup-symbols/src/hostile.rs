@@ -8,7 +8,7 @@ use crate::debug_copy::debug_copy;
 use crate::elf::Elf;
 use crate::modules::{Module, ModuleId};
 use crate::stacks::Address;
-use crate::symbolise::module_frames;
+use crate::symbolise::{Allowance, module_frames};
 use crate::symbols::Symbols;
 use crate::unwind::{FrameTable, Registers, StackBytes};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -84,7 +84,7 @@ fn name_all(bytes: &[u8]) -> Vec<String> {
         .step_by(8)
         .map(|address| Address::new(ModuleId(1), address))
         .collect();
-    let frames = module_frames(&module, &addresses);
+    let frames = module_frames(&module, &addresses, &mut Allowance::default());
     assert_eq!(frames.len(), addresses.len());
     frames
         .into_iter()
@@ -198,6 +198,65 @@ fn things_that_are_no_elf_files() {
     other_class[4] = 1;
     assert!(!read_all(&other_class));
     assert!(Elf::read(File::open("/").unwrap()).is_err());
+}
+
+/// A function whose debug information says that calls are inlined into one another so deep: a byte a level.
+fn nested(levels: u32) -> Vec<u8> {
+    let code = format!(
+        r#"
+            .file 1 "a.c"
+            .globl _start
+            .type _start, @function
+            _start:
+            .Lstart: .loc 1 1
+            .fill 256,1,0x90
+            ret
+            .Lend:
+            .size _start, .-_start
+            .section .debug_info,"",@progbits
+            .long .Linfo_end - .Linfo
+            .Linfo: .value 4
+            .long .Labbreviations
+            .byte 8
+            .uleb128 1
+            .quad .Lstart, .Lend - .Lstart
+            .long .Llines
+            .uleb128 2
+            .quad .Lstart, .Lend - .Lstart
+            .asciz "outermost"
+            .fill {levels},1,3
+            .fill {levels},1,0
+            .byte 0, 0
+            .Linfo_end:
+            .section .debug_abbrev,"",@progbits
+            .Labbreviations:
+            .byte 1, 0x11, 1, 0x11,0x01, 0x12,0x07, 0x10,0x17, 0,0
+            .byte 2, 0x2e, 1, 0x11,0x01, 0x12,0x07, 0x03,0x08, 0,0
+            .byte 3, 0x1d, 1, 0,0
+            .byte 0
+            .section .debug_line,"",@progbits
+            .Llines:
+        "#
+    );
+    let directory = TempDir::new().unwrap();
+    let (source, program) = (directory.path().join("a.s"), directory.path().join("a"));
+    fs::write(&source, code).unwrap();
+    let status = Command::new("cc")
+        .args(["-nostdlib", "-static-pie"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(status.unwrap().success());
+    fs::read(program).unwrap()
+}
+
+#[test]
+fn debug_information_deeper_than_any_stack_costs_itself_alone() {
+    assert!(name_all(&nested(10)).iter().any(|name| name == "outermost"));
+    // At 80 bytes of stack a level.
+    let names = name_all(&nested(3_000_000));
+    assert!(names.iter().any(|name| name == "_start"), "{names:?}");
 }
 
 #[test]

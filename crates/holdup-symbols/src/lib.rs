@@ -9,15 +9,20 @@
 //! Everything that is read here, ELF files above all, may have been made by the observed program to do harm:
 //! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
 
+mod apart;
 mod debug_copy;
+mod debug_file;
 mod demangle;
 mod elf;
+mod go;
 #[cfg(test)]
 mod hostile;
 mod kernel;
 mod maps;
 mod modules;
 mod mounts;
+mod open;
+mod perf_map;
 mod stacks;
 mod symbolise;
 mod symbols;

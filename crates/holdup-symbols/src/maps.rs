@@ -54,6 +54,11 @@ impl Space {
             .filter(|region| region.start <= address)
     }
 
+    /// The modules that are mapped, some more than once.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = ModuleId> {
+        self.0.iter().map(|region| region.module)
+    }
+
     /// Puts `new` over whatever was there; false when there is no room for more.
     fn insert(&mut self, new: Region) -> bool {
         if new.start >= new.end {

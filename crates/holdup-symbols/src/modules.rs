@@ -7,23 +7,25 @@
 //! The path of a mapping is what the observed process calls it, in its own mount namespace, and by now
 //! something else may be there. So the kernel's own link to the mapped file is tried first, then the path
 //! under the process's root, then the path as we see it, and whatever is found counts only if it is the
-//! regular file that the mapping names by device and inode. It is looked at by an `O_PATH` descriptor before
-//! it is really opened, because opening a device can have effects. File systems that could block us are not
+//! regular file that the mapping names by device and inode. How it is opened is in `open`. File
+//! systems that could block us are not
 //! touched at all (see `mounts`).
 
 use crate::elf::Elf;
+use crate::go::GoTable;
 use crate::maps::Mapping;
 use crate::mounts::Mounts;
+use crate::open::regular;
+use crate::perf_map;
 use crate::unwind::{FrameTable, Rule};
-use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_PATH};
+use holdup_evidence::Language;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{major, minor};
 use nix::sys::statfs::{BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, fstatfs};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,9 +54,18 @@ pub(crate) struct Module {
     pub(crate) name: Option<String>,
     /// The file, where it could be opened and understood.
     pub(crate) elf: Option<Elf>,
+    /// Of code that was written at run time: the program's own list of it, and the language it was made from.
+    pub(crate) listed: Option<(File, Language)>,
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
     tries: u8,
+}
+
+impl Module {
+    /// Go's table, if the file has one and a stack came through.
+    pub(crate) fn go(&self) -> Option<&GoTable> {
+        self.frames.as_ref()?.go()
+    }
 }
 
 /// All modules of a run.
@@ -125,13 +136,26 @@ impl Modules {
                 let id = self.add(Module {
                     name,
                     elf,
-                    frames: None,
                     tries: tries + 1,
+                    ..Module::default()
                 });
                 self.by_file.insert(file, id);
                 id
             }
         }
+    }
+
+    /// The code that process `pid` has written at run time, if it lists that.
+    pub(crate) fn written(&mut self, pid: u32, language: Language) -> Option<ModuleId> {
+        if self.list.len() >= MODULES_MAX || self.descriptors_left == 0 {
+            return None;
+        }
+        let list = perf_map::open(&self.opener.proc, pid)?;
+        self.descriptors_left -= 1;
+        Some(self.add(Module {
+            listed: Some((list, language)),
+            ..Module::default()
+        }))
     }
 
     /// The vdso, which is the same in all processes, so that our own will do.
@@ -252,29 +276,23 @@ impl Opener {
 
 /// Opens `path` if it is the regular file that `mapping` names.
 fn open_regular(path: &Path, mapping: &Mapping) -> Option<File> {
-    let place = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_PATH | O_CLOEXEC)
-        .open(path)
-        .ok()?;
+    regular(path, |place| is_mapped(place, mapping).unwrap_or(false))
+}
+
+fn is_mapped(place: &File, mapping: &Mapping) -> Option<bool> {
     let found = place.metadata().ok()?;
-    if !found.is_file() || found.ino() != mapping.inode {
-        return None;
-    }
     let device = (
         u32::try_from(major(found.dev())).ok()?,
         u32::try_from(minor(found.dev())).ok()?,
     );
     if device != mapping.device {
         // These two give a file another device number by stat than the mapping has.
-        let kind = fstatfs(&place).ok()?.filesystem_type();
+        let kind = fstatfs(place).ok()?.filesystem_type();
         if kind != OVERLAYFS_SUPER_MAGIC && kind != BTRFS_SUPER_MAGIC {
             return None;
         }
     }
-    let flags = O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-    let again = format!("/proc/self/fd/{}", place.as_raw_fd());
-    OpenOptions::new().read(true).custom_flags(flags).open(again).ok()
+    Some(found.ino() == mapping.inode)
 }
 
 #[cfg(test)]

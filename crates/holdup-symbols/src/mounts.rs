@@ -18,6 +18,7 @@ pub(crate) struct Mounts(Vec<Mount>);
 
 #[derive(Debug)]
 struct Mount {
+    id: u32,
     device: (u32, u32),
     point: String,
     remote: bool,
@@ -27,6 +28,14 @@ impl Mounts {
     /// Reads the text of a `mountinfo` file; lines that make no sense are left out.
     pub(crate) fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(parse_line).collect())
+    }
+
+    /// Whether the mount with this number is of a remote file system; `None` where it is not here.
+    pub(crate) fn remote(&self, id: u32) -> Option<bool> {
+        self.0
+            .iter()
+            .find(|mount| mount.id == id)
+            .map(|mount| mount.remote)
     }
 
     /// Whether the file system with this device number is mounted here.
@@ -55,13 +64,16 @@ fn is_under(path: &str, point: &str) -> bool {
 /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE OPTIONS`
 fn parse_line(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
-    let mut fields = before.split(' ').skip(2);
+    let mut fields = before.split(' ');
+    let id = fields.next()?.parse().ok()?;
+    let mut fields = fields.skip(1);
     let (major, minor) = fields.next()?.split_once(':')?;
     let device = (major.parse().ok()?, minor.parse().ok()?);
     let point = unescape(fields.nth(1)?);
     let kind = after.split(' ').next()?;
     let remote = REMOTE.contains(&kind) || kind.starts_with("fuse.");
     Some(Mount {
+        id,
         device,
         point,
         remote,
@@ -113,6 +125,10 @@ broken line
         for device in [(8, 1), (0, 47), (0, 99)] {
             assert!(!mounts.remote_device(device), "{device:?}");
         }
+        assert_eq!(
+            [22, 31, 99].map(|id| mounts.remote(id)),
+            [Some(false), Some(true), None]
+        );
         assert!(mounts.lists((8, 1)));
         assert!(!mounts.lists((0, 99)));
     }

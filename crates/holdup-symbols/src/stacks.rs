@@ -8,7 +8,7 @@ use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::symbolise;
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer};
-use holdup_evidence::{Frame, Ns, UserStackId};
+use holdup_evidence::{Frame, Language, Ns, UserStackId};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ const FRAMES_MAX: usize = 128;
 /// Most frames of all distinct stacks together, so that those of a program that never has the same stack
 /// twice stay below some 100 MB once they have names.
 const FRAMES_TOTAL_MAX: usize = 500_000;
+
+/// The library that holds a Java virtual machine.
+const JVM: &str = "libjvm.so";
 
 /// The collector's number for one process image lineage; never used again for another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,6 +107,16 @@ pub struct UserStacks {
     stacks: Vec<Arc<[Address]>>,
     frames_total: usize,
     refused: Refused,
+    written: HashMap<ProcessKey, Written>,
+}
+
+/// What is known of the code that a process writes at run time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    /// Stacks that went through such code.
+    stacks: u32,
+    /// The module that stands for it, where the process lists it.
+    module: Option<ModuleId>,
 }
 
 impl Default for UserStacks {
@@ -128,12 +141,14 @@ impl UserStacks {
             stacks: Vec::new(),
             frames_total: 0,
             refused: Refused::default(),
+            written: HashMap::new(),
         }
     }
 
     /// The process runs another program now; its mappings follow.
     pub fn exec(&mut self, process: ProcessKey) {
         self.spaces.exec(process);
+        self.written.remove(&process);
     }
 
     /// `child` begins with the mappings of `parent`.
@@ -144,6 +159,7 @@ impl UserStacks {
     /// No more stacks of this process will come; its mappings are forgotten.
     pub fn exit(&mut self, process: ProcessKey) {
         self.spaces.exit(process);
+        self.written.remove(&process);
     }
 
     /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
@@ -170,6 +186,16 @@ impl UserStacks {
     pub fn intern(&mut self, raw: &RawStack<'_>) -> UserStackId {
         let space = self.spaces.of(raw.process);
         let mut frames = unwind(&space, &mut self.modules, raw);
+        if frames.iter().any(|frame| frame.module == ModuleId::ANONYMOUS) {
+            self.written(&space, raw, &mut frames);
+        }
+        for frame in frames
+            .iter_mut()
+            .filter(|frame| frame.module == ModuleId::ANONYMOUS)
+        {
+            // Such code has no addresses to show, so neither they nor what called make stacks differ.
+            (frame.caller, frame.looked_up) = (false, 0);
+        }
         if let Some(&id) = self.ids.get(frames.as_slice()) {
             return id;
         }
@@ -186,6 +212,28 @@ impl UserStacks {
         self.stacks.push(Arc::clone(&stack));
         self.ids.insert(stack, id);
         id
+    }
+
+    /// Gives code without a file to the process's list of it, where there is one.
+    fn written(&mut self, space: &Space, raw: &RawStack<'_>, frames: &mut [Address]) {
+        let written = self.written.entry(raw.process).or_default();
+        written.stacks = written.stacks.saturating_add(1);
+        // The list may begin any time; looking for it gets rarer, some thirty times at most.
+        if written.module.is_none() && written.stacks.is_power_of_two() {
+            let java = space
+                .modules()
+                .any(|module| self.modules.get(module).name.as_deref() == Some(JVM));
+            let language = if java { Language::Java } else { Language::Native };
+            written.module = self.modules.written(raw.pid, language);
+        }
+        if let Some(module) = written.module {
+            for frame in frames
+                .iter_mut()
+                .filter(|frame| frame.module == ModuleId::ANONYMOUS)
+            {
+                frame.module = module;
+            }
+        }
     }
 
     /// What was left out so far.
@@ -234,13 +282,16 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         let looked_up = modules.address_of(region.module, region.offset.wrapping_add(pc - region.start));
         frames.push(Address {
             module: region.module,
-            // Anonymous code has no addresses to show, so the byte between call and return does not matter.
-            caller: caller && region.module != ModuleId::ANONYMOUS,
-            looked_up,
+            caller,
+            looked_up: if region.module == ModuleId::ANONYMOUS {
+                pc
+            } else {
+                looked_up
+            },
         });
         let next = match modules.rule(region.module, looked_up) {
             Some(rule) => {
-                caller = !rule.signal;
+                caller = !rule.signal();
                 rule.caller(&registers, &stack)
             }
             None => {

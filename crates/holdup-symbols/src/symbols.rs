@@ -52,6 +52,19 @@ impl Symbols {
         symbols
     }
 
+    /// How many bytes of the file [`Symbols::read`] looks at.
+    pub(crate) fn bytes(elf: &Elf) -> u64 {
+        let tables = [".symtab", ".dynsym"]
+            .into_iter()
+            .filter_map(|name| elf.section(name));
+        tables
+            .flat_map(|table| [Some(table), elf.sections.get(table.link as usize)])
+            .flatten()
+            .filter(|section| section.size <= TABLE_BYTES_MAX)
+            .map(|section| section.size)
+            .sum()
+    }
+
     fn add(&mut self, elf: &Elf, section: &Section, table: usize) {
         let names = elf
             .sections

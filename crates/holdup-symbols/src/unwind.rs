@@ -1,8 +1,10 @@
 //! From one frame to its caller, without frame pointers.
 //!
-//! In come a module's `.eh_frame` section, registers, and the bytes of the stack; out come the caller's
-//! registers. Code that no frame information covers (JIT compilers, Go) often has frame pointers, so for that
-//! the saved frame pointer is followed, if there is one.
+//! In come a module's frame information, registers, and the bytes of the stack; out come the caller's
+//! registers. The information is in `.eh_frame`; for what that does not cover in `.debug_frame`, where a
+//! debugger's copy of it was left in the file, and for Go in a table of its own (see `go`). Code that none of
+//! them covers (JIT compilers) often has frame pointers, so for that the saved frame pointer is followed, if
+//! there is one.
 //!
 //! Rules are kept by the address within the module, so that all processes of a program share them.
 //!
@@ -10,18 +12,19 @@
 //! (one backward jump in a hostile file hangs them), cannot read memory in them (which is what the C library's
 //! signal trampoline and hand-written assembly need), and know no register but rsp and rbp.
 
-use crate::elf::{Elf, Section};
+use crate::elf::Elf;
+use crate::go::{GoFrame, GoTable};
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, Encoding, EndianSlice, Evaluation,
-    EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule, UnwindContext,
-    UnwindExpression, UnwindSection, Value, X86_64,
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
+    Evaluation, EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule,
+    UnwindContext, UnwindExpression, UnwindOffset, UnwindSection, Value, X86_64,
 };
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Largest `.eh_frame` that is read, in bytes; the largest browsers have 30 MB.
-const EH_FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Largest `.eh_frame` or `.debug_frame` that is read, in bytes; the largest browsers have 30 MB.
+const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Most functions of one module that are indexed; the largest browsers have 500,000.
 const FUNCTIONS_MAX: usize = 2_000_000;
@@ -31,6 +34,10 @@ const RULES_MAX: usize = 16_384;
 
 /// Most operations of one expression. Compilers write fewer than ten.
 const OPERATIONS_MAX: u32 = 256;
+
+/// Longest description of a function, and longest common part, that is read, in bytes. Each new address in the function
+/// means to run through it. Compilers write some hundred bytes.
+const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
@@ -46,6 +53,9 @@ const SAVED: [Register; 6] = [
     X86_64::R14,
     X86_64::R15,
 ];
+
+/// Where in [`SAVED`] the frame pointer is.
+const RBP: usize = 1;
 
 /// What is known of a frame's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +78,7 @@ impl Registers {
     }
 
     fn frame_pointer(&self) -> Option<u64> {
-        self.get(X86_64::RBP)
+        self.saved[RBP]
     }
 }
 
@@ -92,67 +102,83 @@ impl StackBytes<'_> {
 
 /// How to find the caller's registers, for one address.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) enum Rule {
+    /// By the language of `.eh_frame`.
+    Described(Described),
+    /// By Go's table.
+    Go(GoFrame),
+}
+
+/// A row of a frame description.
+#[derive(Debug)]
+pub(crate) struct Described {
     cfa: CfaRule<usize>,
     return_address: Option<RegisterRule<usize>>,
     saved: [Option<RegisterRule<usize>>; 6],
     encoding: Encoding,
     /// The frame is a signal trampoline: its caller was interrupted and called nothing.
-    pub(crate) signal: bool,
+    signal: bool,
     /// Where expressions are.
-    section: Arc<EhFrameBytes>,
+    section: Arc<Section>,
 }
 
-/// The bytes of a module's `.eh_frame` section and the addresses that pointers in it are relative to.
+/// A section of frame information and the addresses that pointers in it are relative to.
 #[derive(Debug)]
-struct EhFrameBytes {
+struct Section {
+    kind: Kind,
     bytes: Vec<u8>,
     bases: BaseAddresses,
 }
 
-impl EhFrameBytes {
-    fn parsed(&self) -> EhFrame<Bytes<'_>> {
-        let mut section = EhFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(8);
-        section
-    }
+/// The two encodings of one language.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Eh,
+    Debug,
+}
+
+/// Function descriptions of one section, sorted by the address where the function starts, with their offsets.
+#[derive(Debug)]
+struct DescribedFunctions {
+    section: Arc<Section>,
+    functions: Vec<(u64, usize)>,
 }
 
 /// The frame information of one module.
 #[derive(Debug, Default)]
 pub(crate) struct FrameTable {
-    section: Option<Arc<EhFrameBytes>>,
-    /// Start address of each function and the offset of its description, sorted by address.
-    functions: Vec<(u64, usize)>,
+    sections: Vec<DescribedFunctions>,
+    go: Option<GoTable>,
     rules: HashMap<u64, Option<Arc<Rule>>>,
 }
 
 impl FrameTable {
     /// Reads a module's frame information; there is none for another processor's code.
     pub(crate) fn read(elf: &Elf) -> Self {
-        let bytes = || {
-            elf.section(".eh_frame")
-                .and_then(|section| elf.bytes(section, EH_FRAME_BYTES_MAX))
-        };
-        let Some(bytes) = (elf.machine == MACHINE).then(bytes).flatten() else {
+        if elf.machine != MACHINE {
             return Self::default();
-        };
-        let address = |name| elf.section(name).map_or(0, |section: &Section| section.address);
+        }
+        let address = |name| elf.section(name).map_or(0, |section| section.address);
         let bases = BaseAddresses::default()
             .set_eh_frame(address(".eh_frame"))
             .set_text(address(".text"))
             .set_got(address(".got"));
-        Self::of(EhFrameBytes { bytes, bases })
-    }
-
-    fn of(section: EhFrameBytes) -> Self {
-        let mut functions = functions(&section);
-        functions.sort_unstable();
+        let read = |(name, kind)| {
+            let bytes = elf.bytes(elf.section(name)?, FRAME_BYTES_MAX)?;
+            let bases = bases.clone();
+            Some(DescribedFunctions::of(Section { kind, bytes, bases }))
+        };
+        let sections = [(".eh_frame", Kind::Eh), (".debug_frame", Kind::Debug)];
         Self {
-            section: Some(Arc::new(section)),
-            functions,
+            sections: sections.into_iter().filter_map(read).collect(),
+            go: GoTable::read(elf),
             rules: HashMap::new(),
         }
+    }
+
+    /// Go's table, if the module has one.
+    pub(crate) fn go(&self) -> Option<&GoTable> {
+        self.go.as_ref()
     }
 
     /// The rule for the code at an address of the module.
@@ -169,31 +195,85 @@ impl FrameTable {
     }
 
     fn find(&self, address: u64) -> Option<Rule> {
+        let described = self.sections.iter().find_map(|section| section.find(address));
+        described.map(Rule::Described).or_else(|| {
+            let go = self.go.as_ref()?.frame(address)?;
+            Some(Rule::Go(go))
+        })
+    }
+}
+
+impl DescribedFunctions {
+    fn of(section: Section) -> Self {
+        let mut functions = match section.kind {
+            Kind::Eh => functions(&section.eh(), &section.bases),
+            Kind::Debug => functions(&section.debug(), &section.bases),
+        };
+        functions.sort_unstable();
+        Self {
+            section: Arc::new(section),
+            functions,
+        }
+    }
+
+    fn find(&self, address: u64) -> Option<Described> {
         let index = self
             .functions
             .partition_point(|&(start, _)| start <= address)
             .checked_sub(1)?;
-        let section = self.section.as_ref()?;
-        let parsed = section.parsed();
-        let offset = self.functions[index].1.into();
-        let function = parsed
-            .fde_from_offset(&section.bases, offset, EhFrame::cie_from_offset)
-            .ok()?;
-        if !function.contains(address) {
+        let offset = self.functions[index].1;
+        match self.section.kind {
+            Kind::Eh => self.described(&self.section.eh(), offset.into(), address),
+            Kind::Debug => self.described(&self.section.debug(), offset.into(), address),
+        }
+    }
+
+    fn described<'a, S: UnwindSection<Bytes<'a>>>(
+        &'a self,
+        parsed: &S,
+        offset: S::Offset,
+        address: u64,
+    ) -> Option<Described> {
+        let bases = &self.section.bases;
+        let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
+        let longest = function.entry_len().max(function.cie().entry_len());
+        if !function.contains(address) || longest > DESCRIPTION_BYTES_MAX {
             return None;
         }
         let mut context = UnwindContext::new();
         let row = function
-            .unwind_info_for_address(&parsed, &section.bases, &mut context, address)
+            .unwind_info_for_address(parsed, bases, &mut context, address)
             .ok()?;
-        Some(Rule {
+        Some(Described {
             cfa: row.cfa().clone(),
             return_address: row.register(X86_64::RA),
             saved: SAVED.map(|register| row.register(register)),
             encoding: function.cie().encoding(),
             signal: function.is_signal_trampoline(),
-            section: Arc::clone(section),
+            section: Arc::clone(&self.section),
         })
+    }
+}
+
+impl Section {
+    fn eh(&self) -> EhFrame<Bytes<'_>> {
+        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(8);
+        section
+    }
+
+    fn debug(&self) -> DebugFrame<Bytes<'_>> {
+        let mut section = DebugFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(8);
+        section
+    }
+
+    fn expression(&self, expression: &UnwindExpression<usize>) -> Option<Bytes<'_>> {
+        let expression = match self.kind {
+            Kind::Eh => expression.get(&self.eh()),
+            Kind::Debug => expression.get(&self.debug()),
+        };
+        Some(expression.ok()?.0)
     }
 }
 
@@ -201,16 +281,16 @@ impl FrameTable {
 ///
 /// Binaries have a sorted table of these (`.eh_frame_hdr`); making our own costs a few milliseconds for the
 /// largest of them, and leaves a second section that could lie out of it.
-fn functions(section: &EhFrameBytes) -> Vec<(u64, usize)> {
-    let parsed = section.parsed();
-    let mut entries = parsed.entries(&section.bases);
+fn functions<'a, S: UnwindSection<Bytes<'a>>>(parsed: &S, bases: &BaseAddresses) -> Vec<(u64, usize)> {
+    let mut entries = parsed.entries(bases);
     let mut functions = Vec::new();
     // Neighbours share their common part, so one is remembered.
-    let mut common: Option<CommonInformationEntry<Bytes<'_>>> = None;
+    let mut common: Option<CommonInformationEntry<Bytes<'a>>> = None;
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let function: Result<FrameDescriptionEntry<Bytes<'_>>, _> = partial.parse(|parsed, bases, offset| {
-            if let Some(common) = common.as_ref().filter(|common| common.offset() == offset.0) {
+        let function: Result<FrameDescriptionEntry<Bytes<'a>>, _> = partial.parse(|parsed, bases, offset| {
+            let at = UnwindOffset::into(offset);
+            if let Some(common) = common.as_ref().filter(|common| common.offset() == at) {
                 return Ok(common.clone());
             }
             let found = parsed.cie_from_offset(bases, offset)?;
@@ -228,8 +308,40 @@ fn functions(section: &EhFrameBytes) -> Vec<(u64, usize)> {
 }
 
 impl Rule {
+    /// Whether the frame is a signal trampoline: its caller was interrupted and called nothing.
+    pub(crate) fn signal(&self) -> bool {
+        matches!(self, Rule::Described(described) if described.signal)
+    }
+
     /// The caller's registers; `None` where the stack ends, or goes on in memory that was not copied.
     pub(crate) fn caller(&self, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+        match self {
+            Rule::Described(described) => described.caller(frame, stack),
+            Rule::Go(GoFrame::Bytes(bytes)) => caller_in_go(*bytes, frame, stack),
+            Rule::Go(GoFrame::Outermost) => None,
+        }
+    }
+}
+
+/// The caller of a Go function whose return address is `bytes` above the stack pointer. Go's functions keep
+/// no register for their callers but the frame pointer, and that below the return address.
+fn caller_in_go(bytes: u64, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+    let place = frame.sp.checked_add(bytes)?;
+    let mut saved = [None; 6];
+    saved[RBP] = if bytes < 8 {
+        frame.frame_pointer()
+    } else {
+        stack.word(place - 8)
+    };
+    Some(Registers {
+        ip: stack.word(place).filter(|&ip| ip != 0)?,
+        sp: place.checked_add(8)?,
+        saved,
+    })
+}
+
+impl Described {
+    fn caller(&self, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
         let cfa = match &self.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.get(*register)?.checked_add_signed(*offset)?
@@ -269,9 +381,8 @@ impl Rule {
         frame: &Registers,
         stack: &StackBytes<'_>,
     ) -> Option<u64> {
-        let parsed = self.section.parsed();
-        let expression = expression.get::<Bytes<'_>, _>(&parsed).ok()?;
-        let mut evaluation = Evaluation::new(expression.0, self.encoding);
+        let expression = self.section.expression(expression)?;
+        let mut evaluation = Evaluation::new(expression, self.encoding);
         evaluation.set_max_iterations(OPERATIONS_MAX);
         if let Some(cfa) = cfa {
             evaluation.set_initial_value(cfa);
@@ -304,8 +415,7 @@ pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>)
     let pointer = frame.frame_pointer().filter(|&pointer| pointer >= frame.sp)?;
     let return_address: Range<u64> = pointer.checked_add(8)?..pointer.checked_add(16)?;
     let mut saved = [None; 6];
-    let place = SAVED.iter().position(|&saved| saved == X86_64::RBP)?;
-    saved[place] = stack.word(pointer);
+    saved[RBP] = stack.word(pointer);
     Some(Registers {
         ip: stack.word(return_address.start)?,
         sp: return_address.end,
@@ -346,10 +456,15 @@ mod tests {
             expression,
         ];
         entry(&mut bytes, &function.concat());
-        FrameTable::of(EhFrameBytes {
+        let section = Section {
+            kind: Kind::Eh,
             bytes,
             bases: BaseAddresses::default(),
-        })
+        };
+        FrameTable {
+            sections: vec![DescribedFunctions::of(section)],
+            ..FrameTable::default()
+        }
     }
 
     fn entry(bytes: &mut Vec<u8>, content: &[u8]) {

@@ -231,6 +231,7 @@ fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
                 ns: link.ns,
             })
             .collect(),
+        deadlock: wait.deadlock,
         ran_instead: wait
             .ran_instead
             .iter()

@@ -11,7 +11,7 @@ use crate::subject::{Ended, Subject};
 use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{DeviceNumber, Event, Finish, NotMeasured, Ns, RanInstead, ThreadId};
+use holdup_evidence::{DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, ThreadId};
 use holdup_proc::{Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
 use naming::Naming;
@@ -30,6 +30,9 @@ const TURN: Duration = Duration::from_millis(100);
 /// Names of others whose cgroups are looked up.
 const OTHERS: usize = 64;
 
+/// How long a reaped process's last switch is waited for: many turns of others on its CPU.
+const LAST_SWITCH: Duration = Duration::from_millis(200);
+
 /// What the loop gathers.
 struct Observation {
     tracer: Tracer,
@@ -40,6 +43,8 @@ struct Observation {
     started: Option<Ns>,
     /// When the last thread of CMD's process seen to end did.
     ended: Option<Ns>,
+    /// Whether the end of CMD's main thread has come.
+    leader_ended: bool,
     /// Of those who ran instead, by name; `None`: in no cgroup of their own.
     cgroups: BTreeMap<String, Option<String>>,
     cmd: u32,
@@ -69,6 +74,7 @@ pub(crate) fn run(
         events: Vec::new(),
         started: None,
         ended: None,
+        leader_ended: false,
         cgroups: BTreeMap::new(),
         cmd: subject.pid(),
         last_turn: Instant::now(),
@@ -86,9 +92,13 @@ pub(crate) fn run(
         cgroup.look(subject.pid());
         priority.adapt(observation.turn(&mut cgroup));
     }
+    if ended.is_some() {
+        observation.await_last_switch(&mut cgroup);
+    }
     observation.tracer.freeze(clocks::monotonic());
     observation.last_turns(&mut cgroup);
     let started = observation.started.unwrap_or_default();
+    let refused: Vec<Loss> = observation.naming.losses().collect();
     let (user_stacks, known) = observation.naming.finish();
     let question = facts::Question {
         cgroup: Some(cgroup),
@@ -101,7 +111,8 @@ pub(crate) fn run(
         ..facts::Question::default()
     };
     let facts = facts::collect(&root, &question, &mut problems);
-    let report = observation.tracer.report();
+    let mut report = observation.tracer.report();
+    report.losses.extend(refused);
     not_measured.extend(report.not_measured);
     let finish = Finish {
         started,
@@ -145,6 +156,19 @@ impl Observation {
         }
     }
 
+    /// A process can be reaped before its main thread has left its CPU for the last time, on a busy machine by many
+    /// milliseconds; until then its end is not told, and no list of tasks has it any more.
+    fn await_last_switch(&mut self, cgroup: &mut cgroup::Watch) {
+        let began = Instant::now();
+        loop {
+            self.turn(cgroup);
+            if self.leader_ended || began.elapsed() >= LAST_SWITCH {
+                return;
+            }
+            std::thread::sleep(LAST_SWITCH / 100);
+        }
+    }
+
     /// Takes all that is left.
     fn last_turns(&mut self, cgroup: &mut cgroup::Watch) {
         while self.take(cgroup) > 0 {}
@@ -182,7 +206,8 @@ impl Observation {
             RawEvent::RanInstead(ran) => self.meet(ran, cgroup),
             RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
             RawEvent::End { end, .. } if end.task.pid == self.cmd => {
-                self.ended = self.ended.max(Some(end.at))
+                self.ended = self.ended.max(Some(end.at));
+                self.leader_ended |= end.task.tid == self.cmd;
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Who watches a measured program: nobody, holdup, or the peer that holdup is compared with.
 
+use super::overhead::Program;
 use super::validity;
 use super::workload::{Counted, now_ns};
 use crate::process;
@@ -29,6 +30,8 @@ pub(super) enum Observer {
 pub(super) struct Sample {
     /// What the program itself printed.
     pub(super) seconds: f64,
+    /// CPU time of the program, which a busy machine changes less.
+    pub(super) cpu: f64,
     /// From starting the observer to the program's start.
     pub(super) start_delay: f64,
     /// From the program's end to the observer's.
@@ -36,7 +39,7 @@ pub(super) struct Sample {
 }
 
 /// The core that measured programs are pinned to; where the scheduler decides, the figures are bimodal.
-const CORE: &str = "0";
+pub(super) const CORE: &str = "0";
 
 /// How long offcputime may take to attach: it loads in a few tenths of a second.
 const ATTACH_PATIENCE: Duration = Duration::from_secs(10);
@@ -81,7 +84,7 @@ impl Bench {
     pub(super) fn measure(
         &self,
         observer: Observer,
-        program: &[String],
+        program: &Program,
     ) -> anyhow::Result<Result<Sample, String>> {
         let counts = self.folder.join("counted.json");
         let report = self.folder.join("report.json");
@@ -103,8 +106,10 @@ impl Bench {
         words.push(std::env::current_exe().context("the path of this program")?);
         words.extend(["bench", "workload", "wrap"].map(PathBuf::from));
         words.extend([counts.clone(), "--".into()]);
-        words.extend(["taskset", "-c", CORE].map(PathBuf::from));
-        words.extend(program.iter().map(PathBuf::from));
+        if program.pinned {
+            words.extend(["taskset", "-c", CORE].map(PathBuf::from));
+        }
+        words.extend(program.command.iter().map(PathBuf::from));
 
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
@@ -125,6 +130,7 @@ impl Bench {
         }
         Ok(Ok(Sample {
             seconds,
+            cpu: counted.cpu_ns as f64 / 1e9,
             start_delay: counted.started_ns.saturating_sub(began) as f64 / 1e9,
             report_delay: ended.saturating_sub(counted.ended_ns) as f64 / 1e9,
         }))

@@ -2,12 +2,14 @@
 
 use crate::report::{Report, Thread};
 
-/// How far the report's blockings may be from the kernel's, as a share.
-const BLOCKINGS_TOLERANCE: f64 = 0.01;
+/// How far the report's blockings may be from the kernel's, as a share. A waking that comes while the thread is on its
+/// way off the CPU is a voluntary switch by the kernel's count, and a wait of no length, which the report has not: with
+/// many writers on two busy CPUs that is one in a hundred.
+const BLOCKINGS_TOLERANCE: f64 = 0.02;
 
-/// And in any case: whether a process's last switch is in its usage depends on who reaps it when, one for each of
-/// the few processes of a measured program.
-const BLOCKINGS_SLACK: u64 = 4;
+/// And in any case: whether a thread's last switch is in its process's usage depends on who reaps it when. This is for
+/// each thread.
+const BLOCKINGS_SLACK: u64 = 1;
 
 /// Share of the elapsed time on a CPU from which a thread is busy and must have stacks.
 const BUSY: f64 = 0.1;
@@ -20,7 +22,8 @@ pub(super) fn check(report: &Report, blockings: u64) -> Result<(), String> {
     let observed = || report.threads.iter().filter(|thread| Some(thread.pid) != wrapper);
 
     let seen: u64 = observed().map(blocked).sum();
-    let tolerance = ((blockings as f64 * BLOCKINGS_TOLERANCE) as u64).max(BLOCKINGS_SLACK);
+    let threads: u64 = report.threads.iter().map(|thread| thread.threads).sum();
+    let tolerance = (blockings as f64 * BLOCKINGS_TOLERANCE) as u64 + BLOCKINGS_SLACK * threads;
     if seen.abs_diff(blockings) > tolerance {
         return Err(format!(
             "the report has {seen} blockings, the kernel counted {blockings}"
@@ -84,17 +87,17 @@ mod tests {
     #[test]
     fn a_run_that_saw_what_the_kernel_counted_counts() {
         assert_eq!(check(&report("[{}]"), 1_000), Ok(()));
-        assert_eq!(check(&report("[{}]"), 1_010), Ok(()));
+        assert_eq!(check(&report("[{}]"), 1_020), Ok(()));
     }
 
     #[test]
     fn one_that_saw_less_or_has_no_stack_does_not() {
         assert!(
-            check(&report("[{}]"), 1_020)
+            check(&report("[{}]"), 1_030)
                 .unwrap_err()
                 .contains("1000 blockings")
         );
-        assert!(check(&report("[{}]"), 980).unwrap_err().contains("counted 980"));
+        assert!(check(&report("[{}]"), 970).unwrap_err().contains("counted 970"));
         assert!(check(&report("[]"), 1_000).unwrap_err().contains("no stack"));
     }
 }

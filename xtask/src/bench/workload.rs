@@ -25,6 +25,23 @@ pub(super) enum Workload {
         /// How many
         calls: u64,
     },
+    /// Let two threads wake each other by a futex and print the seconds that it took
+    Futex {
+        /// How many round trips
+        round_trips: u64,
+    },
+    /// Build the project of many files anew and print the seconds that it took
+    Build {
+        /// Where it is
+        folder: PathBuf,
+    },
+    /// Wait often, and start and end threads
+    Volume {
+        /// How often
+        waits: u64,
+        /// How many
+        threads: u64,
+    },
     /// Let many threads sleep and lock
     Threads {
         /// How many
@@ -43,6 +60,8 @@ pub(super) struct Counted {
     pub(super) ended_ns: u64,
     /// How often its threads blocked.
     pub(super) blockings: u64,
+    /// CPU time, nanoseconds. What programs do on a thread's back is in it.
+    pub(super) cpu_ns: u64,
 }
 
 /// Locks that the threads share: few enough that some wait, enough that they do not all stand in one line.
@@ -54,6 +73,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Room for each thread's stack in bytes; the default of 2 MiB would make 8 GB of address space of 4,000.
 const THREAD_STACK: usize = 64 << 10;
 
+/// How many round trips a pair makes between two looks at the kernel's count.
+const ROUND_TRIPS: u64 = 20_000;
+
 /// Runs it.
 pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
     match workload {
@@ -62,6 +84,15 @@ pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
             println!("{:.6}", getppid(calls).as_secs_f64());
             Ok(())
         }
+        Workload::Futex { round_trips } => {
+            println!("{:.6}", futex::ping_pong(round_trips)?.as_secs_f64());
+            Ok(())
+        }
+        Workload::Build { folder } => {
+            println!("{:.6}", super::project::build(&folder)?.as_secs_f64());
+            Ok(())
+        }
+        Workload::Volume { waits, threads } => volume(waits, threads),
         Workload::Threads { threads, seconds } => sleep_and_lock(threads, Duration::from_secs(seconds)),
     }
 }
@@ -83,13 +114,30 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
     if !status.success() {
         bail!("{program} failed: {status}");
     }
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
     let counted = Counted {
         started_ns,
         ended_ns,
-        blockings: u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")?,
+        blockings: blockings(UsageWho::RUSAGE_CHILDREN)?,
+        cpu_ns: cpu_ns(UsageWho::RUSAGE_CHILDREN)?,
     };
     std::fs::write(&out, serde_json::to_string(&counted)?).with_context(|| format!("write {}", out.display()))
+}
+
+/// How often threads blocked, by the kernel's count.
+fn blockings(whose: UsageWho) -> anyhow::Result<u64> {
+    let usage = getrusage(whose).context("getrusage")?;
+    u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")
+}
+
+/// CPU time, user and system, nanoseconds.
+fn cpu_ns(whose: UsageWho) -> anyhow::Result<u64> {
+    let usage = getrusage(whose).context("getrusage")?;
+    let times = [usage.user_time(), usage.system_time()];
+    let us: i64 = times
+        .iter()
+        .map(|time| time.tv_sec() * 1_000_000 + time.tv_usec())
+        .sum();
+    Ok(u64::try_from(us).context("a time is not negative")? * 1_000)
 }
 
 /// A plain loop, so that it costs nothing beside the calls even without optimisation.
@@ -101,6 +149,75 @@ fn getppid(calls: u64) -> Duration {
         left -= 1;
     }
     began.elapsed()
+}
+
+/// Both at once: a pair of threads that wait for each other, and one thread after another.
+fn volume(waits: u64, threads: u64) -> anyhow::Result<()> {
+    std::thread::scope(|scope| {
+        // On two CPUs not every turn is waited for, so the kernel's count decides.
+        let pair = scope.spawn(move || -> anyhow::Result<()> {
+            while blockings(UsageWho::RUSAGE_SELF)? < waits {
+                futex::ping_pong(ROUND_TRIPS)?;
+            }
+            Ok(())
+        });
+        for number in 0..threads {
+            std::thread::Builder::new()
+                .stack_size(THREAD_STACK)
+                .spawn(|| {})
+                .with_context(|| format!("start thread {number}"))?
+                .join()
+                .expect("it does nothing");
+        }
+        pair.join().expect("the pair does not panic")
+    })
+}
+
+/// Two threads and a word in memory, without a library between them and the kernel.
+mod futex {
+    use anyhow::Context;
+    use nix::libc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
+
+    /// So many times each of the two waits for the other.
+    pub(super) fn ping_pong(round_trips: u64) -> anyhow::Result<Duration> {
+        let turn = AtomicU32::new(0);
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let turn = &turn;
+            let other = std::thread::Builder::new()
+                .spawn_scoped(scope, move || play(turn, 1, round_trips))
+                .context("start a thread")?;
+            play(turn, 0, round_trips);
+            other.join().expect("it does not panic");
+            Ok(began.elapsed())
+        })
+    }
+
+    /// One side: waits for its turn and gives it to the other.
+    fn play(turn: &AtomicU32, own: u32, round_trips: u64) {
+        for _ in 0..round_trips {
+            while turn.load(Ordering::Acquire) != own {
+                call(turn, libc::FUTEX_WAIT, 1 - own);
+            }
+            turn.store(1 - own, Ordering::Release);
+            call(turn, libc::FUTEX_WAKE, 1);
+        }
+    }
+
+    fn call(word: &AtomicU32, operation: libc::c_int, value: u32) {
+        // SAFETY: the word outlives the call; without a time-out the kernel reads nothing else.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word.as_ptr(),
+                operation | libc::FUTEX_PRIVATE_FLAG,
+                value,
+                std::ptr::null::<libc::timespec>(),
+            );
+        }
+    }
 }
 
 fn sleep_and_lock(threads: usize, duration: Duration) -> anyhow::Result<()> {

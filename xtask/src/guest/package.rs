@@ -11,14 +11,12 @@ use std::process::{Command, Stdio};
 
 /// Debian's keys, for its suites of all ages.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Where Debian puts releases that it supports no longer; their lists say that they are out of date.
-const ARCHIVE: &str = "http://archive.debian.org/debian-security";
-/// Debian's own server, for machines whose configuration names no other.
-const SERVER: &str = "http://deb.debian.org/debian-security";
+/// How the address of a server of security updates ends.
+const SECURITY: &str = "debian-security";
 
 /// Package lists.
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(crate) struct Lists {
     /// Options of apt's that choose them.
     options: Vec<String>,
     /// What they are called in messages.
@@ -27,7 +25,7 @@ pub(super) struct Lists {
 
 impl Lists {
     /// Those of this machine.
-    pub(super) fn of_this_machine() -> Lists {
+    pub(crate) fn of_this_machine() -> Lists {
         Lists {
             options: Vec::new(),
             name: "this machine's package lists".to_owned(),
@@ -87,7 +85,7 @@ impl Lists {
     }
 
     /// Where the package's files are, under `folder`; fetched if they are not there yet.
-    pub(super) fn unpack(&self, package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    pub(crate) fn unpack(&self, package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
         let unpacked = folder.join(package);
         if unpacked.exists() {
             return Ok(unpacked);
@@ -133,13 +131,17 @@ impl Lists {
     }
 }
 
-/// Where to look for a release's security updates: where this machine gets its own, then Debian's own server, then
-/// its archive.
+/// Where to look for a release's security updates: where this machine gets its own.
 fn servers() -> anyhow::Result<Vec<String>> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]);
-    let configured = process::output(&mut command)?;
-    Ok(security_servers(&configured))
+    let servers = security_servers(&process::output(&mut command)?);
+    if servers.is_empty() {
+        bail!(
+            "apt's sources name no server of security updates; add the entry for this release's (…-security)"
+        );
+    }
+    Ok(servers)
 }
 
 fn security_servers(configured: &str) -> Vec<String> {
@@ -147,8 +149,8 @@ fn security_servers(configured: &str) -> Vec<String> {
     let own = configured
         .lines()
         .map(|line| line.trim().trim_end_matches('/'))
-        .filter(|server| server.ends_with("debian-security"));
-    for server in own.chain([SERVER, ARCHIVE]) {
+        .filter(|server| server.ends_with(SECURITY));
+    for server in own {
         if !servers.iter().any(|known| known == server) {
             servers.push(server.to_owned());
         }
@@ -156,15 +158,11 @@ fn security_servers(configured: &str) -> Vec<String> {
     servers
 }
 
-/// An entry of apt's sources.
+/// An entry of apt's sources. A server may keep a release longer than its lists call themselves up to date.
 fn entry(server: &str, codename: &str) -> String {
-    let old = if server == ARCHIVE {
-        "Check-Valid-Until: no\n"
-    } else {
-        ""
-    };
     format!(
-        "Types: deb\nURIs: {server}\nSuites: {codename}-security\nComponents: main\nSigned-By: {KEYS}\n{old}"
+        "Types: deb\nURIs: {server}\nSuites: {codename}-security\nComponents: main\nSigned-By: {KEYS}\n\
+         Check-Valid-Until: no\n"
     )
 }
 
@@ -191,7 +189,7 @@ fn version(name: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ARCHIVE, SERVER, entry, newest_of, security_servers};
+    use super::{entry, newest_of, security_servers};
 
     #[test]
     fn newest_is_by_number_and_of_the_right_kind() {
@@ -204,19 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_of_the_machines_own_comes_first_and_the_archive_last() {
+    fn security_updates_come_from_where_this_machine_gets_its_own() {
         let configured = "http://mirror.test/debian/\nhttp://mirror.test/debian-security/\n";
         assert_eq!(
             security_servers(configured),
-            ["http://mirror.test/debian-security", SERVER, ARCHIVE]
+            ["http://mirror.test/debian-security"]
         );
-        assert_eq!(security_servers(&format!("{SERVER}/\n")), [SERVER, ARCHIVE]);
-    }
-
-    #[test]
-    fn only_the_archive_may_be_out_of_date() {
-        assert!(entry(ARCHIVE, "bullseye").contains("Check-Valid-Until: no"));
-        assert!(!entry(SERVER, "bullseye").contains("Valid"));
-        assert!(entry(SERVER, "bullseye").contains("Suites: bullseye-security\n"));
+        assert!(security_servers("http://mirror.test/debian/\n").is_empty());
+        assert!(
+            entry("http://mirror.test/debian-security", "bullseye").contains("Suites: bullseye-security\n")
+        );
     }
 }

@@ -44,6 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
 
+    /// Write the table as a page to this file too
+    #[arg(long, value_name = "FILE", conflicts_with = "unobserved")]
+    table: Option<PathBuf>,
+
     /// List the scenarios with what they show
     #[arg(long)]
     list: bool,
@@ -104,6 +108,12 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
         lines.push((scenario.name.clone(), line));
     }
     print!("{}", table::render(&lines));
+    if let Some(file) = &args.table {
+        let kernel =
+            std::fs::read_to_string("/proc/sys/kernel/osrelease").context("read the kernel's release")?;
+        std::fs::write(file, table::page(&lines, kernel.trim()))
+            .with_context(|| format!("write {}", file.display()))?;
+    }
     let wrong = lines
         .iter()
         .filter(|(_, line)| !matches!(line, Line::Judged(row) if row.right()))

@@ -92,6 +92,9 @@ pub(crate) struct Task {
     pub(crate) process: String,
     /// Thread name.
     pub(crate) thread: String,
+    /// Of one in the way: how that is known.
+    #[serde(default)]
+    pub(crate) how_known: String,
 }
 
 /// What is wrong.

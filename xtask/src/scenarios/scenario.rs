@@ -63,7 +63,7 @@ pub(crate) struct Expect {
     pub(crate) resource: Vec<String>,
     /// Who asked: process, thread, frame or module.
     pub(crate) asker: Vec<String>,
-    /// Who is in the way: process or thread. Where the truth has the holder's process id, that counts too.
+    /// Who is in the way: process, thread and how it is known, in that order. Where the truth has the holder's process id, that counts too.
     #[serde(default)]
     pub(crate) holder: Vec<String>,
     /// Rules that must fire; `a|b` is either, where which one is right hangs on what else the machine does.

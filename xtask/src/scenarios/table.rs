@@ -57,6 +57,31 @@ pub(crate) fn render(lines: &[(String, Line)]) -> String {
     text
 }
 
+/// The same as a page to keep, with the kernel that it was made on.
+pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
+    let mut text = format!(
+        "# Accuracy\n\nWhat holdup says of stalls made for real, each beside a healthy twin, against what the stalled \
+         program measured itself.\nMade by `cargo xtask scenarios --table docs/accuracy.md` on Linux {kernel}. A cause \
+         followed by an arrow is what the waiter\nwaited for, and what the time on the critical path then went to; \
+         \"false alarms\" are of the stall and of its twin.\n\n"
+    );
+    let mut row = |cells: &[String]| {
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
+    row(&HEADINGS.map(str::to_owned));
+    row(&HEADINGS.map(|_| "---".to_owned()));
+    let mut tally = Tally::default();
+    for (name, line) in lines {
+        tally += Tally::one(matches!(line, Line::Judged(row) if row.right()));
+        match line {
+            Line::Judged(judged) => row(&cells(name, judged)),
+            Line::Failed(_) => row(&[name.clone(), "failed".to_owned()]),
+        }
+    }
+    let _ = writeln!(text, "\n{tally}");
+    text
+}
+
 fn cells(name: &str, row: &Row) -> Vec<String> {
     let plain = |check: &Check| {
         if check.right {
@@ -119,7 +144,7 @@ fn columns(rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, render};
+    use super::{Line, page, render};
     use crate::scenarios::verdict::{Check, Row};
 
     fn check(right: bool, seen: &str) -> Check {
@@ -163,5 +188,17 @@ mod tests {
             !text.lines().take(3).any(|line| line.contains('\u{1b}')),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each_scenario_and_the_sum() {
+        let lines = [
+            ("good".to_owned(), row(check(true, "waits-for-lock-holder"))),
+            ("bad".to_owned(), row(check(false, "nothing"))),
+        ];
+        let text = page(&lines, "6.18");
+        assert!(text.contains("| good | lock.file | right |"), "{text}");
+        assert!(text.contains("| NO: nothing |"), "{text}");
+        assert!(text.ends_with("1 passed, 1 failed\n"), "{text}");
     }
 }

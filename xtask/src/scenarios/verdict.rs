@@ -175,13 +175,13 @@ fn holder(expect: &Expect, wait: Option<&Wait>, truth: &Truth) -> Option<Check> 
     }
     let holders = wait.map_or(&[][..], |wait| &wait.holders);
     let right = holders.iter().any(|task| {
-        let words = format!("{} {}", task.process, task.thread);
+        let words = format!("{} {} {}", task.process, task.thread, task.how_known);
         expect.holder.iter().any(|pattern| words.contains(pattern))
             && truth.holder_pid.is_none_or(|pid| pid == task.pid)
     });
     let mut seen: Vec<String> = holders
         .iter()
-        .map(|task| format!("{} {}", task.process, task.pid))
+        .map(|task| format!("{} {} {}", task.process, task.pid, task.how_known))
         .collect();
     if seen.is_empty() {
         seen.push("nobody".to_owned());

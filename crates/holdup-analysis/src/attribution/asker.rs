@@ -5,22 +5,8 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 
+use crate::user_code::of_c_library;
 use holdup_evidence::Frame;
-
-/// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.
-const LIBRARY: &[&str] = &[
-    "libc.so",
-    "libc-2.",
-    "libc.musl",
-    "ld-linux",
-    "ld-2.",
-    "ld-musl",
-    "ld.so",
-    "libpthread.so",
-    "libpthread-2.",
-    "[vdso]",
-    "linux-vdso",
-];
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -48,13 +34,6 @@ pub(super) struct Asking {
     pub(super) named: bool,
 }
 
-fn in_library(frame: &Frame) -> bool {
-    frame
-        .module
-        .as_deref()
-        .is_some_and(|module| LIBRARY.iter().any(|library| module.starts_with(library)))
-}
-
 fn starts(frame: &Frame) -> bool {
     frame.symbol.as_deref().is_some_and(|symbol| {
         let bare = symbol.split(['@', '.']).next().unwrap_or(symbol);
@@ -78,7 +57,7 @@ fn of(frame: &Frame) -> Asking {
 pub(super) fn choose(stack: &[Frame]) -> Asking {
     let left: Vec<&Frame> = stack
         .iter()
-        .filter(|frame| !in_library(frame) && !starts(frame))
+        .filter(|frame| !of_c_library(frame) && !starts(frame))
         .collect();
     if let (Some(first), Some(last)) = (left.first(), left.last()) {
         let mut named = left

@@ -4,10 +4,11 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
+use super::holders::InTheWay;
 use super::numbers::NumberMap;
 use super::people::{Named, People};
 use super::thread::Thread;
-use holdup_evidence::{Cause, Ns, ThreadId};
+use holdup_evidence::{Cause, Ns, ThreadId, UserStackId};
 use std::collections::VecDeque;
 
 /// Segments kept of each thread: some twenty waits with the running and queueing between them.
@@ -38,6 +39,76 @@ pub(super) struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     ring: VecDeque<Segment>,
+}
+
+/// User stacks kept of each thread's recent past.
+const MAX_STACKS: usize = 16;
+
+/// User stacks of a thread's recent past, with the time in which each was its own.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    ring: VecDeque<(UserStackId, Ns, Ns)>,
+}
+
+impl Stacks {
+    /// A stack was seen in a wait, or at one instant.
+    pub(super) fn push(&mut self, stack: UserStackId, start: Ns, end: Ns) {
+        if self.ring.len() == MAX_STACKS {
+            self.ring.pop_front();
+        }
+        self.ring
+            .push_back((stack, start, end.max(start.saturating_add(1))));
+    }
+
+    /// The stack that was the thread's own for longest between two instants, and for how long.
+    pub(super) fn during(&self, from: Ns, to: Ns) -> Option<(UserStackId, Ns)> {
+        let within = self.ring.iter().filter_map(|(stack, start, end)| {
+            let common = (*end).min(to).checked_sub((*start).max(from))?;
+            (common > 0).then_some((*stack, common))
+        });
+        within.max_by_key(|(_, common)| *common)
+    }
+}
+
+/// Waits kept that a thread was in the way of and that lack its stack.
+const MAX_KEPT_WAITING: usize = 4;
+
+/// A wait that a thread was in the way of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeptWaiting {
+    pub(super) waiter: ThreadId,
+    /// The site of the wait in the waiter's ledger.
+    pub(super) site: usize,
+    pub(super) in_the_way: InTheWay,
+    pub(super) start: Ns,
+    pub(super) end: Ns,
+}
+
+/// The last waits that a thread was in the way of, while its own stack of that time was not known: a thread that lets
+/// a lock of the kernel go copies its stack only after that, as it returns to user mode.
+#[derive(Debug, Default)]
+pub(super) struct KeptWaitingList {
+    ring: VecDeque<KeptWaiting>,
+}
+
+impl KeptWaitingList {
+    /// Another one.
+    pub(super) fn push(&mut self, kept: KeptWaiting) {
+        if self.ring.len() == MAX_KEPT_WAITING {
+            self.ring.pop_front();
+        }
+        self.ring.push_back(kept);
+    }
+
+    /// Those that were under way between two instants, with the time that they have in common with them. They have
+    /// their stack now.
+    pub(super) fn take_during(&mut self, from: Ns, to: Ns) -> Vec<(KeptWaiting, Ns)> {
+        let common = |kept: &KeptWaiting| kept.end.min(to).saturating_sub(kept.start.max(from));
+        let found = self.ring.iter().map(|kept| (*kept, common(kept)));
+        let found: Vec<(KeptWaiting, Ns)> = found.filter(|(_, common)| *common > 0).collect();
+        self.ring.retain(|kept| common(kept) == 0);
+        found
+    }
 }
 
 /// What a thread mostly did in a window.

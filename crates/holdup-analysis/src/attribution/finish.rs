@@ -21,6 +21,7 @@ const LISTED: usize = 200;
 /// Makes the whole of a run.
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
     close_endless(&mut run, finish.ended);
+    run.complete_unfinished();
     let last = run.last_of_cmd.take();
     let mut path = match &last {
         Some(last) => last.path.clone(),
@@ -50,6 +51,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         user_stacks: &finish.user_stacks,
         facts,
         name_resource: run.classifier.name_resource,
+        by_user_stack: run.classifier.by_user_stack,
         by_process: &by_process,
         by_run: &by_run,
     };
@@ -59,7 +61,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     };
     for ledger in &ledgers {
         let who = name(ledger, &run.people);
-        let rows = rows.of(ledger, &who);
+        let rows = rows.of(ledger, &who, &mut whole.path);
         count_path(&mut whole.path, ledger, &rows, &run.book.whats);
         whole.threads.push(thread_ledger(ledger, who, &rows));
         whole.waits.extend(rows);
@@ -234,15 +236,16 @@ fn thread_ledger(ledger: &Ledger, name: ThreadName, rows: &[AttributedWait]) -> 
     }
 }
 
-/// Adds the number of a ledger's pieces on the path. Those of CPU time are split as their time is.
+/// Adds the number of a ledger's pieces on the path, but for waits. Those of CPU time are split as their time is.
 fn count_path(path: &mut BTreeMap<Cause, Tally>, ledger: &Ledger, rows: &[AttributedWait], whats: &Whats) {
     for site in ledger.sites.iter().filter(|site| site.on_path.count > 0) {
         let what = whats.get(site.what);
         match what.role {
-            Role::Wait | Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => {
+            Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => {
                 path.entry(what.cause).or_default().count += site.on_path.count
             }
-            Role::CpuClass => {}
+            // Counted by cause as their rows are made: a user stack may have told another.
+            Role::Wait | Role::CpuClass => {}
             Role::Cpu => {
                 let sampled = |row: &&AttributedWait| row.cause.on_cpu() && row.cause != Cause::CpuInterrupt;
                 let on_cpu: Vec<&AttributedWait> = rows.iter().filter(sampled).collect();

@@ -55,7 +55,7 @@ impl Ended {
     pub(super) fn asked_by(&mut self, sample: &AskerSample) -> bool {
         self.ledgers
             .get_mut(&sample.thread)
-            .is_some_and(|ledger| ledger.asked_by(sample))
+            .is_some_and(|ledger| ledger.asked_by(sample).is_some())
     }
 
     /// All ledgers: of single threads, then of many.

@@ -4,18 +4,15 @@
 //! Out: at most one task a wait; of a site the few that were in the way longest. An interrupt is never
 //! named, nor a kernel thread but where the wait was for the kernel's own doings.
 
-use super::people::{Named, People};
+use super::owners;
+use super::people::{Identity, Named, People};
 use crate::attributed::{Holder, HowKnown, ThreadName};
-use holdup_evidence::{Call, Cause, LockHolder, Ns, TaskName, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{
+    Call, Cause, Frame, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
+};
 
 /// Holders kept of a site.
 const MAX_HOLDERS: usize = 8;
-
-/// The bits of a priority-inheritance futex that hold the owner's thread id, `FUTEX_TID_MASK`.
-const FUTEX_TID_MASK: u32 = 0x3fff_ffff;
-
-/// A glibc mutex that is locked, without and with waiters.
-const MUTEX_LOCKED: [u32; 2] = [1, 2];
 
 /// Who it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,30 +30,21 @@ pub(super) struct InTheWay {
     pub(super) how: HowKnown,
 }
 
-/// Judges one wait of a thread of process `pid`; `pid_of` tells the process of other threads.
+/// Judges one wait of this thread; `pid_of` tells the process of other threads.
 pub(super) fn judge(
     wait: &Wait,
     cause: Cause,
-    pid: u32,
+    waiter: &Identity,
     people: &People,
     pid_of: &dyn Fn(ThreadId) -> Option<u32>,
 ) -> Option<InTheWay> {
-    let living = |pid, tid| people.living(tid).map_or(Who::Task(pid, tid), Who::Thread);
-    if let Some(owner) = mutex_owner(wait, pid, people, pid_of) {
+    let pid = people.pid(waiter.process);
+    if let Some(owner) = owner(wait, cause, waiter, people, pid_of) {
         return Some(owner);
-    }
-    match wait.holder {
-        Some(LockHolder::FileLock { pid }) if cause == Cause::LockFile && pid != 0 => {
-            return Some(InTheWay {
-                who: living(pid, pid),
-                how: HowKnown::FileLock,
-            });
-        }
-        _ => {}
     }
     if cause == Cause::ProcessStopped && wait.state != TaskState::Traced {
         let sender = &people.stopper(pid)?.by;
-        let who = living(sender.pid, sender.tid);
+        let who = living(people, wait, sender.pid, sender.tid);
         // Job control stops a thread in its own name or in a kernel thread's: then nobody is in the way.
         let somebody = !sender.kernel && who != Who::Thread(wait.thread);
         return somebody.then_some(InTheWay {
@@ -71,10 +59,117 @@ pub(super) fn judge(
         }
         _ => return None,
     };
+    if interrupts(cause, call) {
+        return None;
+    }
     Some(InTheWay {
         who,
         how: by_waking(cause, wait.state, call),
     })
+}
+
+/// Waits for a lock, for which somebody who has it lets it go.
+fn is_lock(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::LockFutex | Cause::LockFile | Cause::LockKernel | Cause::LockSysv | Cause::MemMmaplock
+    )
+}
+
+/// Whether a call sends signals.
+fn signals(call: &Call) -> bool {
+    const CALLS: &[&str] = &[
+        "kill",
+        "tkill",
+        "tgkill",
+        "rt_sigqueueinfo",
+        "rt_tgsigqueueinfo",
+        "pidfd_send_signal",
+    ];
+    call.name().is_some_and(|name| CALLS.contains(&name))
+}
+
+/// Who lived under these ids when the wait began: a thread of the run, or another task.
+fn living(people: &People, wait: &Wait, pid: u32, tid: u32) -> Who {
+    people
+        .lived(tid, wait.start)
+        .map_or(Who::Task(pid, tid), Who::Thread)
+}
+
+/// Who owned what the thread began to wait for, as the lock itself or the kernel names it.
+fn owner(
+    wait: &Wait,
+    cause: Cause,
+    waiter: &Identity,
+    people: &People,
+    pid_of: &dyn Fn(ThreadId) -> Option<u32>,
+) -> Option<InTheWay> {
+    let task = |owner: &LockOwner, how| {
+        Some(InTheWay {
+            who: living(people, wait, owner.pid, owner.tid),
+            how,
+        })
+    };
+    match wait.holder.as_ref()? {
+        LockHolder::FutexWords(_) => lock_owner(wait, waiter, people, pid_of),
+        LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(InTheWay {
+            who: living(people, wait, *pid, *pid),
+            how: HowKnown::FileLock,
+        }),
+        LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
+        LockHolder::KernelLock(lock) if guarded_by_kernel(cause) => {
+            task(lock.owner.as_ref()?, HowKnown::KernelLock)
+        }
+        LockHolder::Tracer(owner) if cause == Cause::ProcessStopped => task(owner, HowKnown::Tracer),
+        _ => None,
+    }
+}
+
+/// Waits that are for a lock in the kernel.
+fn guarded_by_kernel(cause: Cause) -> bool {
+    matches!(cause, Cause::LockKernel | Cause::MemMmaplock | Cause::FsFrozen)
+}
+
+/// The owner that a lock in user memory names, believed only if it lives where it can have that lock.
+fn lock_owner(
+    wait: &Wait,
+    waiter: &Identity,
+    people: &People,
+    pid_of: &dyn Fn(ThreadId) -> Option<u32>,
+) -> Option<InTheWay> {
+    let owner = owners::of(wait)?;
+    let who = match people.as_seen_by(waiter, owner.tid, wait.start) {
+        // A thread waits for itself where it locks again what can't be locked twice; if somebody let it go, the
+        // lock is not used as a lock.
+        Some(thread) if thread == wait.thread => {
+            (!owner.recursive && !let_go(&wait.waker)).then_some(Who::Thread(thread))
+        }
+        Some(thread) => {
+            (owner.shared || pid_of(thread)? == people.pid(waiter.process)).then_some(Who::Thread(thread))
+        }
+        None if owner.shared && waiter.inside.is_none() => {
+            // By the time that the wait is over its owner may have ended too; then it was seen to let go.
+            let task = match &wait.waker {
+                Waker::Outside { task, .. } if task.tid == owner.tid => task,
+                _ => people.outsider(owner.tid)?,
+            };
+            Some(Who::Task(task.pid, task.tid))
+        }
+        None => None,
+    };
+    Some(InTheWay {
+        who: who?,
+        how: owner.how,
+    })
+}
+
+/// Whether a wait for a futex was ended by someone who let it go, rather than by a signal or the process's end.
+pub(super) fn let_go(waker: &Waker) -> bool {
+    let call = match waker {
+        Waker::Thread { call, .. } | Waker::Outside { call, .. } => call,
+        Waker::Interrupt { .. } | Waker::Unknown => return false,
+    };
+    call.name().is_some_and(|name| name.starts_with("futex"))
 }
 
 /// The name of a task outside the run that [`judge`] named for this wait of a thread of process `waiter`.
@@ -83,48 +178,30 @@ pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, people: &mut People)
         Who::Task(pid, tid) => (pid, tid),
         Who::Thread(_) => (0, 0),
     };
-    let task = match (&wait.waker, people.stopper(waiter)) {
-        (Waker::Outside { task, .. }, _) if task.tid == tid => task.clone(),
-        (_, Some(stopper)) if stopper.by.tid == tid => stopper.by.clone(),
-        _ => TaskName {
-            pid,
-            tid,
-            name: String::new(),
-            kernel: false,
-        },
+    let known = match (&wait.waker, people.stopper(waiter)) {
+        (Waker::Outside { task, .. }, _) if task.tid == tid => Some(task),
+        (_, Some(stopper)) if stopper.by.tid == tid => Some(&stopper.by),
+        _ => people.outsider(tid).filter(|task| task.pid == pid),
     };
+    let task = known.cloned().unwrap_or_else(|| TaskName {
+        pid,
+        tid,
+        name: String::new(),
+        kernel: false,
+    });
     people.named_task(&task)
-}
-
-/// The owner that the words of a mutex name, believed only if all of it fits: the word says "locked" and the
-/// owner is another living thread of the same process. Other users of futexes keep anything there.
-fn mutex_owner(
-    wait: &Wait,
-    pid: u32,
-    people: &People,
-    pid_of: &dyn Fn(ThreadId) -> Option<u32>,
-) -> Option<InTheWay> {
-    let Some(LockHolder::FutexWords([lock, _, owner, _])) = wait.holder else {
-        return None;
-    };
-    if owner == 0 {
-        return None;
-    }
-    let how = match lock & FUTEX_TID_MASK {
-        word if MUTEX_LOCKED.contains(&word) => HowKnown::MutexOwner,
-        word if word == owner => HowKnown::PiFutex,
-        _ => return None,
-    };
-    let thread = people.living(owner).filter(|thread| *thread != wait.thread)?;
-    (pid_of(thread)? == pid).then_some(InTheWay {
-        who: Who::Thread(thread),
-        how,
-    })
 }
 
 /// Waits in which a kernel thread may rightly be named.
 fn waits_for_kernel(cause: Cause) -> bool {
     matches!(cause, Cause::LockKernel | Cause::KernelWork)
+}
+
+/// Whether the waker sent a signal, which ends a wait without what was waited for: a child ends by itself, a pipe's
+/// other end reads or writes, a lock is let go of. `timeout` and a shell's `kill` are not in the way.
+fn interrupts(cause: Cause, call: &Call) -> bool {
+    let for_a_task = matches!(cause, Cause::ProcessChild | Cause::IpcPipe | Cause::IpcUnix);
+    (for_a_task || is_lock(cause)) && signals(call)
 }
 
 /// What a waking in the waker's own context says of it.
@@ -197,6 +274,17 @@ struct Tally {
     ns: Ns,
     /// What it did meanwhile, the most of it.
     doing: [Option<(Cause, Ns)>; 2],
+    /// Its stack for the longest of that time for which one is known, and how long that was.
+    stack: Option<(UserStackId, Ns)>,
+}
+
+/// What the one in the way did meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Meanwhile {
+    /// The most of it.
+    pub(super) doing: Option<(Cause, Ns)>,
+    /// A stack of that time, and how long it was its own.
+    pub(super) stack: Option<(UserStackId, Ns)>,
 }
 
 /// The holders of a site that were in the way longest.
@@ -206,23 +294,33 @@ pub(super) struct TopHolders {
 }
 
 impl TopHolders {
-    /// Somebody was in the way for `ns` and mostly did `doing` meanwhile; `name` is asked for newcomers.
+    /// Somebody was in the way for `ns` and did this meanwhile; `name` is asked for newcomers.
     pub(super) fn add(
         &mut self,
         in_the_way: InTheWay,
         ns: Ns,
-        doing: Option<(Cause, Ns)>,
+        meanwhile: Meanwhile,
         name: impl FnOnce() -> Named,
     ) {
         if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
-            known.add(ns, doing);
+            known.add(ns, meanwhile.doing);
+            known.seen_with(meanwhile.stack);
         } else if self.has_room(ns) {
             self.insert(Tally {
                 in_the_way,
                 name: name(),
                 ns,
-                doing: [doing, None],
+                doing: [meanwhile.doing, None],
+                stack: meanwhile.stack,
             });
+        }
+    }
+
+    /// More is known of what somebody did who was in the way.
+    pub(super) fn learn(&mut self, in_the_way: InTheWay, meanwhile: Meanwhile) {
+        if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
+            known.add(0, meanwhile.doing);
+            known.seen_with(meanwhile.stack);
         }
     }
 
@@ -248,14 +346,22 @@ impl TopHolders {
                 .iter_mut()
                 .find(|known| known.in_the_way == tally.in_the_way)
             {
-                Some(known) => known.add(tally.ns, tally.doing.into_iter().flatten()),
+                Some(known) => {
+                    known.add(tally.ns, tally.doing.into_iter().flatten());
+                    known.seen_with(tally.stack);
+                }
                 None => self.insert(tally),
             }
         }
     }
 
     /// As the report has them, longest first; `complete` adds what is known of tasks outside the run.
-    pub(super) fn holders(&self, people: &People, complete: &dyn Fn(&mut ThreadName)) -> Vec<Holder> {
+    pub(super) fn holders(
+        &self,
+        people: &People,
+        user_stacks: &[Vec<Frame>],
+        complete: &dyn Fn(&mut ThreadName),
+    ) -> Vec<Holder> {
         let mut holders: Vec<Holder> = self
             .list
             .iter()
@@ -274,7 +380,10 @@ impl TopHolders {
                         .max_by_key(|doing| doing.1)
                         .map(|doing| doing.0),
                     ns: tally.ns,
-                    stack: Vec::new(),
+                    stack: tally
+                        .stack
+                        .and_then(|(stack, _)| user_stacks.get(stack.0 as usize).cloned())
+                        .unwrap_or_default(),
                 }
             })
             .collect();
@@ -284,6 +393,14 @@ impl TopHolders {
 }
 
 impl Tally {
+    fn seen_with(&mut self, stack: Option<(UserStackId, Ns)>) {
+        if let Some((_, ns)) = stack
+            && self.stack.is_none_or(|known| known.1 < ns)
+        {
+            self.stack = stack;
+        }
+    }
+
     fn add(&mut self, ns: Ns, doing: impl IntoIterator<Item = (Cause, Ns)>) {
         self.ns = self.ns.saturating_add(ns);
         for (cause, ns) in doing {

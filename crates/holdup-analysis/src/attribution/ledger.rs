@@ -195,21 +195,21 @@ impl Ledger {
         remember(&mut self.samples, Recent::new(seq, site, at, at), keep);
     }
 
-    /// A stack of waits or of a sample that are remembered; `false` when they no longer are. What it stands for is
+    /// A stack of waits or of a sample that are remembered; when they began and ended, `None` when they no longer are. What it stands for is
     /// shared out by how long each of several waits was.
-    pub(super) fn asked_by(&mut self, sample: &AskerSample) -> bool {
+    pub(super) fn asked_by(&mut self, sample: &AskerSample) -> Option<(Ns, Ns)> {
         let recent = if sample.on_cpu { &self.samples } else { &self.waits };
         // Numbers grow, but a source with faults may repeat one: take the newest.
         let end = recent.partition_point(|recent| recent.seq <= sample.seq);
         let Some(last) = end.checked_sub(1).and_then(|at| recent.get(at)) else {
-            return false;
+            return None;
         };
         if last.seq != sample.seq {
-            return false;
+            return None;
         }
         if sample.first >= sample.seq {
             self.sites[last.site as usize].asked_by(sample.stack, sample.weight, last.start, last.end);
-            return true;
+            return Some((last.start, last.end));
         }
         let begin = recent.partition_point(|recent| recent.seq < sample.first);
         let length = |recent: &Recent| u128::from(recent.end.saturating_sub(recent.start));
@@ -219,7 +219,7 @@ impl Ledger {
             // A share of a 64-bit number is no larger than that.
             self.sites[one.site as usize].asked_by(sample.stack, share as Ns, one.start, one.end);
         }
-        true
+        Some((recent.get(begin)?.start, recent.get(end - 1)?.end))
     }
 
     /// Forgets most of what was remembered: the thread has ended.

@@ -68,10 +68,15 @@ impl Attribution {
                 .path_of(*parent, clock, start.at)
                 .unwrap_or_else(|| unknown_path(run_start, start.at)),
         };
-        let process = self
-            .insert(start.thread, &start.task, start.at.max(run_start), path)
-            .identity
-            .process;
+        let thread = self.insert(start.thread, &start.task, start.at.max(run_start), path);
+        thread.creator = start.parent.map(|(parent, _)| parent);
+        let Some(thread) = self.threads.get_mut(&start.thread) else {
+            return;
+        };
+        if let Some(inside) = start.inside {
+            self.people.is_inside(start.thread, &mut thread.identity, inside);
+        }
+        let process = thread.identity.process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
         }
@@ -211,6 +216,7 @@ impl Attribution {
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
+        self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
         thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
@@ -244,12 +250,13 @@ impl Attribution {
                 open,
             });
         }
-        self.people.gone(id, &thread.identity);
+        self.people.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED
             && let Some(oldest) = self.ending.pop_front()
             && let Some(thread) = self.threads.remove(&oldest)
         {
+            self.people.forgotten(oldest, &thread.identity);
             self.ended
                 .add(oldest, thread.ledger, &mut self.people, &mut self.book);
         }

@@ -15,15 +15,18 @@
 mod asker;
 mod chain;
 mod cpu;
+mod deadlock;
 mod finish;
 mod fold;
 mod histogram;
 mod holders;
 mod keys;
 mod ledger;
+mod left_behind;
 mod life;
 mod network;
 mod numbers;
+mod owners;
 mod path;
 mod people;
 mod queueing;
@@ -38,10 +41,13 @@ mod what;
 #[cfg(test)]
 mod tests;
 
+pub use owners::shared_lock_owner;
+
 use crate::attributed::{Attributed, Resource};
 use crate::classify::{self, Classified, Site};
+use deadlock::HandOvers;
 use fold::Ended;
-use holdup_evidence::{Call, Cause, Event, Finish, Ns, Object, SystemFacts, ThreadId};
+use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId};
 use keys::Keys;
 use ledger::Book;
 use network::Network;
@@ -56,6 +62,9 @@ use what::Whats;
 /// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
 pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
 
+/// What a wait was for by the user stack that asked: the cause that was told so far, the call, the stack.
+pub type ByUserStack = fn(Cause, Option<&str>, &[Frame]) -> Option<(Cause, Resource)>;
+
 /// The judgements that attribution leaves to others: what a wait was for, what a running thread did, and
 /// how its resource is named at the end.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +73,8 @@ pub struct Classifier {
     pub wait: fn(&Site) -> Classified,
     /// What a running thread did.
     pub on_cpu: OnCpu,
+    /// What only the user stack of a wait can tell.
+    pub by_user_stack: ByUserStack,
     /// Names what only the machine's facts can name.
     pub name_resource: fn(&mut Resource, Cause, &SystemFacts),
 }
@@ -73,6 +84,7 @@ impl Default for Classifier {
         Classifier {
             wait: classify::wait,
             on_cpu: classify::on_cpu,
+            by_user_stack: classify::by_user_stack,
             name_resource: classify::name_resource,
         }
     }
@@ -120,6 +132,7 @@ pub struct Attribution {
     cmd: Option<ProcessId>,
     last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
+    hand_overs: HandOvers,
 }
 
 impl Default for Attribution {
@@ -155,6 +168,7 @@ impl Attribution {
             cmd: None,
             last_of_cmd: None,
             faults: Faults::default(),
+            hand_overs: HandOvers::default(),
         }
     }
 
@@ -175,6 +189,7 @@ impl Attribution {
             Event::Cpu(sample) => self.cpu(sample),
             Event::RanInstead(ran) => self.ran_instead(ran),
             Event::Signal(signal) => self.signal(signal),
+            Event::Outsider(task) => self.people.met(task),
             Event::End(end) => self.end(end),
         }
     }

@@ -175,3 +175,114 @@ impl Attribution {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Attribution, REFUSED};
+    use crate::connections::Connections;
+    use holdup_evidence::network::{Connection, Outcome};
+    use holdup_evidence::{Clock, Event, Ns, Start, TaskName, ThreadId};
+
+    /// A run with threads (number, process, parent, birth).
+    fn run(threads: &[(u32, u32, Option<u32>, Ns)]) -> Attribution {
+        let mut run = Attribution::new();
+        for (thread, pid, parent, at) in threads.iter().copied() {
+            let clock = Clock {
+                blocked: at,
+                ..Clock::default()
+            };
+            run.push(&Event::Start(Start {
+                at,
+                thread: ThreadId(thread),
+                task: TaskName {
+                    pid,
+                    tid: 100 + thread,
+                    name: "app".to_owned(),
+                    kernel: false,
+                },
+                parent: parent.map(|parent| (ThreadId(parent), clock)),
+            }));
+        }
+        run
+    }
+
+    fn asks(run: &mut Attribution, thread: u32, at: Ns, outcome: Outcome) {
+        run.push(&Event::Connection(Connection {
+            thread: ThreadId(thread),
+            began: at,
+            at: at + 1,
+            peer: "127.0.0.1:9000".parse().unwrap(),
+            outcome,
+        }));
+    }
+
+    fn told(run: &mut Attribution) -> Connections {
+        let mut all = run.network.connections(&run.people);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    const NO: Outcome = Outcome::Failed(REFUSED);
+
+    #[test]
+    fn sleep_between_two_requests_of_one_thread_counts() {
+        let mut run = run(&[(0, 1, None, 0)]);
+        run.network.slept(ThreadId(0), 0, 5);
+        asks(&mut run, 0, 10, NO);
+        run.network.slept(ThreadId(0), 12, 112);
+        asks(&mut run, 0, 120, NO);
+        run.network.slept(ThreadId(0), 122, 322);
+        asks(&mut run, 0, 330, Outcome::Made);
+        run.network.slept(ThreadId(0), 340, 940);
+        let told = told(&mut run);
+        assert_eq!(
+            (told.refused, told.made, told.slept_ns, told.sleeps),
+            (2, 1, 300, 2)
+        );
+        assert_eq!(told.refused_until, 320);
+        assert_eq!(told.by.process, "app");
+    }
+
+    #[test]
+    fn a_script_that_starts_a_process_for_each_counts() {
+        let family = [
+            (0, 1, None, 0),
+            (1, 2, Some(0), 5),
+            (2, 3, Some(0), 20),
+            (3, 4, Some(0), 230),
+        ];
+        let mut run = run(&family);
+        asks(&mut run, 1, 10, NO);
+        run.network.slept(ThreadId(2), 21, 221);
+        asks(&mut run, 3, 240, NO);
+        assert_eq!(told(&mut run).slept_ns, 200);
+    }
+
+    #[test]
+    fn sleep_of_others_does_not_count() {
+        // Another thread of the process; a process that lived before; a process of somebody else.
+        let family = [
+            (0, 1, None, 0),
+            (1, 1, Some(0), 5),
+            (2, 3, Some(0), 5),
+            (3, 4, Some(2), 20),
+        ];
+        let mut run = run(&family);
+        asks(&mut run, 0, 10, NO);
+        for other in [1, 2, 3] {
+            run.network.slept(ThreadId(other), 21, 221);
+        }
+        asks(&mut run, 0, 240, NO);
+        assert_eq!(told(&mut run).slept_ns, 0);
+    }
+
+    #[test]
+    fn a_sleep_that_is_not_over_when_it_asks_again_does_not_count() {
+        let mut run = run(&[(0, 1, None, 0), (1, 2, Some(0), 12)]);
+        asks(&mut run, 0, 10, NO);
+        run.network.slept(ThreadId(1), 13, 300);
+        asks(&mut run, 0, 240, Outcome::GivenUp);
+        let told = told(&mut run);
+        assert_eq!((told.slept_ns, told.given_up), (0, 1));
+    }
+}

@@ -5,9 +5,12 @@
 
 use super::numbers::NumberMap;
 use crate::attributed::ThreadName;
-use holdup_evidence::{TaskName, ThreadId};
+use holdup_evidence::{Inside, Ns, TaskName, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Tasks outside the run kept by thread id: those that a lock of the run's names.
+const MAX_OUTSIDERS: usize = 1024;
 
 /// A name that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +38,8 @@ pub(super) struct Identity {
     pub(super) tid: u32,
     /// Its own name.
     pub(super) name: NameId,
+    /// What it calls itself, where it is in a pid namespace of its own.
+    pub(super) inside: Option<Inside>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +65,12 @@ pub(super) struct People {
     processes: Vec<Process>,
     by_pid: NumberMap<u32, ProcessId>,
     by_tid: NumberMap<u32, ThreadId>,
+    /// The same ids as threads in pid namespaces of their own have them.
+    by_inside: HashMap<Inside, ThreadId>,
+    /// Threads that ended lately, and when.
+    lately: NumberMap<u32, (ThreadId, Ns)>,
+    /// Tasks outside the run by thread id.
+    outsiders: HashMap<u32, TaskName>,
     stoppers: HashMap<u32, Stopper>,
 }
 
@@ -101,7 +112,35 @@ impl People {
             process,
             tid: task.tid,
             name,
+            inside: None,
         }
+    }
+
+    /// A thread is in a pid namespace of its own.
+    pub(super) fn is_inside(&mut self, thread: ThreadId, identity: &mut Identity, inside: Inside) {
+        identity.inside = Some(inside);
+        self.by_inside.insert(inside, thread);
+    }
+
+    /// A task outside the run lives.
+    pub(super) fn met(&mut self, task: &TaskName) {
+        if self.outsiders.len() >= MAX_OUTSIDERS {
+            self.outsiders.clear();
+        }
+        self.outsiders.insert(task.tid, task.clone());
+    }
+
+    /// Who lived at this instant under a thread id, as a thread of the run has it in its memory.
+    pub(super) fn as_seen_by(&self, waiter: &Identity, tid: u32, at: Ns) -> Option<ThreadId> {
+        match waiter.inside {
+            None => self.lived(tid, at),
+            Some(inside) => self.by_inside.get(&Inside { tid, ..inside }).copied(),
+        }
+    }
+
+    /// The task outside the run that lives under a thread id.
+    pub(super) fn outsider(&self, tid: u32) -> Option<&TaskName> {
+        self.outsiders.get(&tid)
     }
 
     /// A thread has these ids and this name now.
@@ -123,11 +162,34 @@ impl People {
         }
     }
 
-    /// A thread is gone, its ids are free.
-    pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity) {
+    /// A thread is gone, its ids are free; waits from before may still name it.
+    pub(super) fn gone(&mut self, thread: ThreadId, identity: &Identity, at: Ns) {
         if self.by_tid.get(&identity.tid) == Some(&thread) {
             self.by_tid.remove(&identity.tid);
         }
+        self.lately.insert(identity.tid, (thread, at));
+    }
+
+    /// Nothing is kept any more of a thread that is gone.
+    pub(super) fn forgotten(&mut self, thread: ThreadId, identity: &Identity) {
+        if self
+            .lately
+            .get(&identity.tid)
+            .is_some_and(|gone| gone.0 == thread)
+        {
+            self.lately.remove(&identity.tid);
+        }
+        if let Some(inside) = identity.inside
+            && self.by_inside.get(&inside) == Some(&thread)
+        {
+            self.by_inside.remove(&inside);
+        }
+    }
+
+    /// Who lived under a thread id at this instant, if it has not been long ago.
+    pub(super) fn lived(&self, tid: u32, at: Ns) -> Option<ThreadId> {
+        let gone = self.lately.get(&tid).filter(|(_, ended)| *ended >= at);
+        self.living(tid).or(gone.map(|gone| gone.0))
     }
 
     /// Who lives under a thread id.
@@ -143,6 +205,12 @@ impl People {
     /// Whether a process of the run has, or had, this id.
     pub(super) fn of_run(&self, pid: u32) -> bool {
         self.by_pid.contains_key(&pid)
+    }
+
+    /// The name of the process of the run that has, or had last, this id.
+    pub(super) fn name_of(&self, pid: u32) -> Option<&str> {
+        let process = self.by_pid.get(&pid)?;
+        Some(self.text(self.process_name(*process)))
     }
 
     /// The process's name.

@@ -3,6 +3,7 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
+use super::ByUserStack;
 use super::asker::{Asking, choose};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
@@ -13,7 +14,7 @@ use super::site::{Site, StackTally};
 use super::spins::spinning;
 use super::what::{Role, Whats};
 use crate::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, ThreadName,
+    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, Tally, ThreadName,
 };
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
 use std::cmp::Reverse;
@@ -36,14 +37,20 @@ pub(super) struct Rows<'a> {
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
+    pub(super) by_user_stack: ByUserStack,
     /// CPU samples of all threads by process name, and of the run: for threads that have none.
     pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
     pub(super) by_run: &'a CauseSamples,
 }
 
 impl Rows<'_> {
-    /// All rows of a ledger, under this name.
-    pub(super) fn of(&self, ledger: &Ledger, who: &ThreadName) -> Vec<AttributedWait> {
+    /// All rows of a ledger, under this name. How many of its waits are on the path is added to `path` by cause.
+    pub(super) fn of(
+        &self,
+        ledger: &Ledger,
+        who: &ThreadName,
+        path: &mut BTreeMap<Cause, Tally>,
+    ) -> Vec<AttributedWait> {
         let mut rows = Vec::new();
         for site in &ledger.sites {
             match self.whats.get(site.what).role {
@@ -65,7 +72,9 @@ impl Rows<'_> {
                 Role::Wait => {
                     let mut row = self.row(site, who);
                     self.name_process(&mut row, site.signal);
+                    let first = rows.len();
                     self.by_asker(row, &site.stacks, None, &mut rows);
+                    count_waits(path, site.on_path.count, &rows[first..]);
                 }
             }
         }
@@ -101,6 +110,7 @@ impl Rows<'_> {
             error: site.doubtful / 2,
             open: site.tally.open,
             timed_out: site.timed_out,
+            held_open_ns: site.held_open,
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -108,8 +118,11 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site.holders.holders(self.people, &|name| self.complete(name)),
+            holders: site
+                .holders
+                .holders(self.people, self.user_stacks, &|name| self.complete(name)),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
+            deadlock: site.deadlock,
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
@@ -119,7 +132,7 @@ impl Rows<'_> {
     }
 
     /// Waits for a process are for the one that was in the way longest: the child that was waited for, or who
-    /// stopped the thread.
+    /// stopped the thread. An address space is its process's.
     fn name_process(&self, row: &mut AttributedWait, signal: Option<i32>) {
         let longest = row.holders.first();
         let named = match row.cause {
@@ -138,6 +151,7 @@ impl Rows<'_> {
                 (None, signal) => signal.map(str::to_owned),
                 (Some(_), None) => None,
             },
+            Cause::MemMmaplock => return self.name_address_space(&mut row.resource),
             _ => None,
         };
         let Some(name) = named else { return };
@@ -150,6 +164,24 @@ impl Rows<'_> {
         if let Some(signal) = signal.filter(|_| row.cause == Cause::ProcessStopped) {
             detail.insert("signal".to_owned(), signal_name(signal).to_owned());
         }
+    }
+
+    fn name_address_space(&self, resource: &mut Resource) {
+        let Some(pid) = resource
+            .detail
+            .get("address_space_of")
+            .and_then(|pid| pid.parse().ok())
+        else {
+            return;
+        };
+        let mut owner = ThreadName {
+            pid,
+            process: self.people.name_of(pid).unwrap_or_default().to_owned(),
+            ..ThreadName::default()
+        };
+        self.complete(&mut owner);
+        resource.kind = ResourceKind::Process;
+        resource.name = format!("the memory map of {}", process(&owner));
     }
 
     fn link(&self, link: &chain::Link) -> Link {
@@ -279,7 +311,8 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) {
-        let mut groups = self.groups(stacks, of_cpu.is_some());
+        let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
+        let mut groups = self.groups(stacks, wait);
         if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
@@ -306,6 +339,7 @@ impl Rows<'_> {
             row.handed_on_ns = handed_on[part];
             row.count = count[part];
             row.timed_out = timed_out[part];
+            row.held_open_ns = part_of(row.held_open_ns, ns[part], of);
             row.how = How::Sampled;
             row.error = match of_cpu {
                 Some((total, samples)) => standard_error(row.ns, total, samples),
@@ -337,6 +371,10 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
+        if let Some((cause, resource)) = &group.told {
+            row.cause = *cause;
+            row.resource = resource.clone();
+        }
     }
 
     /// How many frames the heaviest stack of a group has.
@@ -347,21 +385,28 @@ impl Rows<'_> {
             .map_or(0, Vec::len)
     }
 
-    /// Stacks by who asks in them, heaviest first.
-    fn groups(&self, stacks: &[StackTally], on_cpu: bool) -> Vec<Group> {
+    /// Stacks by who asks in them, heaviest first; of a wait with this cause and call also by what they tell it was for.
+    fn groups(&self, stacks: &[StackTally], wait: Option<(Cause, Option<&str>)>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for stack in stacks {
             let frames = self.user_stacks.get(stack.stack.0 as usize);
             let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
-            if on_cpu && !asking.named {
+            if wait.is_none() && !asking.named {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
-            let spin = frames.filter(|_| on_cpu).and_then(|frames| spinning(frames));
-            let same = |group: &&mut Group| group.asking == asking && group.spin.as_deref() == spin;
+            let spin = frames
+                .filter(|_| wait.is_none())
+                .and_then(|frames| spinning(frames));
+            let told = wait
+                .zip(frames)
+                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let same = |group: &&mut Group| {
+                group.asking == asking && group.spin.as_deref() == spin && group.told == told
+            };
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, spin.map(str::to_owned), stack)),
+                None => groups.push(Group::of(asking, spin.map(str::to_owned), told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -370,6 +415,7 @@ impl Rows<'_> {
             let mut many = Group {
                 asking: Asking::default(),
                 spin: None,
+                told: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -391,6 +437,8 @@ struct Group {
     asking: Asking,
     /// The function in which it spins.
     spin: Option<String>,
+    /// What the wait was for, where the stack tells it.
+    told: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -398,10 +446,16 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, spin: Option<String>, stack: &StackTally) -> Group {
+    fn of(
+        asking: Asking,
+        spin: Option<String>,
+        told: Option<(Cause, Resource)>,
+        stack: &StackTally,
+    ) -> Group {
         Group {
             asking,
             spin,
+            told,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,
@@ -419,6 +473,17 @@ impl Group {
         {
             self.heaviest = Some(*stack);
         }
+    }
+}
+
+/// Adds a site's waits on the path to the causes of its rows, as their time on it is split.
+fn count_waits(path: &mut BTreeMap<Cause, Tally>, count: u64, rows: &[AttributedWait]) {
+    if count == 0 {
+        return;
+    }
+    let weights: Vec<Ns> = rows.iter().map(|row| row.path_ns).collect();
+    for (row, count) in rows.iter().zip(apportion(count, &weights)) {
+        path.entry(row.cause).or_default().count += count;
     }
 }
 

@@ -10,8 +10,8 @@ use super::what::WhatId;
 use crate::classify::{Classified, Site};
 use holdup_evidence::network::NameAsked;
 use holdup_evidence::{
-    Call, Cause, KernelStackId, Object, ObjectId, ObjectKind, SocketAddress, TaskState, Wait, WaitMemory,
-    Waker,
+    Call, Cause, KernelLock, KernelStackId, LockHolder, Object, ObjectId, ObjectKind, SocketAddress,
+    TaskState, Wait, WaitMemory, Waker,
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -129,7 +129,7 @@ impl Sights {
         enter: impl FnOnce(Classified) -> WhatId,
     ) -> Told {
         let evidence = match &wait.waker {
-            Waker::Thread { call, .. } if memory.is_none() => Some(Evidence {
+            Waker::Thread { call, .. } if memory.is_none() && kernel_lock(wait).is_none() => Some(Evidence {
                 call: wait.call,
                 state: wait.state,
                 iowait: wait.iowait,
@@ -152,6 +152,7 @@ impl Sights {
             wait.object
                 .into_iter()
                 .chain(wait.ready)
+                .chain(kernel_lock(wait).and_then(|lock| lock.object))
                 .chain(polled.filter_map(|fd| fd.object)),
         );
         let classified = self.classify(wait, memory, stack, classify);
@@ -190,6 +191,7 @@ impl Sights {
             ready: self.object(wait.ready),
             woken_by_socket: self.object(socket),
             kernel_stack: stack.and_then(|stack| self.kernel_stack(stack)),
+            kernel_lock: kernel_lock(wait),
             memory,
             objects: &objects,
             waker: &wait.waker,
@@ -212,6 +214,14 @@ impl Sights {
     fn slot(evidence: &Evidence) -> usize {
         // The remainder of a number below the cache's size fits a usize.
         (BuildHasherDefault::<NumberHasher>::default().hash_one(evidence) % CACHE as u64) as usize
+    }
+}
+
+/// The lock in the kernel that a wait was for.
+fn kernel_lock(wait: &Wait) -> Option<&KernelLock> {
+    match &wait.holder {
+        Some(LockHolder::KernelLock(lock)) => Some(lock),
+        _ => None,
     }
 }
 

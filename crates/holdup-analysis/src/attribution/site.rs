@@ -48,6 +48,8 @@ pub(super) struct Site {
     pub(super) lengths: Histogram,
     /// Pieces that ended because their time ran out.
     pub(super) timed_out: u64,
+    /// Of a pipe that was read: how long a process left behind kept it open and wrote nothing.
+    pub(super) held_open: Ns,
     /// Bytes asked for in the longest.
     pub(super) bytes: Option<u64>,
     /// The signal that began the longest, where a signal stopped the thread.
@@ -66,6 +68,8 @@ pub(super) struct Site {
     pub(super) holders: TopHolders,
     /// From the waiter to where the time went, for the longest.
     pub(super) chain: Vec<Link>,
+    /// Whether the thread waited here in a circle of threads that wait for each other; then that is its chain.
+    pub(super) deadlock: bool,
     /// What the state of its TCP connections said.
     pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
@@ -83,6 +87,7 @@ impl Site {
             longest: (0, 0),
             lengths: Histogram::default(),
             timed_out: 0,
+            held_open: 0,
             bytes: None,
             signal: None,
             samples: 0,
@@ -92,6 +97,7 @@ impl Site {
             kernel_stacks: Vec::new(),
             holders: TopHolders::default(),
             chain: Vec::new(),
+            deadlock: false,
             tcp: None,
             on_path: Share::default(),
         }
@@ -163,14 +169,18 @@ impl Site {
             self.tally.max = other.tally.max;
             self.longest = other.longest;
             self.bytes = other.bytes;
-            self.chain = other.chain;
+            if !self.deadlock || other.deadlock {
+                self.chain = other.chain;
+            }
             self.signal = other.signal;
         }
         self.tally.ns = self.tally.ns.saturating_add(other.tally.ns);
         self.tally.count += other.tally.count;
         self.tally.open |= other.tally.open;
+        self.deadlock |= other.deadlock;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
+        self.held_open = self.held_open.saturating_add(other.held_open);
         self.samples += other.samples;
         self.borrowed = self.borrowed.saturating_add(other.borrowed);
         self.doubtful = self.doubtful.saturating_add(other.doubtful);

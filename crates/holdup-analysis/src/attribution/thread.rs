@@ -4,7 +4,8 @@
 //! known instant to the new one. What the counters do not explain is lost time; what they claim beyond it is
 //! a contradiction. So the books balance whatever a source says.
 
-use super::chain::{Segment, Segments};
+use super::chain::{KeptWaitingList, Segment, Segments, Stacks};
+use super::deadlock::Blocked;
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
@@ -13,7 +14,8 @@ use super::people::{Identity, NameId};
 use super::waits::Over;
 use super::what::WhatId;
 use holdup_evidence::{
-    Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId, UserStackId, Wait,
+    AskerSample, Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId,
+    UserStackId, Wait,
 };
 
 /// Calls and objects of a thread whose last kernel stack is remembered.
@@ -70,6 +72,8 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) identity: Identity,
+    /// Who created it, where that was seen.
+    pub(super) creator: Option<ThreadId>,
     /// Whether its names are still to be learned, because its start was lost.
     pub(super) nameless: bool,
     /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
@@ -86,6 +90,12 @@ pub(super) struct Thread {
     pub(super) path: Path,
     pub(super) pending: Vec<Pending>,
     pub(super) recent: Segments,
+    pub(super) stacks: Stacks,
+    pub(super) kept_waiting: KeptWaitingList,
+    /// Its last wait for a lock whose owner is known.
+    pub(super) blocked: Option<Blocked>,
+    /// User stacks of a wait that is not told yet: it is open.
+    pub(super) early: Vec<AskerSample>,
     /// CPU and queue time of the piece that has begun.
     piece: (Ns, Ns),
     /// When that piece began.
@@ -107,6 +117,7 @@ impl Thread {
     ) -> Thread {
         Thread {
             identity,
+            creator: None,
             nameless: false,
             ended: false,
             born,
@@ -118,6 +129,10 @@ impl Thread {
             path,
             pending: Vec::new(),
             recent: Segments::default(),
+            stacks: Stacks::default(),
+            kept_waiting: KeptWaitingList::default(),
+            blocked: None,
+            early: Vec::new(),
             piece: (0, 0),
             piece_began: born,
             run: None,

@@ -1,12 +1,15 @@
 //! Waits, what their memory said, who asked, and CPU samples.
 
 use super::Attribution;
-use super::chain::{self, Link};
-use super::holders::{self, Who};
+use super::chain::{self, KeptWaiting, Link};
+use super::deadlock::{self, Blocked, Circle, Futex};
+use super::holders::{self, InTheWay, Meanwhile, Who};
+use super::owners;
 use super::thread::{Pending, Thread};
 use super::what::Role;
+use crate::attributed::HowKnown;
 use holdup_evidence::{
-    AskerSample, Cause, CpuSample, Ns, TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    AskerSample, Cause, CpuSample, LockHolder, Ns, TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 
 /// Waits of one call that may wait to be told about together: a write-back waits so often for few.
@@ -61,6 +64,7 @@ impl Attribution {
             return self.contradiction(wait.end.saturating_sub(wait.start));
         };
         thread.numbered(wait.seq);
+        self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
         // A record that comes too late says nothing of a path that has moved on.
         let theirs = theirs.filter(|_| thread.at <= wait.end);
         let handed_on = theirs.is_some();
@@ -123,11 +127,21 @@ impl Attribution {
             thread,
             ..wait.clone()
         };
+        let mut early = Vec::new();
+        if let Some(thread) = self.threads.get_mut(&thread) {
+            early = std::mem::take(&mut thread.early);
+            early.retain(|sample| sample.seq == wait.seq);
+            for sample in &early {
+                thread.stacks.push(sample.stack, wait.start, wait.end);
+            }
+        }
+        let askers: Vec<(UserStackId, Ns)> =
+            early.iter().map(|sample| (sample.stack, sample.weight)).collect();
         self.apply(&Over {
             wait: &wait,
             waited,
             handed_on: false,
-            askers: &[],
+            askers: &askers,
             memory: None,
             open: true,
         })
@@ -137,13 +151,22 @@ impl Attribution {
         let Some(entry) = self.enter(over) else {
             return Cause::Unknown;
         };
-        self.in_the_way(over, &entry);
+        let owner = self.in_the_way(over, &entry);
+        let held_open = self.held_open(over, entry.cause);
+        if held_open > 0
+            && let Some(thread) = self.threads.get_mut(&over.wait.thread)
+        {
+            let site = &mut thread.ledger.sites[entry.site];
+            site.held_open = site.held_open.saturating_add(held_open);
+        }
         if entry.longest {
-            let links = self.links(over.wait, entry.cause);
+            let links = self.links(over.wait, entry.cause, owner);
             let signal = self.stopped_by(over.wait);
             if let Some(thread) = self.threads.get_mut(&over.wait.thread) {
                 let site = &mut thread.ledger.sites[entry.site];
-                site.chain = links;
+                if !site.deadlock {
+                    site.chain = links;
+                }
                 site.signal = signal;
             }
         }
@@ -212,36 +235,149 @@ impl Attribution {
         })
     }
 
-    fn in_the_way(&mut self, over: &Over, entry: &Entry) {
+    /// Books who was in the way; returns who that was.
+    fn in_the_way(&mut self, over: &Over, entry: &Entry) -> Option<InTheWay> {
         let wait = over.wait;
         let (threads, people) = (&self.threads, &self.people);
-        let Some(waiter) = threads.get(&wait.thread) else {
-            return;
+        let waiter = threads.get(&wait.thread)?;
+        // Whoever was born since has the id of another who is gone.
+        let pid_of = |id: ThreadId| {
+            let thread = threads.get(&id).filter(|thread| thread.born <= wait.start)?;
+            Some(people.pid(thread.identity.process))
         };
-        let pid_of = |id: ThreadId| threads.get(&id).map(|thread| people.pid(thread.identity.process));
         let pid = people.pid(waiter.identity.process);
-        let Some(found) = holders::judge(wait, entry.cause, pid, people, &pid_of) else {
-            return;
-        };
-        let other = match found.who {
-            Who::Thread(id) => threads.get(&id),
-            Who::Task(..) => None,
-        };
-        let named = match (found.who, other) {
-            (Who::Thread(_), Some(other)) => Some(people.named(&other.identity)),
-            (Who::Thread(_), None) => return,
-            (Who::Task(..), _) => None,
-        };
-        let doing = other
-            .and_then(|thread| thread.recent.doing(wait.start, wait.end))
-            .map(|doing| (doing.cause, doing.ns));
-        let people = &mut self.people;
-        if let Some(thread) = self.threads.get_mut(&wait.thread) {
+        let found = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of);
+        let found = found.filter(|found| match found.who {
+            Who::Thread(id) => threads.contains_key(&id),
+            Who::Task(..) => true,
+        });
+        if let Some(found) = found {
+            let named = match found.who {
+                Who::Thread(id) => threads.get(&id).map(|other| people.named(&other.identity)),
+                Who::Task(..) => None,
+            };
+            let meanwhile = self.meanwhile(found.who, wait.start, wait.end);
+            if let (Who::Thread(id), None) = (found.who, meanwhile.stack)
+                && let Some(other) = self.threads.get_mut(&id)
+            {
+                other.kept_waiting.push(KeptWaiting {
+                    waiter: wait.thread,
+                    site: entry.site,
+                    in_the_way: found,
+                    start: wait.start,
+                    end: wait.end,
+                });
+            }
+            let people = &mut self.people;
+            let thread = self.threads.get_mut(&wait.thread)?;
             thread.ledger.sites[entry.site]
                 .holders
-                .add(found, over.waited, doing, || {
+                .add(found, over.waited, meanwhile, || {
                     named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
                 });
+        }
+        self.owned(wait, entry, found);
+        found
+    }
+
+    /// What a thread of the run did between two instants, as far as it has been told.
+    pub(super) fn meanwhile(&self, who: Who, from: Ns, to: Ns) -> Meanwhile {
+        let Who::Thread(id) = who else {
+            return Meanwhile::default();
+        };
+        let thread = self.threads.get(&id);
+        let doing = thread.and_then(|thread| thread.recent.doing(from, to));
+        Meanwhile {
+            doing: doing.map(|doing| (doing.cause, doing.ns)),
+            stack: thread.and_then(|thread| thread.stacks.during(from, to)),
+        }
+    }
+
+    /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle.
+    fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>) {
+        let Some(thread) = self.threads.get_mut(&wait.thread) else {
+            return;
+        };
+        let of_futex = matches!(
+            wait.holder,
+            Some(LockHolder::FutexWords(_) | LockHolder::PiFutex(_))
+        );
+        let futex = of_futex.then(|| match owners::shared(&wait.call) {
+            true => Futex::Shared,
+            false => Futex::Private(thread.identity.process, wait.call.args[0]),
+        });
+        let let_go = of_futex && holders::let_go(&wait.waker);
+        let by_owner = |owner: InTheWay| match &wait.waker {
+            Waker::Thread { thread, .. } => owner.who == Who::Thread(*thread),
+            Waker::Outside { task, .. } => owner.who == Who::Task(task.pid, task.tid),
+            Waker::Interrupt { .. } | Waker::Unknown => false,
+        };
+        // A lock that another than its owner lets go is used for something else.
+        let owner = found.filter(|found| found.how != HowKnown::Waker && (!let_go || by_owner(*found)));
+        if let Some(owner) = owner {
+            thread.blocked = Some(Blocked {
+                owner,
+                cause: entry.cause,
+                start: wait.start,
+                end: wait.end,
+                site: entry.site,
+                futex,
+                let_go,
+            });
+        }
+        if owner.is_some()
+            && let Some(circle) = deadlock::find(&self.threads, &self.hand_overs, wait.thread)
+        {
+            self.stands_still(&circle);
+        }
+        if let (true, Some(futex)) = (let_go, futex) {
+            self.hand_overs.add(futex, wait.end);
+        }
+    }
+
+    /// Marks the waits of a circle.
+    fn stands_still(&mut self, circle: &Circle) {
+        for member in &circle.members {
+            let chain = deadlock::chain(circle, *member, &self.threads, &self.people);
+            let Some(blocked) = self.threads.get(member).and_then(|thread| thread.blocked) else {
+                continue;
+            };
+            let mut meanwhile = self.meanwhile(blocked.owner.who, circle.from, circle.to);
+            if let Who::Thread(owner) = blocked.owner.who
+                && let Some(its) = self.threads.get(&owner).and_then(|owner| owner.blocked)
+            {
+                meanwhile.doing = Some((its.cause, circle.to - circle.from));
+            }
+            if let Some(thread) = self.threads.get_mut(member) {
+                let site = &mut thread.ledger.sites[blocked.site];
+                site.deadlock = true;
+                site.chain = chain;
+                site.holders.learn(blocked.owner, meanwhile);
+            }
+        }
+    }
+
+    /// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
+    /// those waits were told.
+    pub(super) fn complete_unfinished(&mut self) {
+        let unfinished: Vec<(ThreadId, Blocked)> = self
+            .threads
+            .iter()
+            .filter_map(|(id, thread)| Some((*id, thread.blocked.filter(|blocked| !blocked.let_go)?)))
+            .collect();
+        for (id, blocked) in unfinished {
+            let meanwhile = self.meanwhile(blocked.owner.who, blocked.start, blocked.end);
+            let links = match blocked.owner.who {
+                Who::Thread(owner) => self.links_to(id, owner, blocked.cause, blocked.start, blocked.end),
+                Who::Task(..) => Vec::new(),
+            };
+            if let Some(thread) = self.threads.get_mut(&id) {
+                let site = &mut thread.ledger.sites[blocked.site];
+                site.holders.learn(blocked.owner, meanwhile);
+                if site.longest == (blocked.start, blocked.end) && !site.deadlock && !links.is_empty() {
+                    site.chain = links;
+                }
+            }
         }
     }
 
@@ -255,20 +391,25 @@ impl Attribution {
             .map(|stopper| stopper.signal)
     }
 
-    /// From the waiter to where the time went; nothing where it went no further than the waiter.
-    fn links(&self, wait: &Wait, cause: Cause) -> Vec<Link> {
-        let (Some(waiter), Waker::Thread { thread: waker, .. }) =
-            (self.threads.get(&wait.thread), &wait.waker)
-        else {
-            return Vec::new();
+    /// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
+    /// followed, and where no thread of the run did, its owner.
+    fn links(&self, wait: &Wait, cause: Cause, owner: Option<InTheWay>) -> Vec<Link> {
+        let next = match (&wait.waker, owner.map(|owner| owner.who)) {
+            (Waker::Thread { thread, .. }, _) => *thread,
+            (_, Some(Who::Thread(owner))) => owner,
+            _ => return Vec::new(),
         };
+        self.links_to(wait.thread, next, cause, wait.start, wait.end)
+    }
+
+    fn links_to(&self, waiter: ThreadId, next: ThreadId, cause: Cause, start: Ns, end: Ns) -> Vec<Link> {
         let (threads, people) = (&self.threads, &self.people);
-        let mut links = chain::follow(threads, people, wait.thread, *waker, wait.start, wait.end);
-        if !links.is_empty() {
+        let mut links = chain::follow(threads, people, waiter, next, start, end);
+        if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
             let own = Link {
-                name: people.named(&waiter.identity),
+                name: people.named(&thread.identity),
                 cause,
-                ns: wait.end.saturating_sub(wait.start),
+                ns: end.saturating_sub(start),
             };
             links.insert(0, own);
         }
@@ -277,10 +418,33 @@ impl Attribution {
 
     pub(super) fn asker(&mut self, sample: &AskerSample) {
         let found = match self.threads.get_mut(&sample.thread) {
-            Some(thread) => early(thread, sample) || thread.ledger.asked_by(sample),
+            Some(thread) => match thread.ledger.asked_by(sample) {
+                Some((start, end)) => {
+                    thread.stacks.push(sample.stack, start, end);
+                    let kept_waiting = thread.kept_waiting.take_during(start, end);
+                    self.learn_stack(&kept_waiting, sample.stack);
+                    true
+                }
+                None => early(thread, sample),
+            },
             None => self.ended.asked_by(sample),
         };
         self.faults.late_askers += u64::from(!found);
+    }
+
+    /// The stack of one who was in the way of these waits is known now.
+    fn learn_stack(&mut self, kept_waiting: &[(KeptWaiting, Ns)], stack: UserStackId) {
+        for (kept, ns) in kept_waiting {
+            if let Some(waiter) = self.threads.get_mut(&kept.waiter) {
+                let meanwhile = Meanwhile {
+                    doing: None,
+                    stack: Some((stack, *ns)),
+                };
+                waiter.ledger.sites[kept.site]
+                    .holders
+                    .learn(kept.in_the_way, meanwhile);
+            }
+        }
     }
 
     pub(super) fn cpu(&mut self, sample: &CpuSample) {
@@ -327,15 +491,25 @@ fn joined(memory: Option<&WaitMemory>, asked: Option<&WaitMemory>) -> Option<Wai
     })
 }
 
-/// A stack of the wait that is still pending is kept with it.
+/// A stack of a wait that is still pending is kept with it; so is one of a wait that is not told yet, because it is
+/// open.
 fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
+    if sample.on_cpu {
+        return false;
+    }
     match thread.pending.last_mut() {
-        Some(pending)
-            if !sample.on_cpu
-                && pending.wait.seq == sample.seq
-                && pending.askers.len() < MAX_EARLY_ASKERS =>
-        {
-            pending.askers.push((sample.stack, sample.weight));
+        Some(pending) if pending.wait.seq == sample.seq => {
+            let kept = pending.askers.len() < MAX_EARLY_ASKERS;
+            if kept {
+                thread
+                    .stacks
+                    .push(sample.stack, pending.wait.start, pending.wait.end);
+                pending.askers.push((sample.stack, sample.weight));
+            }
+            kept
+        }
+        _ if sample.seq > thread.last_seq && thread.early.len() < MAX_EARLY_ASKERS => {
+            thread.early.push(*sample);
             true
         }
         _ => false,

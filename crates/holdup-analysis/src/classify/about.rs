@@ -22,11 +22,18 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::MemReclaim => by_function(ResourceKind::Kernel, "free memory"),
         Cause::MemLimit => by_function(ResourceKind::Cgroup, "memory.high"),
         Cause::MemSwapin => by_function(ResourceKind::Device, "swap"),
-        Cause::MemMmaplock => by_function(ResourceKind::Lock, "the address space lock (mmap_lock)"),
+        Cause::MemMmaplock => {
+            let resource = by_function(ResourceKind::Lock, "the address space lock (mmap_lock)");
+            let space = site.kernel_lock.and_then(|lock| lock.address_space);
+            space.map_or(resource.clone(), |pid| {
+                with(resource, "address_space_of", pid.to_string())
+            })
+        }
         Cause::MemUserfault => by_function(ResourceKind::Process, "a userfaultfd handler"),
         Cause::LockKernel => {
             let resource = named(ResourceKind::Lock, function.unwrap_or("a kernel lock"));
-            site.object.map_or(resource.clone(), |object| {
+            let locked = site.kernel_lock.and_then(|lock| (site.objects)(lock.object?));
+            locked.or(site.object).map_or(resource.clone(), |object| {
                 with(resource, "object", objects::resource(object).name)
             })
         }

@@ -11,17 +11,21 @@ mod functions;
 mod naming;
 mod objects;
 mod poll;
+mod runtime;
 mod stack;
 #[cfg(test)]
 mod tests;
 
 pub use naming::name_resource;
+pub use runtime::by_user_stack;
 
 use crate::attributed::{Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
-use holdup_evidence::{Call, Cause, Ns, Object, ObjectId, ObjectKind, TaskState, WaitMemory, Waker};
+use holdup_evidence::{
+    Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, TaskState, WaitMemory, Waker,
+};
 use objects::{Use, named, with};
 use stack::{Stack, Verdict};
 
@@ -41,6 +45,8 @@ pub struct Site<'a> {
     pub woken_by_socket: Option<&'a Object>,
     /// Kernel functions, innermost first.
     pub kernel_stack: Option<&'a [String]>,
+    /// The lock in the kernel that it slept for, where the kernel tells.
+    pub kernel_lock: Option<&'a KernelLock>,
     /// What the thread's memory said after the wait.
     pub memory: Option<&'a WaitMemory>,
     /// Looks up the objects of `memory`.
@@ -208,12 +214,29 @@ fn by_strong_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Fou
     };
     let (cause, function) = match (shown, by_call) {
         (Some(shown), Some((rank, cause))) if rank <= shown.rank => (cause, Some(shown.function)),
+        (Some(shown), _) if shown.cause == Cause::LockKernel => (lock_of(site), Some(shown.function)),
         (Some(shown), _) => (shown.cause, Some(shown.function)),
         (None, Some((_, cause))) => (cause, None),
+        (None, None) if unexplained_lock(site, stack, kind) => {
+            (lock_of(site), stack.and_then(Stack::innermost))
+        }
         (None, None) => return None,
     };
     let cause = served_elsewhere(site, cause, kind);
     Found::new(cause, resource_for(site, cause, function, kind))
+}
+
+/// The cause of a wait for a lock in the kernel.
+fn lock_of(site: &Site) -> Cause {
+    match site.kernel_lock {
+        Some(lock) if lock.address_space.is_some() => Cause::MemMmaplock,
+        _ => Cause::LockKernel,
+    }
+}
+
+/// Whether the kernel tells of a lock, and the stack, where there is one, shows functions that tell nothing else.
+fn unexplained_lock(site: &Site, stack: Option<&Stack>, kind: Kind) -> bool {
+    site.kernel_lock.is_some() && stack.is_none_or(|stack| verdict(site, stack, kind).is_none())
 }
 
 /// Calls and objects that decide by themselves.
@@ -248,8 +271,9 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
         }
         Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
         Kind::Semaphore if certain => {
-            let name = format!("System V semaphore set {}", site.call.args[0]);
-            with_limit(site, Cause::LockSysv, named(ResourceKind::Lock, name))
+            let set = site.call.args[0].to_string();
+            let resource = named(ResourceKind::Lock, format!("System V semaphore set {set}"));
+            with_limit(site, Cause::LockSysv, with(resource, "semaphore_set", set))
         }
         Kind::Queue if certain => {
             let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));

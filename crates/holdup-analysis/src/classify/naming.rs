@@ -224,7 +224,7 @@ fn limits_writes(setting: &str) -> Option<bool> {
 mod tests {
     use super::name_resource;
     use crate::attributed::{Resource, ResourceKind};
-    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount};
+    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount, SwapArea};
     use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
 
     fn number(major: u32, minor: u32) -> DeviceNumber {
@@ -348,6 +348,30 @@ mod tests {
         let unknown = named(Cause::DiskRead, "/somewhere/else", Some("9:9"));
         assert_eq!(unknown.name, "/somewhere/else");
         assert!(!unknown.detail.contains_key("device_name"));
+    }
+
+    #[test]
+    fn swap_areas_and_frozen_cgroups_are_named() {
+        let mut facts = facts();
+        facts.swaps = vec![SwapArea {
+            path: "/dev/sda2".to_owned(),
+            ..SwapArea::default()
+        }];
+        facts.cgroup.memory.cgroup = Some("/job".to_owned());
+        facts.cgroup.freezer = Some("/paused".to_owned());
+        let mut swap = Resource::default();
+        name_resource(&mut swap, Cause::MemSwapin, &facts);
+        assert_eq!(
+            (swap.name.as_str(), swap.detail["device_name"].as_str()),
+            ("swap on /dev/sda2", "sda2")
+        );
+        assert_eq!(swap.detail["cgroup"], "/job");
+        let mut frozen = Resource::default();
+        name_resource(&mut frozen, Cause::ProcessFrozen, &facts);
+        assert_eq!(
+            (frozen.kind, frozen.name.as_str()),
+            (ResourceKind::Cgroup, "/paused")
+        );
     }
 
     #[test]

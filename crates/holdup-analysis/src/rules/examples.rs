@@ -3,11 +3,11 @@
 //! In: the fenced blocks ```` ```toml fires ````, ```` ```toml near-miss ```` and ```` ```toml cannot-tell ```` of every
 //! page. An example is a run in short: `elapsed`, `[[wait]]` tables with the fields of `AttributedWait`, and `facts` and `[[connections]]`.
 //! Lengths may be written as text (`"1.5s"`). `process` names the waiter, `pid` and `tid` number it; `ns`, `p50`, `p99`,
-//! `max` and `count` may be left out. `expect` are texts that the finding must contain; `severity` and `confidence`
+//! `max` and `count` may be left out. `[[thread]]` tables are threads that the report lists together. `expect` are texts that the finding must contain; `severity` and `confidence`
 //! are what it must be; `also` are the other rules that call this run trouble, all of them.
 
 use super::{ALL, RuleId, Run, judge};
-use crate::attributed::{Attributed, AttributedWait, Tally, ThreadLedger};
+use crate::attributed::{Attributed, AttributedWait, Tally, ThreadLedger, ThreadName};
 use crate::finding::{Confidence, Finding, Severity};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use serde::{Deserialize, Serialize};
@@ -28,11 +28,22 @@ struct Wanted {
     elapsed: Length,
     wait: Vec<Table>,
     connections: Vec<Table>,
+    thread: Vec<Listed>,
     facts: Table,
     expect: Vec<String>,
     severity: Option<Severity>,
     confidence: Option<Confidence>,
     also: Vec<String>,
+}
+
+/// Threads that the report lists together.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+struct Listed {
+    process: String,
+    pid: u32,
+    threads: u32,
+    wall: Length,
 }
 
 /// A length, as text or as a number of nanoseconds.
@@ -76,10 +87,11 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 27] = [
+    const KEYS: [&str; 28] = [
         "ns",
         "path_ns",
         "handed_on_ns",
+        "held_open_ns",
         "max",
         "p50",
         "p99",
@@ -226,6 +238,18 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
                 ..ThreadLedger::default()
             });
         }
+    }
+    for listed in &wanted.thread {
+        attributed.threads.push(ThreadLedger {
+            name: ThreadName {
+                pid: listed.pid,
+                process: listed.process.clone(),
+                ..ThreadName::default()
+            },
+            threads: listed.threads,
+            wall: length(&listed.wall.0).unwrap_or_else(|| panic!("{place}: wall is no length")),
+            ..ThreadLedger::default()
+        });
     }
     attributed.waits = waits;
     attributed.connections = wanted

@@ -6,6 +6,8 @@
 
 #[path = "net/accept-queue-full.rs"]
 mod accept_queue_full;
+#[path = "lock/allocator-contended.rs"]
+mod allocator_contended;
 #[path = "random/blocking-entropy-device.rs"]
 mod blocking_entropy_device;
 #[path = "net/bus-call-unanswered.rs"]
@@ -14,6 +16,8 @@ mod bus_call_unanswered;
 mod busy_waits;
 #[path = "mem/cache-pushed-out.rs"]
 mod cache_pushed_out;
+#[path = "process/child-cannot-write.rs"]
+mod child_cannot_write;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
 #[path = "net/connection-refused-retried.rs"]
@@ -30,16 +34,24 @@ mod cpu_contended;
 mod cpu_quota_spent;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "lock/deadlock.rs"]
+mod deadlock;
 #[path = "net/device-queue-full.rs"]
 mod device_queue_full;
 #[path = "disk/dirty-throttled.rs"]
 mod dirty_throttled;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "ipc/fifo-without-peer.rs"]
+mod fifo_without_peer;
 #[path = "fs/file-system-frozen.rs"]
 mod file_system_frozen;
+#[path = "process/fork-copies-memory.rs"]
+mod fork_copies_memory;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "runtime/interpreter-lock-contended.rs"]
+mod interpreter_lock_contended;
 #[path = "cpu/interrupts-take-the-cpu.rs"]
 mod interrupts_take_the_cpu;
 #[path = "net/ipv6-fails-first.rs"]
@@ -52,12 +64,20 @@ mod kernel_lock_contended;
 mod kernel_time_dominates;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "ipc/log-socket-full.rs"]
+mod log_socket_full;
 #[path = "cpu/low-priority.rs"]
 mod low_priority;
 #[path = "mem/made-to-free-memory.rs"]
 mod made_to_free_memory;
+#[path = "process/many-short-programs.rs"]
+mod many_short_programs;
+#[path = "process/many-short-threads.rs"]
+mod many_short_threads;
 #[path = "disk/mapped-write-waits.rs"]
 mod mapped_write_waits;
+#[path = "ipc/message-queue-full.rs"]
+mod message_queue_full;
 #[path = "net/metadata-service-unanswered.rs"]
 mod metadata_service_unanswered;
 #[path = "net/name-search-list-multiplies.rs"]
@@ -66,6 +86,8 @@ mod name_search_list_multiplies;
 mod name_service_slow;
 #[path = "mem/out-of-memory-paused.rs"]
 mod out_of_memory_paused;
+#[path = "lock/package-manager-locked.rs"]
+mod package_manager_locked;
 #[path = "net/peer-does-not-read.rs"]
 mod peer_does_not_read;
 #[path = "net/peer-slow.rs"]
@@ -74,6 +96,8 @@ mod peer_slow;
 mod permission_scanner_slow;
 #[path = "cpu/pinned-to-busy-cpu.rs"]
 mod pinned_to_busy_cpu;
+#[path = "ipc/pipe-held-open.rs"]
+mod pipe_held_open;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
 #[path = "process/program-load-slow.rs"]
@@ -86,6 +110,8 @@ mod reads_wait_for_disk;
 mod real_time_thread_hogs_cpu;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
+#[path = "lock/semaphore-held.rs"]
+mod semaphore_held;
 #[path = "timer/sleep-polling.rs"]
 mod sleep_polling;
 #[path = "timer/sleeps-on-purpose.rs"]
@@ -98,6 +124,8 @@ mod slowed_by_memory_high;
 mod small_synchronous_writes;
 #[path = "net/small-writes-held-back.rs"]
 mod small_writes_held_back;
+#[path = "lock/sqlite-busy.rs"]
+mod sqlite_busy;
 #[path = "process/stopped.rs"]
 mod stopped;
 #[path = "mem/swap-thrash.rs"]
@@ -132,6 +160,8 @@ use super::Rule;
 pub enum RuleId {
     /// `accept-queue-full`
     AcceptQueueFull,
+    /// `allocator-contended`
+    AllocatorContended,
     /// `blocking-entropy-device`
     BlockingEntropyDevice,
     /// `bus-call-unanswered`
@@ -140,6 +170,8 @@ pub enum RuleId {
     BusyWaits,
     /// `cache-pushed-out`
     CachePushedOut,
+    /// `child-cannot-write`
+    ChildCannotWrite,
     /// `connection-cut`
     ConnectionCut,
     /// `connection-refused-retried`
@@ -156,16 +188,24 @@ pub enum RuleId {
     CpuQuotaSpent,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `deadlock`
+    Deadlock,
     /// `device-queue-full`
     DeviceQueueFull,
     /// `dirty-throttled`
     DirtyThrottled,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `fifo-without-peer`
+    FifoWithoutPeer,
     /// `file-system-frozen`
     FileSystemFrozen,
+    /// `fork-copies-memory`
+    ForkCopiesMemory,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `interpreter-lock-contended`
+    InterpreterLockContended,
     /// `interrupts-take-the-cpu`
     InterruptsTakeTheCpu,
     /// `ipv6-fails-first`
@@ -178,12 +218,20 @@ pub enum RuleId {
     KernelTimeDominates,
     /// `lock-convoy`
     LockConvoy,
+    /// `log-socket-full`
+    LogSocketFull,
     /// `low-priority`
     LowPriority,
     /// `made-to-free-memory`
     MadeToFreeMemory,
+    /// `many-short-programs`
+    ManyShortPrograms,
+    /// `many-short-threads`
+    ManyShortThreads,
     /// `mapped-write-waits`
     MappedWriteWaits,
+    /// `message-queue-full`
+    MessageQueueFull,
     /// `metadata-service-unanswered`
     MetadataServiceUnanswered,
     /// `name-search-list-multiplies`
@@ -192,6 +240,8 @@ pub enum RuleId {
     NameServiceSlow,
     /// `out-of-memory-paused`
     OutOfMemoryPaused,
+    /// `package-manager-locked`
+    PackageManagerLocked,
     /// `peer-does-not-read`
     PeerDoesNotRead,
     /// `peer-slow`
@@ -200,6 +250,8 @@ pub enum RuleId {
     PermissionScannerSlow,
     /// `pinned-to-busy-cpu`
     PinnedToBusyCpu,
+    /// `pipe-held-open`
+    PipeHeldOpen,
     /// `pipe-peer-slow`
     PipePeerSlow,
     /// `program-load-slow`
@@ -212,6 +264,8 @@ pub enum RuleId {
     RealTimeThreadHogsCpu,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
+    /// `semaphore-held`
+    SemaphoreHeld,
     /// `sleep-polling`
     SleepPolling,
     /// `sleeps-on-purpose`
@@ -224,6 +278,8 @@ pub enum RuleId {
     SmallSynchronousWrites,
     /// `small-writes-held-back`
     SmallWritesHeldBack,
+    /// `sqlite-busy`
+    SqliteBusy,
     /// `stopped`
     Stopped,
     /// `swap-thrash`
@@ -258,10 +314,12 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => "accept-queue-full",
+            RuleId::AllocatorContended => "allocator-contended",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::BusyWaits => "busy-waits",
             RuleId::CachePushedOut => "cache-pushed-out",
+            RuleId::ChildCannotWrite => "child-cannot-write",
             RuleId::ConnectionCut => "connection-cut",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionUnanswered => "connection-unanswered",
@@ -270,40 +328,52 @@ impl RuleId {
             RuleId::CpuContended => "cpu-contended",
             RuleId::CpuQuotaSpent => "cpu-quota-spent",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::Deadlock => "deadlock",
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FifoWithoutPeer => "fifo-without-peer",
             RuleId::FileSystemFrozen => "file-system-frozen",
+            RuleId::ForkCopiesMemory => "fork-copies-memory",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::InterpreterLockContended => "interpreter-lock-contended",
             RuleId::InterruptsTakeTheCpu => "interrupts-take-the-cpu",
             RuleId::Ipv6FailsFirst => "ipv6-fails-first",
             RuleId::JournalWaits => "journal-waits",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LogSocketFull => "log-socket-full",
             RuleId::LowPriority => "low-priority",
             RuleId::MadeToFreeMemory => "made-to-free-memory",
+            RuleId::ManyShortPrograms => "many-short-programs",
+            RuleId::ManyShortThreads => "many-short-threads",
             RuleId::MappedWriteWaits => "mapped-write-waits",
+            RuleId::MessageQueueFull => "message-queue-full",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
             RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
             RuleId::OutOfMemoryPaused => "out-of-memory-paused",
+            RuleId::PackageManagerLocked => "package-manager-locked",
             RuleId::PeerDoesNotRead => "peer-does-not-read",
             RuleId::PeerSlow => "peer-slow",
             RuleId::PermissionScannerSlow => "permission-scanner-slow",
             RuleId::PinnedToBusyCpu => "pinned-to-busy-cpu",
+            RuleId::PipeHeldOpen => "pipe-held-open",
             RuleId::PipePeerSlow => "pipe-peer-slow",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
+            RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
             RuleId::SlowClocksource => "slow-clocksource",
             RuleId::SlowedByMemoryHigh => "slowed-by-memory-high",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
             RuleId::SmallWritesHeldBack => "small-writes-held-back",
+            RuleId::SqliteBusy => "sqlite-busy",
             RuleId::Stopped => "stopped",
             RuleId::SwapThrash => "swap-thrash",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
@@ -325,10 +395,12 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
+            RuleId::AllocatorContended => include_str!("lock/allocator-contended.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
+            RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
@@ -337,40 +409,52 @@ impl RuleId {
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::Deadlock => include_str!("lock/deadlock.md"),
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
             RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
+            RuleId::ForkCopiesMemory => include_str!("process/fork-copies-memory.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::InterpreterLockContended => include_str!("runtime/interpreter-lock-contended.md"),
             RuleId::InterruptsTakeTheCpu => include_str!("cpu/interrupts-take-the-cpu.md"),
             RuleId::Ipv6FailsFirst => include_str!("net/ipv6-fails-first.md"),
             RuleId::JournalWaits => include_str!("disk/journal-waits.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
             RuleId::LowPriority => include_str!("cpu/low-priority.md"),
             RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
+            RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
+            RuleId::ManyShortThreads => include_str!("process/many-short-threads.md"),
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
+            RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
             RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
             RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
+            RuleId::PackageManagerLocked => include_str!("lock/package-manager-locked.md"),
             RuleId::PeerDoesNotRead => include_str!("net/peer-does-not-read.md"),
             RuleId::PeerSlow => include_str!("net/peer-slow.md"),
             RuleId::PermissionScannerSlow => include_str!("security/permission-scanner-slow.md"),
             RuleId::PinnedToBusyCpu => include_str!("cpu/pinned-to-busy-cpu.md"),
+            RuleId::PipeHeldOpen => include_str!("ipc/pipe-held-open.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
+            RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
             RuleId::SlowClocksource => include_str!("cpu/slow-clocksource.md"),
             RuleId::SlowedByMemoryHigh => include_str!("mem/slowed-by-memory-high.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
             RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
+            RuleId::SqliteBusy => include_str!("lock/sqlite-busy.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
@@ -391,10 +475,12 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &accept_queue_full::RULE,
+    &allocator_contended::RULE,
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
     &busy_waits::RULE,
     &cache_pushed_out::RULE,
+    &child_cannot_write::RULE,
     &connection_cut::RULE,
     &connection_refused_retried::RULE,
     &connection_unanswered::RULE,
@@ -403,40 +489,52 @@ pub const ALL: &[&Rule] = &[
     &cpu_contended::RULE,
     &cpu_quota_spent::RULE,
     &crng_not_seeded::RULE,
+    &deadlock::RULE,
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
     &dns_server_silent::RULE,
+    &fifo_without_peer::RULE,
     &file_system_frozen::RULE,
+    &fork_copies_memory::RULE,
     &fuse_daemon_slow::RULE,
+    &interpreter_lock_contended::RULE,
     &interrupts_take_the_cpu::RULE,
     &ipv6_fails_first::RULE,
     &journal_waits::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &lock_convoy::RULE,
+    &log_socket_full::RULE,
     &low_priority::RULE,
     &made_to_free_memory::RULE,
+    &many_short_programs::RULE,
+    &many_short_threads::RULE,
     &mapped_write_waits::RULE,
+    &message_queue_full::RULE,
     &metadata_service_unanswered::RULE,
     &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
     &out_of_memory_paused::RULE,
+    &package_manager_locked::RULE,
     &peer_does_not_read::RULE,
     &peer_slow::RULE,
     &permission_scanner_slow::RULE,
     &pinned_to_busy_cpu::RULE,
+    &pipe_held_open::RULE,
     &pipe_peer_slow::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
     &real_time_thread_hogs_cpu::RULE,
     &reclaim_takes_cpu::RULE,
+    &semaphore_held::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
     &slow_clocksource::RULE,
     &slowed_by_memory_high::RULE,
     &small_synchronous_writes::RULE,
     &small_writes_held_back::RULE,
+    &sqlite_busy::RULE,
     &stopped::RULE,
     &swap_thrash::RULE,
     &sync_waits_for_all::RULE,

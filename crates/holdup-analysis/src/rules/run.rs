@@ -40,6 +40,30 @@ impl<'a> Run<'a> {
         share >= from && (ns >= FLOOR || share > ALWAYS)
     }
 
+    /// The elapsed time without what went by in queues for a CPU, in nanoseconds.
+    #[must_use]
+    pub fn without_queueing(&self) -> Ns {
+        self.attributed
+            .elapsed
+            .saturating_sub(self.path(Cause::SchedRunqueue))
+    }
+
+    /// A time as a share of [`Run::without_queueing`], 0..1: what it would be on a machine with nothing else to do.
+    #[must_use]
+    pub fn share_of_own(&self, ns: Ns) -> f64 {
+        match self.without_queueing() {
+            0 => 0.0,
+            own => (ns as f64 / own as f64).min(1.0),
+        }
+    }
+
+    /// As [`Run::matters`], of the time without queueing: what a program does on a CPU, or waits for others that do,
+    /// is a small part of the elapsed time on a machine that is busy with others, and is no smaller trouble for that.
+    #[must_use]
+    pub fn matters_without_queueing(&self, ns: Ns, from: f64) -> bool {
+        ns >= FLOOR && self.share_of_own(ns) >= from
+    }
+
     /// All waits that satisfy `which`; `None` when there are none.
     #[must_use]
     pub fn waits(&self, which: impl Fn(&AttributedWait) -> bool) -> Option<Waits<'a>> {
@@ -47,10 +71,47 @@ impl<'a> Run<'a> {
     }
 
     /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
-    /// with that peer.
+    /// with that peer; of a wait for an interpreter's lock, what the threads could do side by side; of a deadlock, all
+    /// of it: nothing that the path did meanwhile could have ended it.
     #[must_use]
     pub fn cost(&self, wait: &AttributedWait) -> Ns {
-        wait.cost_ns().max(self.awaited(wait))
+        let stood = if wait.deadlock {
+            wait.ns.min(self.attributed.elapsed)
+        } else {
+            0
+        };
+        wait.cost_ns()
+            .max(self.awaited(wait))
+            .max(self.taking_turns(wait))
+            .max(stood)
+    }
+
+    /// Of a wait for an interpreter's lock: its part of what the run would save if the threads did not take turns.
+    ///
+    /// One of them runs at any time, and the path stays with it: on the path nobody waits. Of N threads that compute
+    /// all the time each waits for N - 1 parts of N, and side by side they would need one part. So it is their waiting
+    /// divided by their number: an upper bound, reached with as many free CPUs. A process whose code is not the most of
+    /// the path delays nobody.
+    fn taking_turns(&self, wait: &AttributedWait) -> Ns {
+        if wait.cause != Cause::RuntimeInterpreter {
+            return 0;
+        }
+        let pid = wait.asker.name.pid;
+        let of_process = || {
+            let rows = self.attributed.waits.iter();
+            rows.filter(move |row| row.asker.name.pid == pid)
+        };
+        let running = of_process()
+            .filter(|row| row.cause.on_cpu())
+            .map(|row| row.path_ns);
+        if running.fold(0, Ns::saturating_add).saturating_mul(2) < self.without_queueing() {
+            return 0;
+        }
+        let waiters = of_process().filter(|row| row.cause == wait.cause);
+        let mut tids: Vec<u32> = waiters.map(|row| row.asker.name.tid).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        wait.ns / (tids.len() as Ns).max(2)
     }
 
     /// Of a long wait for the other end of a pipe or socket: how much of the elapsed time went by with that end while
@@ -202,8 +263,12 @@ fn happens_in(cause: Cause, call: &str) -> bool {
         Cause::NetDns => receives || polls,
         Cause::NetConnect => call == "connect" || polls,
         Cause::NetAccept => matches!(call, "accept" | "accept4") || polls,
-        Cause::LockFutex => matches!(call, "futex" | "futex_wait"),
+        Cause::LockFutex | Cause::RuntimeInterpreter => matches!(call, "futex" | "futex_wait"),
         Cause::LockFile => matches!(call, "flock" | "fcntl"),
+        Cause::LockSysv => matches!(call, "semop" | "semtimedop"),
+        Cause::IpcQueue => {
+            reads || polls || matches!(call, "mq_timedsend" | "mq_timedreceive" | "msgsnd" | "msgrcv")
+        }
         Cause::LockKernel | Cause::MemMmaplock => opens || matches!(call, "mmap" | "munmap" | "mprotect"),
         Cause::ProcessChild => matches!(call, "wait4" | "waitid" | "vfork" | "clone" | "clone3"),
         Cause::ProcessExec => matches!(call, "execve" | "execveat"),

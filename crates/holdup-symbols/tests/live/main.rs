@@ -116,8 +116,56 @@ fn an_address_that_no_symbol_covers_keeps_its_place_in_the_file() {
         .unwrap();
     let caller_of_main = &frames[main - 1];
     assert!(is_libc(caller_of_main), "{frames:#?}");
-    assert_eq!(caller_of_main.symbol, None);
-    assert!(caller_of_main.offset > 0x1000);
+    match &caller_of_main.symbol {
+        None => assert!(caller_of_main.offset > 0x1000),
+        // Where the library's debug file is installed.
+        Some(name) => assert_eq!(name, "__libc_start_call_main"),
+    }
+}
+
+#[test]
+fn frame_information_that_was_left_for_debuggers_serves() {
+    let directory = TempDir::new().unwrap();
+    let options = ["-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let subject = Subject::start(&compile(&directory, NESTED, &options), &[]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_clock_nanosleep));
+    assert_in_order(
+        &frames,
+        &["nanosleep", "innermost", "middle", "outermost", "main"],
+    );
+    assert_complete(&frames);
+}
+
+const WRITTEN: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+int main(void) {
+    char *made = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char name[64];
+    memcpy(made, code, sizeof code);
+    snprintf(name, sizeof name, "/tmp/perf-%d.map", getpid());
+    FILE *list = fopen(name, "wx");
+    fprintf(list, "%lx %zx JS:*made /a b.js:1\n", (long)made, sizeof code);
+    fclose(list);
+    ((int (*)(int (*)(void)))made)(pause);
+    return 1;
+}
+"#;
+
+#[test]
+fn code_that_was_written_at_run_time_has_the_name_that_the_program_gives_it() {
+    let directory = TempDir::new().unwrap();
+    let subject = Subject::start(&compile(&directory, WRITTEN, &[]), &[]);
+    let frames = subject.frames(&subject.in_call_with_registers(libc::SYS_pause));
+    fs::remove_file(format!("/tmp/perf-{}.map", subject.pid())).unwrap();
+    assert_in_order(&frames, &["pause", "JS:*made /a b.js:1", "main"]);
+    let made = &frames[1];
+    assert_eq!((made.module.as_deref(), made.offset), (None, 6));
+    assert_complete(&frames);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::sheet::{Paint, Piece, Sheet};
 use crate::units::{counted, duration_beside};
 use holdup_analysis::attributed::HowKnown;
 use holdup_analysis::report::{Holder, Link, Report, Wait};
-use holdup_evidence::Ns;
+use holdup_evidence::{Cause, Ns};
 use std::collections::BTreeMap;
 
 /// Who held it, who ran instead, or where the time went on to.
@@ -41,7 +41,7 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
             labelled(sheet, "it was", vec![sheet.words(doing.phrase())]);
         }
     } else if let Some((holder, _)) = holders.first() {
-        let (label, how) = relation(holder);
+        let (label, how) = relation(holder, entry.cause);
         let who = thread(
             sheet,
             report,
@@ -87,7 +87,7 @@ fn went_to<'a>(entry: &Entry<'a>) -> Option<&'a Link> {
 }
 
 /// What the holder is to the waiter, as a label, and how that is known where the label does not say it.
-fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
+fn relation(holder: &Holder, cause: Cause) -> (&'static str, Option<&'static str>) {
     match holder.how_known {
         HowKnown::MutexOwner => ("held by", Some("mutex owner")),
         HowKnown::PiFutex => ("held by", Some("lock owner")),
@@ -100,6 +100,10 @@ fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
         HowKnown::PipePeer | HowKnown::SocketPeer => ("peer", None),
         HowKnown::FuseDaemon => ("served by", Some("FUSE daemon")),
         HowKnown::Tracer => ("traced by", None),
+        // Locks that keep no owner, as those of Rust and Go, are at least seen to be let go.
+        HowKnown::Waker if matches!(cause, Cause::LockFutex | Cause::LockKernel | Cause::MemMmaplock) => {
+            ("released by", None)
+        }
         HowKnown::Waker => ("ended by", None),
     }
 }

@@ -55,6 +55,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         error: if cause.on_cpu() { MS } else { 0 },
         open: false,
         timed_out: 0,
+        held_open_ns: 0,
         call: None,
         bytes: None,
         resource: Resource::default(),
@@ -68,6 +69,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         queue: None,
         kernel_stack: Vec::new(),
         why_unknown: None,
+        tcp: None,
     }
 }
 
@@ -115,5 +117,6 @@ pub(super) fn attributed(waits: Vec<AttributedWait>) -> Attributed {
         threads,
         waits,
         coverage,
+        connections: Vec::new(),
     }
 }

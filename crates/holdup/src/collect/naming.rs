@@ -3,13 +3,15 @@
 //!
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
 
+use holdup_analysis::attribution::shared_lock_owner;
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Ns, OpenState, Seq, ThreadId,
-    UserStackId, Wait, WaitMemory, Waker,
+    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Loss, LossClass, Ns, OpenState, Seq,
+    TaskName, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
+use holdup_proc::{Root, names};
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Names raw records.
 pub(crate) struct Naming {
@@ -31,15 +33,21 @@ pub(crate) struct Naming {
     open_wait_of: HashMap<ThreadId, Box<Wait>>,
     /// Names of processes outside the run, looked up when they were first met.
     outsiders: BTreeMap<u32, String>,
+    /// Threads outside the run that own, or owned, a lock which the run shares.
+    sharers: BTreeSet<u32>,
 }
+
+/// Such threads remembered: a lock has one owner at a time.
+const MAX_SHARERS: usize = 1024;
 
 /// Where the kernel cannot read memory after a waking, a thread's memory is copied at some of the times it
 /// leaves the CPU: each of the first so many, then one in 16.5 on average (see `leave_cpu` in trace.bpf.c).
 const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
-/// At most so much of a sleeping thread's stack is read from outside, bytes: as much as the programs copy.
-const STACK_BYTES: usize = 16 * 1024;
+/// At most so much of a sleeping thread's stack is read from outside, bytes. The programs copy 16 KiB, because a
+/// record needs room for the most; here nothing does, and one function of Node.js alone has 20 KiB.
+const STACK_BYTES: usize = 64 * 1024;
 
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.
@@ -58,6 +66,7 @@ impl Naming {
             memory_of: HashMap::new(),
             open_wait_of: HashMap::new(),
             outsiders: BTreeMap::new(),
+            sharers: BTreeSet::new(),
         }
     }
 
@@ -123,6 +132,7 @@ impl Naming {
             RawEvent::Wait(wait) => self.wait(wait, out),
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait);
+                self.meet(&wait, out);
                 self.open_wait_of.insert(wait.thread, wait);
             }
             RawEvent::Memory(memory) => self.memory(memory, out),
@@ -139,23 +149,23 @@ impl Naming {
             RawEvent::Signal(signal) => out.push(Event::Signal(signal)),
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
+                let mut asker = None;
                 if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    if let Some(stack) = asleep
-                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep))
-                    {
-                        let weight = wait.end.saturating_sub(wait.start);
-                        out.push(Event::Asker(AskerSample {
-                            thread,
-                            first: wait.seq,
-                            seq: wait.seq,
-                            on_cpu: false,
-                            stack,
-                            weight,
-                        }));
-                    }
+                    let stack = asleep
+                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
+                    asker = stack.map(|stack| AskerSample {
+                        thread,
+                        first: wait.seq,
+                        seq: wait.seq,
+                        on_cpu: false,
+                        stack,
+                        weight: wait.end.saturating_sub(wait.start),
+                    });
                     end.open = Some(OpenState::Blocked(wait));
                 }
                 out.push(Event::End(end));
+                // A stack belongs to a wait that is known, and an open wait becomes known with the end.
+                out.extend(asker.map(Event::Asker));
                 self.forget(thread);
             }
         }
@@ -171,6 +181,18 @@ impl Naming {
             Some(target) => format!("{target}{path}"),
             None => format!("…{path}"),
         }
+    }
+
+    /// What was left out of stacks because there was too much of it.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = Loss> {
+        let refused = self.user_stacks.refused();
+        let loss = |class, count| Loss { class, count, ns: 0 };
+        [
+            loss(LossClass::Mapping, refused.mappings + refused.modules),
+            loss(LossClass::StackSample, refused.stacks),
+        ]
+        .into_iter()
+        .filter(|loss| loss.count > 0)
     }
 
     /// Frames of all user stacks, and names of the outsiders met.
@@ -235,7 +257,7 @@ impl Naming {
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach(&mut wait);
-        self.meet(&wait);
+        self.meet(&wait, out);
         let memory = self
             .memory_of
             .remove(&wait.thread)
@@ -322,7 +344,7 @@ impl Naming {
     fn sleeping_stack(&mut self, wait: &Wait, pid: u32, tid: u32, asleep: &Asleep) -> Option<UserStackId> {
         self.catch_up(wait.end);
         let bytes = holdup_proc::memory::read(tid, asleep.registers.sp, STACK_BYTES)?;
-        if holdup_proc::memory::voluntary_switches(&holdup_proc::Root::system(), tid)? != asleep.switches {
+        if holdup_proc::memory::voluntary_switches(&Root::system(), tid)? != asleep.switches {
             return None;
         }
         self.user_stack(wait.thread, pid, wait.end, &asleep.registers, &bytes)
@@ -345,19 +367,60 @@ impl Naming {
         id
     }
 
-    /// Remembers the name of a lock's holder while it is likely to be there still.
-    fn meet(&mut self, wait: &Wait) {
-        if let Some(LockHolder::FileLock { pid }) = wait.holder
-            && pid != 0
-            && !self.outsiders.contains_key(&pid)
-            && let Some(name) = holdup_proc::names::comm(&holdup_proc::Root::system(), pid)
-        {
-            self.outsiders.insert(pid, name);
+    /// Remembers the names of those in the way while they are likely to be there still.
+    fn meet(&mut self, wait: &Wait, out: &mut Vec<Event>) {
+        let owner = match &wait.holder {
+            Some(LockHolder::FileLock { pid }) => Some(*pid),
+            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
+            Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
+            Some(LockHolder::FutexWords(_)) => {
+                self.meet_sharer(wait, out);
+                None
+            }
+            None => None,
+        };
+        if let Some(pid) = owner.filter(|pid| *pid != 0) {
+            self.name_outsider(pid);
         }
         if let Waker::Outside { task, .. } = &wait.waker {
             self.outsiders
                 .entry(task.pid)
                 .or_insert_with(|| task.name.clone());
         }
+    }
+
+    fn name_outsider(&mut self, pid: u32) {
+        if !self.outsiders.contains_key(&pid)
+            && !self.processes.contains_key(&pid)
+            && let Some(name) = names::comm(&Root::system(), pid)
+        {
+            self.outsiders.insert(pid, name);
+        }
+    }
+
+    /// A lock that processes share names its owner by thread id alone: which process that is, if it is none of the
+    /// run, only the kernel knows.
+    fn meet_sharer(&mut self, wait: &Wait, out: &mut Vec<Event>) {
+        let Some(tid) = shared_lock_owner(wait).filter(|tid| !self.sharers.contains(tid)) else {
+            return;
+        };
+        let root = Root::system();
+        let Some(pid) = names::process_of(&root, tid) else {
+            return;
+        };
+        if self.processes.contains_key(&pid) {
+            return;
+        }
+        if self.sharers.len() >= MAX_SHARERS {
+            self.sharers.clear();
+        }
+        self.sharers.insert(tid);
+        self.name_outsider(pid);
+        out.push(Event::Outsider(TaskName {
+            pid,
+            tid,
+            name: names::comm(&root, tid).unwrap_or_default(),
+            kernel: false,
+        }));
     }
 }

@@ -1,9 +1,9 @@
 //! Runs told by hand, with the path that a person would give.
 
 use super::call_for;
-use super::scene::{By, Scene, WRITE, exiting, mutex_of, path, row};
+use super::scene::{By, Scene, WRITE, exiting, path, row, waits_for_mutex_of};
 use crate::attributed::HowKnown;
-use holdup_evidence::{Cause, Event, LockHolder, ThreadId, WaitMemory};
+use holdup_evidence::{Cause, Event, ThreadId, WaitMemory};
 
 /// `slow | count`: the shell waits for both, the reader for the writer, the writer for a disk.
 fn pipeline() -> Scene {
@@ -80,23 +80,21 @@ fn a_lock_convoy_names_who_held_it_longest() {
     // Thread 3 waits; worker 1 has the lock for 800, then worker 2 for 200.
     scene.wait(1, Cause::DiskSync, 790, By::Interrupt);
     scene.cpu(1, 10);
-    scene
-        .wait(
-            3,
-            Cause::LockFutex,
-            800,
-            By::Thread(1, call_for(Cause::LockFutex, 0)),
-        )
-        .holder = mutex_of(101);
+    let wait = scene.wait(
+        3,
+        Cause::LockFutex,
+        800,
+        By::Thread(1, call_for(Cause::LockFutex, 0)),
+    );
+    waits_for_mutex_of(wait, 101);
     scene.cpu(2, 1000);
-    scene
-        .wait(
-            3,
-            Cause::LockFutex,
-            1000,
-            By::Thread(2, call_for(Cause::LockFutex, 0)),
-        )
-        .holder = mutex_of(102);
+    let wait = scene.wait(
+        3,
+        Cause::LockFutex,
+        1000,
+        By::Thread(2, call_for(Cause::LockFutex, 0)),
+    );
+    waits_for_mutex_of(wait, 102);
     scene.cpu(3, 5);
     scene.end(3);
     scene.wait(0, Cause::LockFutex, 1005, By::Thread(3, exiting()));
@@ -131,41 +129,6 @@ fn a_lock_convoy_names_who_held_it_longest() {
         [(Cause::CpuUser, 1005)],
         "the path runs through worker 2 to the last"
     );
-}
-
-#[test]
-fn words_that_are_no_mutex_are_not_believed() {
-    let owner_of = |words: [u32; 4]| {
-        let mut scene = Scene::new("server");
-        scene.thread(1, 0, "worker");
-        scene.process(2, 0, "other");
-        scene.cpu(1, 100);
-        scene.wait(0, Cause::LockFutex, 100, By::Thread(1, WRITE)).holder =
-            Some(LockHolder::FutexWords(words));
-        for id in 0..3 {
-            scene.end(id);
-        }
-        let run = scene.attributed();
-        run.waits
-            .iter()
-            .find(|row| row.cause == Cause::LockFutex)
-            .map(|row| (row.holders[0].name.tid, row.holders[0].how_known))
-    };
-    assert_eq!(owner_of([2, 0, 101, 1]), Some((101, HowKnown::MutexOwner)));
-    assert_eq!(
-        owner_of([0x8000_0000 | 101, 0, 101, 1]),
-        Some((101, HowKnown::PiFutex))
-    );
-    for no_mutex in [
-        [0, 0, 101, 1],
-        [2, 0, 100, 1],
-        [2, 0, 102, 1],
-        [2, 0, 999, 1],
-        [7, 0, 101, 1],
-        [2, 0, 0, 1],
-    ] {
-        assert_eq!(owner_of(no_mutex), Some((101, HowKnown::Waker)), "{no_mutex:?}");
-    }
 }
 
 #[test]
@@ -225,7 +188,7 @@ fn a_daemon_that_lives_on_is_open_and_off_the_path() {
     scene.cpu(1, 5);
     scene.cpu(0, 90);
     scene.end(0);
-    scene.left_waiting(1, Cause::NetAccept, 100);
+    scene.left_waiting(1, Cause::NetAccept, 100, |_| {});
     let run = scene.attributed();
     assert_eq!(path(&run), [(Cause::CpuUser, 100)]);
     let accept = row(&run, 1, Cause::NetAccept);
@@ -330,6 +293,56 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
         scene.cpu(0, 1);
         scene.end(0);
         assert_eq!(row(&scene.attributed(), 0, cause).ns, 100);
+    }
+}
+
+#[test]
+fn one_copy_of_the_memory_tells_of_all_waits_of_its_call() {
+    // The second wait ends by a thread of the run in the last case: then the path moves on before the copy comes.
+    for (first, moves_on, causes) in [
+        (1, false, [(Cause::IpcUnix, 130), (Cause::PollWait, 0)]),
+        (2, false, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+        (1, true, [(Cause::IpcUnix, 30), (Cause::PollWait, 100)]),
+    ] {
+        let mut scene = Scene::new("client");
+        scene.thread(1, 0, "feeder");
+        scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
+        scene.wait(1, Cause::DiskRead, 130, By::Interrupt);
+        let by = if moves_on {
+            By::Thread(1, WRITE)
+        } else {
+            By::Interrupt
+        };
+        scene.wait(0, Cause::PollWait, 130, by).memory_follows = true;
+        scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
+            thread: ThreadId(0),
+            first,
+            seq: 2,
+            returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
+            polled: Vec::new(),
+            polled_truncated: false,
+            path: None,
+            completed: None,
+        })));
+        scene.asked(0, "loop", 130);
+        if let Some(Event::Asker(sample)) = scene.events.last_mut() {
+            sample.first = first;
+        }
+        scene.cpu(0, 1);
+        scene.end(0);
+        scene.end(1);
+        let run = scene.attributed();
+        for (cause, ns) in causes {
+            let mut own = run.waits.iter().filter(|wait| wait.asker.name.tid == 100);
+            let found = own.find(|wait| wait.cause == cause);
+            assert_eq!(found.map_or(0, |wait| wait.ns), ns, "{cause} from {first}");
+            // The stack was the same in all that the copy tells of, whether its memory came in time or not.
+            let asked = found.filter(|_| cause == Cause::IpcUnix || first == 1);
+            assert!(
+                asked.is_none_or(|wait| wait.asker.frame.as_deref() == Some("loop")),
+                "{cause} from {first}"
+            );
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Attribution against a slow and obviously right one, and against cases told by hand.
 
 mod cases;
+mod deadlock;
+mod left_behind;
+mod owners;
 mod properties;
 mod scene;
 mod simulator;
@@ -9,7 +12,7 @@ mod who;
 use crate::attributed::{Attributed, Resource, ResourceKind};
 use crate::attribution::{Attribution, Classifier};
 use crate::classify::{Classified, Site};
-use holdup_evidence::{Call, Cause, Event, Finish, Object, SystemFacts};
+use holdup_evidence::{Call, Cause, Event, Finish, Frame, Object, SystemFacts};
 
 /// A call that the tests' classifier takes for this cause; `about` tells resources apart.
 pub(super) fn call_for(cause: Cause, about: u64) -> Call {
@@ -62,6 +65,12 @@ fn on_cpu(call: Call, user: bool, _: Option<&Object>, _: Option<&[String]>) -> C
     }
 }
 
+/// A stack that asks for an interpreter's lock says so, whatever the wait seemed to be for.
+fn by_user_stack(_: Cause, _: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+    let takes = stack.first()?.symbol.as_deref() == Some("take_gil");
+    takes.then(|| (Cause::RuntimeInterpreter, Resource::default()))
+}
+
 fn name_resource(_: &mut Resource, _: Cause, _: &SystemFacts) {}
 
 /// Attributes events with the tests' classifier.
@@ -69,6 +78,7 @@ pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) 
     let mut attribution = Attribution::with(Classifier {
         wait,
         on_cpu,
+        by_user_stack,
         name_resource,
     });
     for event in events {

@@ -3,8 +3,9 @@
 use super::{attribute, call_for};
 use crate::attributed::{Attributed, AttributedWait};
 use holdup_evidence::{
-    AskerSample, Call, Cause, Clock, CpuSample, End, Event, Finish, Frame, KernelStackId, LockHolder, Ns,
-    OpenState, Start, SystemFacts, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
+    AskerSample, Call, Cause, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, Frame,
+    KernelStackId, LockHolder, Ns, OpenState, Start, SystemFacts, TaskName, TaskState, ThreadId, UserStackId,
+    Wait, Waker,
 };
 use std::collections::BTreeMap;
 
@@ -60,6 +61,7 @@ impl Scene {
             thread: ThreadId(0),
             task: scene.actors[&0].task.clone(),
             parent: None,
+            inside: None,
         }));
         scene
     }
@@ -92,6 +94,7 @@ impl Scene {
             thread: ThreadId(id),
             task: self.actors[&id].task.clone(),
             parent: Some((ThreadId(by), self.actors[&by].clock)),
+            inside: None,
         }));
     }
 
@@ -244,8 +247,9 @@ impl Scene {
     }
 
     /// A thread that waits for this when observation ends.
-    pub(super) fn left_waiting(&mut self, id: u32, cause: Cause, until: Ns) {
-        let wait = self.record(id, cause, until, Waker::Unknown);
+    pub(super) fn left_waiting(&mut self, id: u32, cause: Cause, until: Ns, prepare: impl FnOnce(&mut Wait)) {
+        let mut wait = self.record(id, cause, until, Waker::Unknown);
+        prepare(&mut wait);
         self.close(id, Some(OpenState::Blocked(Box::new(wait))));
     }
 
@@ -280,9 +284,17 @@ impl Scene {
     }
 }
 
-/// A mutex's words: locked, with waiters, by this thread id.
-pub(super) fn mutex_of(tid: u32) -> Option<LockHolder> {
-    Some(LockHolder::FutexWords([2, 0, tid, 1]))
+/// Memory around a futex: the word itself, and those behind it.
+pub(super) fn words(from_futex: &[u32]) -> LockHolder {
+    let mut words = [0; FUTEX_WORDS];
+    words[FUTEX_AT..FUTEX_AT + from_futex.len()].copy_from_slice(from_futex);
+    LockHolder::FutexWords(words)
+}
+
+/// A wait for a mutex that is locked, with waiters, by this thread id.
+pub(super) fn waits_for_mutex_of(wait: &mut Wait, tid: u32) {
+    wait.call.args[2] = 2;
+    wait.holder = Some(words(&[2, 0, tid, 1]));
 }
 
 /// The only row of a thread (by number) with this cause.

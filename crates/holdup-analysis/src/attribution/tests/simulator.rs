@@ -146,6 +146,7 @@ impl Machine {
             thread: Machine::id(index),
             task: self.task(index),
             parent: creator.map(|creator| (Machine::id(creator), self.threads[creator].clock)),
+            inside: None,
         }));
     }
 

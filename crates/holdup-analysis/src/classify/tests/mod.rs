@@ -1,5 +1,6 @@
 //! Tests of classification, and what they build their waits with.
 
+mod locks;
 mod polls;
 mod precedence;
 mod resources;
@@ -7,8 +8,8 @@ mod samples;
 
 use super::{Classified, Site, wait};
 use holdup_evidence::{
-    Call, Cause, DeviceNumber, Object, ObjectId, ObjectKind, PolledFd, Seq, SocketAddress, TaskState,
-    ThreadId, WaitMemory, Waker,
+    Call, Cause, DeviceNumber, KernelLock, KernelLockKind, Object, ObjectId, ObjectKind, PolledFd, Seq,
+    SocketAddress, TaskState, ThreadId, WaitMemory, Waker,
 };
 
 /// A wait to be built up and classified.
@@ -20,6 +21,7 @@ struct Case {
     ready: Option<Object>,
     woken_by_socket: Option<Object>,
     stack: Option<Vec<String>>,
+    kernel_lock: Option<KernelLock>,
     memory: Option<WaitMemory>,
     known: Vec<Object>,
     waker: Waker,
@@ -48,6 +50,7 @@ impl Case {
             ready: None,
             woken_by_socket: None,
             stack: None,
+            kernel_lock: None,
             memory: None,
             known: Vec::new(),
             waker: Waker::Unknown,
@@ -67,6 +70,18 @@ impl Case {
 
     fn stack(mut self, frames: &str) -> Case {
         self.stack = Some(frames.split_whitespace().map(str::to_owned).collect());
+        self
+    }
+
+    /// The kernel tells of a lock: perhaps that of this process's address space.
+    fn locked(mut self, address_space: Option<u32>) -> Case {
+        self.kernel_lock = Some(KernelLock {
+            owner: None,
+            kind: KernelLockKind::Semaphore,
+            shared: true,
+            address_space,
+            object: None,
+        });
         self
     }
 
@@ -121,6 +136,7 @@ impl Case {
             ready: self.ready.as_ref(),
             woken_by_socket: self.woken_by_socket.as_ref(),
             kernel_stack: self.stack.as_deref(),
+            kernel_lock: self.kernel_lock.as_ref(),
             memory: self.memory.as_ref(),
             objects: &objects,
             waker: &self.waker,

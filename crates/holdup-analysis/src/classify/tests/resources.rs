@@ -33,6 +33,14 @@ fn resources_have_names_that_people_know() {
         (lock.resource.kind, lock.resource.name.as_str()),
         (ResourceKind::Lock, "do_unlinkat")
     );
+    let opened = Case::new("openat", [0; 4])
+        .blocked(false)
+        .stack("fanotify_handle_event fsnotify do_dentry_open vfs_open")
+        .classify();
+    assert_eq!(
+        (opened.cause, opened.resource.name.as_str()),
+        (Cause::SecurityDecision, "a scanner of files (fanotify)")
+    );
     let sent = Case::new("sendfile", [4, 3, 0, 9]).on("file ext4 7:0 /srv/f");
     let sent = sent
         .stack("wait_woken sk_stream_wait_memory tcp_sendmsg do_sendfile")
@@ -74,4 +82,20 @@ fn on_a_cpu_the_object_is_named_and_an_unseeded_generator_is_a_wait() {
         Some(&stack("clear_page handle_mm_fault exc_page_fault")),
     );
     assert_eq!(fault.resource.name, "page fault");
+    for (frames, work) in [
+        (
+            "shrink_folio_list try_to_free_mem_cgroup_pages handle_mm_fault exc_page_fault",
+            "mem.reclaim",
+        ),
+        (
+            "lzo1x_decompress swap_read_folio do_swap_page exc_page_fault",
+            "mem.swapin",
+        ),
+    ] {
+        let got = on_cpu(Call::none(), false, None, Some(&stack(frames)));
+        assert_eq!(
+            (got.cause, got.resource.detail["memory_work"].as_str()),
+            (Cause::CpuKernel, work)
+        );
+    }
 }

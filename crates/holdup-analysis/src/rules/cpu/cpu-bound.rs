@@ -21,7 +21,15 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::LockConvoy, RuleId::BusyWaits],
+    gives_way_to: &[
+        RuleId::LockConvoy,
+        RuleId::BusyWaits,
+        RuleId::AllocatorContended,
+        RuleId::InterpreterLockContended,
+        RuleId::ManyShortPrograms,
+        RuleId::ForkCopiesMemory,
+        RuleId::ManyShortThreads,
+    ],
     place: Place::End,
     check,
 };

@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[
+        RuleId::FifoWithoutPeer,
+        RuleId::PipeHeldOpen,
+        RuleId::ChildCannotWrite,
+    ],
     place: Place::Way,
     check,
 };

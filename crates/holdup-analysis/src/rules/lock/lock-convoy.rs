@@ -3,6 +3,7 @@
 use crate::attributed::{AttributedWait, Holder, HowKnown};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::user_code;
 use holdup_evidence::Cause;
 
 /// Threads from which it is a queue.
@@ -38,7 +39,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mut findings = Vec::new();
     for lock in locks.iter().filter(|lock| run.matters(lock.cost(), MATTERS)) {
         if let Some(queue) = lock
-            .only(|wait| !is_condition(wait))
+            .only(|wait| {
+                !is_condition(wait) && !wait.deadlock && user_code::allocator(&wait.asker.stack).is_none()
+            })
             .filter(|queue| threads(queue) >= QUEUE)
         {
             findings.extend(convoy(run, &queue));

@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::PackageManagerLocked],
     place: Place::End,
     check,
 };

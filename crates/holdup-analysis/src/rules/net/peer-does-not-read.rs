@@ -22,7 +22,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(full) = full.filter(|full| run.matters(full.cost(), MATTERS)) else {
         let tcp = waits.tcp();
         return Verdict::Clear(format!(
-            "of {} to send, {} began with no room at the other end",
+            "of {} to send, {} were spent with no room at the other end",
             say::several(tcp.seen, "wait"),
             tcp.no_room
         ));
@@ -49,13 +49,16 @@ fn finding(group: &Waits<'_>) -> Finding {
     };
     let tcp = group.tcp();
     let text = format!(
-        "{} of {} began when the receiver had said that it has no room for more",
+        "{} of {} were spent with no room at the receiver, though the way to it would have allowed more",
         tcp.no_room,
         say::several(tcp.seen, "wait")
     );
     let finding = RULE
         .finding(severity, title, group)
-        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .and(Evidence::new(
+            text,
+            "the kernel's count of what kept the connection from sending",
+        ))
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
         .proved_if(true);

@@ -27,6 +27,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::DeviceQueueFull,
         RuleId::DnsServerSilent,
         RuleId::Ipv6FailsFirst,
+        RuleId::LogSocketFull,
         RuleId::MetadataServiceUnanswered,
         RuleId::NameSearchListMultiplies,
         RuleId::NameServiceSlow,

@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::ManyShortPrograms],
     place: Place::End,
     check,
 };

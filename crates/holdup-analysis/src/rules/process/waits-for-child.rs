@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::ChildCannotWrite],
     place: Place::Way,
     check,
 };

@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::PackageManagerLocked, RuleId::SqliteBusy],
     place: Place::End,
     check,
 };

@@ -11,7 +11,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[RuleId::ConnectionRefusedRetried, RuleId::SleepPolling],
+    gives_way_to: &[
+        RuleId::ConnectionRefusedRetried,
+        RuleId::SleepPolling,
+        RuleId::PackageManagerLocked,
+        RuleId::SqliteBusy,
+    ],
     place: Place::End,
     check,
 };

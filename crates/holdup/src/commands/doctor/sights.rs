@@ -166,6 +166,11 @@ impl Sight {
                     "which socket ended a wait, and so the peer in the way of net.receive",
                     None,
                 ),
+                "contention_begin" => (
+                    "who holds a lock inside the kernel (lock.kernel, mem.mmaplock): the one that let go is named \
+                     instead, and which file or process the lock belongs to is not",
+                    None,
+                ),
                 "mm_filemap_add_to_page_cache" => (
                     "which file a page fault or the start of a program waits for",
                     None,
@@ -230,6 +235,7 @@ impl Sight {
                  8.2 and later are; in a container, mount /sys"
             }
             Sight::Tracepoint(name) if name == "sk_data_ready" => "Linux 6.3 or later",
+            Sight::Tracepoint(name) if name == "contention_begin" => "Linux 5.19 or later",
             Sight::Tracepoint(_) => "a distribution's kernel, or one built with CONFIG_TRACEPOINTS=y",
             Sight::Load => "what is missing above; if nothing is, please report the kernel's words here",
             Sight::KernelSymbols => "sysctl kernel.kptr_restrict=1 (or 0), and root or CAP_SYSLOG",

@@ -1,0 +1,102 @@
+//! A process waits for its child to end, and the child waits for that process to read its output.
+
+use crate::attributed::AttributedWait;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_evidence::{Cause, Ns};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ChildCannotWrite,
+    about: "a process waits for a child whose output it does not read",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::ProcessChild],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+/// A parent's wait and the wait of the child that it is for, which only the parent could end.
+struct Deadlock<'a> {
+    parent: &'a AttributedWait,
+    child: &'a AttributedWait,
+    /// For how long both lasted at once, in nanoseconds.
+    both: Ns,
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let pairs = waits.iter().flat_map(|parent| {
+        let children = run
+            .attributed
+            .waits
+            .iter()
+            .filter(|child| cannot_write(child, parent));
+        children.map(move |child| Deadlock {
+            parent,
+            child,
+            both: overlap(parent, child),
+        })
+    });
+    let worst = pairs.max_by_key(|pair| pair.both);
+    match worst {
+        Some(pair) if run.matters(pair.both, MATTERS) => Verdict::Fires(
+            waits
+                .only(|wait| std::ptr::eq(wait, pair.parent))
+                .map(|waits| finding(&waits, &pair))
+                .into_iter()
+                .collect(),
+        ),
+        other => Verdict::Clear(format!(
+            "of {} of the elapsed time in waits for children, {} was for one that wanted to write to its parent",
+            percent(run.share(waits.cost())),
+            duration(other.map_or(0, |pair| pair.both)),
+        )),
+    }
+}
+
+/// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very
+/// thread did: it read at last, or it was killed and the pipe closed.
+fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
+    let pid = child.asker.name.pid.to_string();
+    child.cause == Cause::IpcPipe
+        && matches!(child.call.as_deref(), Some("write" | "writev"))
+        && parent.resource.detail.get("pid") == Some(&pid)
+        && child
+            .holders
+            .iter()
+            .any(|holder| holder.name.tid == parent.asker.name.tid)
+}
+
+fn overlap(one: &AttributedWait, other: &AttributedWait) -> Ns {
+    let end = one.max_ended.min(other.max_ended);
+    end.saturating_sub(one.max_started.max(other.max_started))
+}
+
+fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
+    let (parent, child) = (
+        say::who(&pair.parent.asker.name),
+        say::who(&pair.child.asker.name),
+    );
+    let title =
+        format!("{parent} waits for {child} to end, and {child} waits for {parent} to read its output");
+    let text = format!(
+        "for {} both waited: {child} for room in {}, {parent} in {} for {child}",
+        duration(pair.both),
+        say::name_or(&pair.child.resource.name, "a pipe"),
+        pair.parent.call.as_deref().unwrap_or("wait4"),
+    );
+    let mut finding = RULE
+        .finding(Severity::Critical, title, waits)
+        .and(Evidence::new(text, "sched_switch and sched_waking"))
+        .confidence(Confidence::Proved);
+    finding.ns = pair.both;
+    finding
+        .remedy(Remedy::safe(
+            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+        ))
+        .remedy(Remedy::safe("or send its output to a file, or to /dev/null"))
+        .remedy(Remedy::pointless(
+            "waiting longer: neither can go on, a pipe holds 64 KiB and no more",
+        ))
+}

@@ -1,0 +1,163 @@
+//! Starting and ending programs costs more than what they do.
+
+use crate::attributed::{AttributedWait, ThreadLedger};
+use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::rules::{HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_evidence::{Cause, Ns};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ManyShortPrograms,
+    about: "many programs are started that hardly do anything",
+    needs: &[Need::SchedulerEvents],
+    causes: &[
+        Cause::CpuUser,
+        Cause::CpuKernel,
+        Cause::MemPagefault,
+        Cause::ProcessExec,
+        Cause::ProcessExit,
+    ],
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check,
+};
+
+/// Starts from which they are many.
+const MANY: u64 = 50;
+
+/// Share of the elapsed time that all of them together must take.
+const MOST: f64 = 0.30;
+
+/// How long a program runs and waits, without queueing for a CPU, that hardly does anything, in nanoseconds: loading a
+/// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
+const HARDLY: Ns = 4_000_000;
+
+/// Programs that are named at most.
+const NAMED: usize = 3;
+
+/// Programs of one name.
+#[derive(Default)]
+struct Program {
+    starts: u64,
+    /// All their lives without queueing, in nanoseconds.
+    lived: Ns,
+    /// Their processes; none for those that the report lists together.
+    pids: BTreeSet<u32>,
+}
+
+impl Program {
+    fn short(&self) -> bool {
+        self.lived / self.starts.max(1) <= HARDLY
+    }
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let programs = programs(&run.attributed.threads);
+    let short: BTreeMap<&str, &Program> = programs
+        .iter()
+        .filter(|(_, program)| program.short())
+        .map(|(name, program)| (*name, program))
+        .collect();
+    let starts = short.values().map(|program| program.starts).sum();
+    let theirs = |wait: &AttributedWait| {
+        let name = &wait.asker.name;
+        let program = short.get(name.process.as_str());
+        program.is_some_and(|program| name.pid == 0 || name.tid == 0 || program.pids.contains(&name.pid))
+    };
+    let all = run.waits(|wait| theirs(wait) && wait.path_ns > 0);
+    let path = all.as_ref().map_or(0, Waits::path);
+    if starts < MANY || path < HARM_FLOOR || !run.matters(path, MOST) {
+        return Verdict::Clear(format!(
+            "{} that hardly did anything took {} of the elapsed time",
+            say::several(starts, "program"),
+            percent(run.share(path))
+        ));
+    }
+    // One finding for all causes, under the one that costs most.
+    let by_cause = all.map_or_else(Vec::new, |all| all.split(|wait| wait.cause));
+    let spoken = by_cause
+        .iter()
+        .filter(|waits| RULE.causes.contains(&waits.cause()));
+    let most = spoken.max_by_key(|waits| waits.path());
+    match most {
+        Some(most) if most.cause() == waits.cause() => fires(finding(run, most, &short, starts, path)),
+        _ => Verdict::Clear(format!(
+            "{} is not what most of {} went into",
+            waits.cause(),
+            duration(path)
+        )),
+    }
+}
+
+/// Processes by program. The threads that the report lists together count as one process each where every other
+/// process of the name has one thread.
+fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
+    let mut programs: BTreeMap<&str, Program> = BTreeMap::new();
+    let several: BTreeSet<&str> = threads
+        .iter()
+        .filter(|thread| thread.name.tid != thread.name.pid && thread.name.tid != 0)
+        .map(|thread| thread.name.process.as_str())
+        .collect();
+    for thread in threads {
+        let name = thread.name.process.as_str();
+        if several.contains(name) || thread.open {
+            continue;
+        }
+        let queued = thread
+            .causes
+            .get(&Cause::SchedRunqueue)
+            .map_or(0, |tally| tally.ns);
+        let lived = thread.wall.saturating_sub(queued);
+        let one = thread.threads == 1;
+        if one && lived > HARDLY {
+            continue;
+        }
+        let program = programs.entry(name).or_default();
+        program.starts += u64::from(thread.threads);
+        program.lived = program.lived.saturating_add(lived);
+        if one {
+            program.pids.insert(thread.name.pid);
+        }
+    }
+    programs
+}
+
+fn finding(
+    run: &Run<'_>,
+    most: &Waits<'_>,
+    short: &BTreeMap<&str, &Program>,
+    starts: u64,
+    path: Ns,
+) -> crate::finding::Finding {
+    let mut names: Vec<(&str, &Program)> = short.iter().map(|(name, program)| (*name, *program)).collect();
+    names.sort_by_key(|(_, program)| std::cmp::Reverse(program.starts));
+    let lived: Ns = names.iter().map(|(_, program)| program.lived).sum();
+    let named: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|(name, program)| format!("{name} {} times", program.starts))
+        .collect();
+    let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);
+    let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
+    let title = format!(
+        "{parent} starts {starts} programs that hardly do anything: {} of the time goes into starting and ending them",
+        percent(run.share(path))
+    );
+    let text = format!(
+        "{}; each lives {} without queueing",
+        named.join(", "),
+        duration(lived / starts.max(1))
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, most)
+        .and(Evidence::new(text, "births and ends"))
+        .confidence(Confidence::Strong);
+    finding.ns = path;
+    finding
+        .remedy(Remedy::safe(
+            "do the work of many in one: a shell's own words instead of expr, basename, sed; one awk for the whole input",
+        ))
+        .remedy(Remedy::safe("give a program many files at once (xargs, find -exec … +)"))
+}

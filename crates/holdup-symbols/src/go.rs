@@ -1,0 +1,302 @@
+//! Functions and frames of Go code, by the table that the Go linker puts into every program.
+//!
+//! Go code has no `.eh_frame`, and the assembly that makes its system calls keeps no frame pointer, so a walk
+//! along frame pointers loses the caller of each wait. The runtime's own table (`.gopclntab`) is in every
+//! program, stripped or not, because the garbage collector walks stacks by it: for each function its name, and
+//! for each instruction how far the stack pointer is below the return address. In comes a file, out come these
+//! two. Versions from Go 1.18 on are understood; of others, and where it cannot be told where the code begins,
+//! nothing is.
+
+use crate::elf::Elf;
+
+/// What the table begins with from Go 1.18, and from Go 1.20 on.
+const MAGICS: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
+
+/// Where the table is: in a program at a fixed address, and in one that can be loaded anywhere.
+const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+
+/// Largest table that is read, in bytes; that of Kubernetes has 40 MB.
+const TABLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Largest description of a module that is read, in bytes; it has some 600.
+const MODULE_BYTES_MAX: u64 = 4096;
+
+/// Where the description of the module (`.go.module`, from Go 1.26 on) has the start of the code: behind a
+/// pointer, six slices, and three more pointers.
+const MODULE_TEXT: usize = 8 + 6 * 24 + 3 * 8;
+
+/// Longest name that is kept, in bytes. Names of generic functions reach some hundreds.
+const NAME_BYTES_MAX: usize = 4096;
+
+/// Most bytes that a function's frame can have: Go's stacks end at 1 GB.
+const FRAME_BYTES_MAX: i32 = 1 << 30;
+
+/// Bit of a function's flags: it moves the stack pointer to another stack.
+const LEAVES_ITS_STACK: u8 = 1 << 1;
+
+/// Bytes of a function's description up to and with its flags.
+const FUNCTION_BYTES: usize = 42;
+
+/// The table of one file.
+#[derive(Debug)]
+pub(crate) struct GoTable {
+    bytes: Vec<u8>,
+    /// Bytes of one unit of a distance between instructions.
+    quantum: u32,
+    /// Address of the first function.
+    text: u64,
+    functions: usize,
+    /// Offsets of the parts, in bytes.
+    names: usize,
+    distances: usize,
+    descriptions: usize,
+}
+
+/// How to find the caller of a place in Go code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoFrame {
+    /// The return address is so many bytes above the stack pointer.
+    Bytes(u64),
+    /// The function is the last of its stack, or what called it is on another.
+    Outermost,
+}
+
+/// A function's place in the table.
+#[derive(Debug, Clone, Copy)]
+struct Function {
+    entry: u64,
+    /// Its description's first byte.
+    at: usize,
+}
+
+impl GoTable {
+    /// Reads the table; there is none in other languages' files.
+    pub(crate) fn read(elf: &Elf) -> Option<Self> {
+        let section = SECTIONS.into_iter().find_map(|name| elf.section(name))?;
+        let bytes = elf.bytes(section, TABLE_BYTES_MAX)?;
+        Self::parse(bytes, start_of_code(elf))
+    }
+
+    /// Understands a table; `text` is where the code begins if the table does not say.
+    fn parse(bytes: Vec<u8>, text: Option<u64>) -> Option<Self> {
+        let pointer_bytes = *bytes.get(7)?;
+        if !MAGICS.contains(&word(&bytes, 0)?) || pointer_bytes != 8 {
+            return None;
+        }
+        let offset = |at| usize::try_from(long(&bytes, at)?).ok();
+        let stated = long(&bytes, 24)?;
+        let table = Self {
+            quantum: u32::from(*bytes.get(6)?),
+            text: text.or((stated != 0).then_some(stated))?,
+            functions: offset(8)?,
+            names: offset(32)?,
+            distances: offset(56)?,
+            descriptions: offset(64)?,
+            bytes,
+        };
+        // Each function has eight bytes in the index, and one entry of four ends it.
+        let index = table.functions.checked_mul(8)?.checked_add(4)?;
+        let end = table.descriptions.checked_add(index)?;
+        (table.functions > 0 && end <= table.bytes.len()).then_some(table)
+    }
+
+    /// The name and address of the function that holds `address`.
+    pub(crate) fn function(&self, address: u64) -> Option<(String, u64)> {
+        let function = self.find(address)?;
+        let at = word(&self.bytes, function.at.checked_add(4)?)?;
+        let rest = self.bytes.get(self.names.checked_add(at as usize)?..)?;
+        let rest = &rest[..rest.len().min(NAME_BYTES_MAX)];
+        let name = std::str::from_utf8(rest.split(|&byte| byte == 0).next()?).ok()?;
+        (!name.is_empty()).then(|| (name.to_owned(), function.entry))
+    }
+
+    /// How to find the caller of the code at `address`.
+    pub(crate) fn frame(&self, address: u64) -> Option<GoFrame> {
+        let function = self.find(address)?;
+        let description = self.bytes.get(function.at..)?.get(..FUNCTION_BYTES)?;
+        if description[FUNCTION_BYTES - 1] & LEAVES_ITS_STACK != 0 {
+            return Some(GoFrame::Outermost);
+        }
+        let distances = word(description, 16)?;
+        let into = u32::try_from(address - function.entry).ok()?;
+        let bytes = self.distance(distances as usize, into)?;
+        (0..=FRAME_BYTES_MAX)
+            .contains(&bytes)
+            .then(|| GoFrame::Bytes(u64::from(bytes.unsigned_abs())))
+    }
+
+    fn find(&self, address: u64) -> Option<Function> {
+        let into = u32::try_from(address.checked_sub(self.text)?).ok()?;
+        let entry = |index: usize| word(&self.bytes, self.descriptions + index * 8);
+        let (mut first, mut behind) = (0, self.functions);
+        while first < behind {
+            let middle = first.midpoint(behind);
+            if entry(middle)? <= into {
+                first = middle + 1;
+            } else {
+                behind = middle;
+            }
+        }
+        let index = first.checked_sub(1)?;
+        if entry(index + 1)? <= into {
+            return None;
+        }
+        let at = word(&self.bytes, self.descriptions + index * 8 + 4)?;
+        Some(Function {
+            entry: self.text + u64::from(entry(index)?),
+            at: self.descriptions.checked_add(at as usize)?,
+        })
+    }
+
+    /// The value in a table of differences, alternately of values and of instructions, that holds for the
+    /// instruction `into` bytes from the function's start. The values begin at -1.
+    fn distance(&self, at: usize, into: u32) -> Option<i32> {
+        let mut bytes = self.bytes.get(self.distances.checked_add(at)?..)?.iter();
+        let (mut value, mut behind) = (-1_i32, 0_u32);
+        loop {
+            let difference = variable(&mut bytes)?;
+            // Nothing changes only in the first pair; afterwards it is the end of the function's table.
+            if difference == 0 && behind != 0 {
+                return None;
+            }
+            // The sign is in the lowest bit.
+            value = value.checked_add(((difference >> 1) as i32) ^ -((difference & 1) as i32))?;
+            let step = variable(&mut bytes)?.checked_mul(self.quantum)?;
+            behind = behind.checked_add(step)?;
+            if into < behind {
+                return Some(value);
+            }
+        }
+    }
+}
+
+/// Where Go's code begins, if the file says so. The table itself did so until Go 1.25.
+fn start_of_code(elf: &Elf) -> Option<u64> {
+    let in_module = || {
+        let bytes = elf.bytes(elf.section(".go.module")?, MODULE_BYTES_MAX)?;
+        // In a program that can be loaded anywhere it is filled in at the start.
+        long(&bytes, MODULE_TEXT).filter(|&text| text != 0)
+    };
+    let alone = || {
+        // A file that a C compiler has linked has this section, and C's start code before Go's.
+        let c = elf.section(".init").is_some();
+        elf.section(".text").filter(|_| !c).map(|text| text.address)
+    };
+    in_module().or_else(alone)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(
+        word.try_into().expect("the range has four bytes"),
+    ))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    let long = bytes.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(
+        long.try_into().expect("the range has eight bytes"),
+    ))
+}
+
+/// A number of seven bits a byte, lowest first, at most five bytes.
+fn variable<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let byte = *bytes.next()?;
+        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: u64 = 0x40_1000;
+
+    /// Two functions: `main.f` with 0x20 bytes, whose frame has 8 bytes from its fifth byte on, and
+    /// `runtime.mcall` with 0x10, which leaves its stack.
+    fn table() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(MAGICS[1].to_le_bytes());
+        bytes.extend([0, 0, 1, 8]);
+        let (names, distances, descriptions) = (72_u64, 96_u64, 112_u64);
+        for long in [2, 0, 0, names, 0, 0, distances, descriptions] {
+            bytes.extend(long.to_le_bytes());
+        }
+        bytes.extend(b"main.f\0runtime.mcall\0");
+        bytes.resize(distances as usize, 0xee);
+        // +1 (to 0) for 5 bytes, +8 for 0x1b bytes, end; and 0 for 0x10 bytes.
+        bytes.extend([2, 5, 16, 0x1b, 0, 2, 0x10, 0]);
+        bytes.resize(descriptions as usize, 0xee);
+        let index = [0_u32, 20, 0x20, 20 + 44, 0x30];
+        bytes.extend(index.into_iter().flat_map(u32::to_le_bytes));
+        for (entry, name, at, flags) in [(0_u32, 0_u32, 0_u32, 0), (0x20, 7, 5, LEAVES_ITS_STACK)] {
+            let description = [entry, name, 0, 0, at, 0, 0, 0, 0, 0];
+            bytes.extend(description.into_iter().flat_map(u32::to_le_bytes));
+            bytes.extend([0, flags, 0, 0]);
+        }
+        bytes
+    }
+
+    fn parsed() -> GoTable {
+        GoTable::parse(table(), Some(TEXT)).unwrap()
+    }
+
+    #[test]
+    fn functions_are_named_up_to_their_last_byte() {
+        let table = parsed();
+        let named = |into: u64| table.function(TEXT + into);
+        assert_eq!(named(0), Some(("main.f".to_owned(), TEXT)));
+        assert_eq!(named(0x1f), Some(("main.f".to_owned(), TEXT)));
+        assert_eq!(named(0x20), Some(("runtime.mcall".to_owned(), TEXT + 0x20)));
+        assert_eq!(named(0x30), None);
+        assert_eq!(table.function(TEXT - 1), None);
+        assert_eq!(table.function(u64::MAX), None);
+    }
+
+    #[test]
+    fn frames_grow_where_the_table_says() {
+        let table = parsed();
+        assert_eq!(table.frame(TEXT), Some(GoFrame::Bytes(0)));
+        assert_eq!(table.frame(TEXT + 4), Some(GoFrame::Bytes(0)));
+        assert_eq!(table.frame(TEXT + 5), Some(GoFrame::Bytes(8)));
+        assert_eq!(table.frame(TEXT + 0x1f), Some(GoFrame::Bytes(8)));
+        assert_eq!(table.frame(TEXT + 0x20), Some(GoFrame::Outermost));
+        assert_eq!(table.frame(TEXT + 0x30), None);
+    }
+
+    #[test]
+    fn where_the_code_begins_must_be_known() {
+        assert!(GoTable::parse(table(), None).is_none());
+        let mut stating = table();
+        stating[24..32].copy_from_slice(&TEXT.to_le_bytes());
+        let table = GoTable::parse(stating, None).unwrap();
+        assert_eq!(table.function(TEXT), Some(("main.f".to_owned(), TEXT)));
+    }
+
+    #[test]
+    fn any_byte_that_is_wrong_costs_answers_and_nothing_else() {
+        let whole = table();
+        for at in 0..whole.len() {
+            for byte in [0, 0x7f, 0x80, 0xff] {
+                let mut broken = whole.clone();
+                broken[at] = byte;
+                if let Some(table) = GoTable::parse(broken, Some(TEXT)) {
+                    for into in 0..0x31 {
+                        table.function(TEXT + into);
+                        table.frame(TEXT + into);
+                    }
+                }
+            }
+            if let Some(table) = GoTable::parse(whole[..at].to_vec(), Some(TEXT)) {
+                table.function(TEXT + 0x21);
+                table.frame(TEXT + 0x21);
+            }
+        }
+    }
+}

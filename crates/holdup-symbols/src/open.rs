@@ -1,0 +1,38 @@
+//! Opening files that somebody else may have chosen.
+//!
+//! In comes a path, out comes the file if it is a regular one that the caller accepts. It is looked at by an
+//! `O_PATH` descriptor before it is really opened, because opening a device can have effects, and opening a
+//! FIFO can block. File systems that could block are the caller's to keep away from (see `mounts`).
+
+use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_PATH};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens `path` for reading if it is a regular file and `accept` says yes to a descriptor of its place.
+pub(crate) fn regular(path: &Path, accept: impl FnOnce(&File) -> bool) -> Option<File> {
+    again(&place(path, 0)?, accept)
+}
+
+/// A descriptor of what is at `path`, whatever that is; `flags` may be `O_NOFOLLOW`.
+pub(crate) fn place(path: &Path, flags: i32) -> Option<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(O_PATH | O_CLOEXEC | flags)
+        .open(path)
+        .ok()
+}
+
+/// Opens what a descriptor of a place is at.
+pub(crate) fn again(place: &File, accept: impl FnOnce(&File) -> bool) -> Option<File> {
+    if !place.metadata().ok()?.is_file() || !accept(place) {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        .open(path)
+        .ok()
+}

@@ -1,0 +1,253 @@
+//! Names of code that a compiler wrote at run time, as the program itself tells them.
+//!
+//! Compilers that write code into memory (V8, the JVM with an agent, LuaJIT) can be told to list it in
+//! `/tmp/perf-PID.map`: a line for each function with address, size and name. In comes a process, out comes
+//! its open list; at the end of the run, in comes the list and the addresses that stacks went through, out come
+//! their names.
+//!
+//! Anybody may put a file there, and the process may mount what it likes. So the list counts only if it is a
+//! regular file with one name, not a link, that belongs to the process's effective user, on a file system that
+//! cannot block. The path is walked below the process's own root, without following links, a step at a time:
+//! which file system a step has reached is asked of `/proc/self/fdinfo`, which does not touch it.
+
+use crate::mounts::Mounts;
+use crate::open::{again, place};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// So much of a list is read, in bytes; that of a large Java server has 20 MB.
+const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Longest line that is understood, in bytes. JavaScript names carry the path of their file.
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// The list of process `pid`, open; `proc` is where the proc file system is.
+pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
+    let process = proc.join(pid.to_string());
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let (user, own_pid) = identity(&status)?;
+    let texts = [process.join("mountinfo"), proc.join("self/mountinfo")]
+        .map(|path| fs::read(path).unwrap_or_default());
+    let mounts = texts.map(|text| Mounts::parse(&String::from_utf8_lossy(&text)));
+    let local = |place: &File| {
+        let mount = mount_of(place)?;
+        let remote = mounts.iter().find_map(|mounts| mounts.remote(mount))?;
+        (!remote).then_some(())
+    };
+    let root = place(&process.join("root"), OFlag::O_DIRECTORY.bits())?;
+    local(&root)?;
+    let folder = step(&root, "tmp", OFlag::O_DIRECTORY, ResolveFlag::empty())?;
+    local(&folder)?;
+    let name = format!("perf-{own_pid}.map");
+    let list = step(&folder, &name, OFlag::O_NOFOLLOW, ResolveFlag::RESOLVE_NO_XDEV)?;
+    again(&list, |list| {
+        list.metadata()
+            .is_ok_and(|found| found.uid() == user && found.nlink() == 1)
+    })
+}
+
+/// What is at `name` in a folder, without following any link.
+fn step(folder: &File, name: &str, flags: OFlag, more: ResolveFlag) -> Option<File> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | flags)
+        .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS | more);
+    openat2(folder.as_fd(), name, how).ok().map(File::from)
+}
+
+/// The number of the mount that a descriptor is on, without touching its file system.
+fn mount_of(place: &File) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", place.as_raw_fd())).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    line.trim().parse().ok()
+}
+
+/// The effective user, and the process id in the process's own pid namespace, from the text of `status`.
+fn identity(status: &str) -> Option<(u32, u32)> {
+    let fields = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.split_whitespace())
+    };
+    let user = fields("Uid:")?.nth(1)?.parse().ok()?;
+    let pid = fields("NSpid:")?.next_back()?.parse().ok()?;
+    Some((user, pid))
+}
+
+/// The names of those of the wanted addresses that a list covers, with the addresses of their functions. A
+/// line further down is newer: memory is used again for other code.
+pub(crate) fn names(list: impl Read, wanted: &BTreeSet<u64>) -> HashMap<u64, (String, u64)> {
+    let mut list = BufReader::new(list.take(LIST_BYTES_MAX));
+    let mut found = HashMap::new();
+    let mut line = Vec::new();
+    while next_line(&mut list, &mut line).unwrap_or(false) {
+        let Some((start, end, name)) = function(&line) else {
+            continue;
+        };
+        for &address in wanted.range(start..end) {
+            found.insert(address, (name.clone(), start));
+        }
+    }
+    found
+}
+
+/// Reads one line, or what fits of it; false at the end.
+fn next_line(list: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    if list.take(LINE_BYTES_MAX).read_until(b'\n', line)? == 0 {
+        return Ok(false);
+    }
+    if line.pop_if(|byte| *byte == b'\n').is_none() {
+        list.skip_until(b'\n')?;
+    }
+    Ok(true)
+}
+
+/// `START SIZE NAME`, the numbers hexadecimal.
+fn function(line: &[u8]) -> Option<(u64, u64, String)> {
+    let mut fields = line.splitn(3, |&byte| byte == b' ');
+    let mut number = || {
+        let digits = std::str::from_utf8(fields.next()?).ok()?;
+        u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok()
+    };
+    let start = number()?;
+    let end = start.checked_add(number()?)?;
+    let name = String::from_utf8_lossy(fields.next()?).into_owned();
+    (start < end && !name.is_empty()).then_some((start, end, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::{getuid, mkfifo};
+    use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
+
+    /// A proc file system made of files, in which process 42, which calls itself 7, has a root of its own.
+    struct Stage(TempDir);
+
+    impl Stage {
+        fn new(user: u32, kind: &str) -> Self {
+            let directory = TempDir::new().unwrap();
+            let process = directory.path().join("42");
+            fs::create_dir_all(process.join("root/tmp")).unwrap();
+            fs::create_dir_all(directory.path().join("self")).unwrap();
+            let status = format!("Name:\tx\nUid:\t99\t{user}\t99\t99\nNSpid:\t42\t7\n");
+            fs::write(process.join("status"), status).unwrap();
+            let mount = mount_of(&File::open(directory.path()).unwrap()).unwrap();
+            let line = format!("{mount} 1 8:1 / / rw - {kind} x rw\n");
+            fs::write(process.join("mountinfo"), line).unwrap();
+            Self(directory)
+        }
+
+        fn list(&self) -> std::path::PathBuf {
+            self.0.path().join("42/root/tmp/perf-7.map")
+        }
+
+        fn opens(&self) -> bool {
+            open(self.0.path(), 42).is_some()
+        }
+    }
+
+    fn us() -> u32 {
+        getuid().as_raw()
+    }
+
+    #[test]
+    fn the_processs_own_list_is_opened() {
+        let stage = Stage::new(us(), "ext4");
+        assert!(!stage.opens());
+        fs::write(stage.list(), "").unwrap();
+        assert!(stage.opens());
+    }
+
+    #[test]
+    fn another_users_list_is_not() {
+        let stage = Stage::new(us() + 1, "ext4");
+        fs::write(stage.list(), "").unwrap();
+        assert!(!stage.opens());
+    }
+
+    #[test]
+    fn a_list_on_a_file_system_that_can_block_or_is_not_known_is_not() {
+        for kind in ["fuse.x", "nfs4"] {
+            let stage = Stage::new(us(), kind);
+            fs::write(stage.list(), "").unwrap();
+            assert!(!stage.opens(), "{kind}");
+        }
+        let stage = Stage::new(us(), "ext4");
+        fs::write(stage.list(), "").unwrap();
+        fs::write(stage.0.path().join("42/mountinfo"), "").unwrap();
+        assert!(!stage.opens());
+    }
+
+    #[test]
+    fn links_and_what_is_no_regular_file_are_not() {
+        let stage = Stage::new(us(), "ext4");
+        let elsewhere = stage.0.path().join("elsewhere");
+        fs::write(&elsewhere, "").unwrap();
+        symlink(&elsewhere, stage.list()).unwrap();
+        assert!(!stage.opens());
+        fs::remove_file(stage.list()).unwrap();
+        fs::hard_link(&elsewhere, stage.list()).unwrap();
+        assert!(!stage.opens());
+        fs::remove_file(stage.list()).unwrap();
+        mkfifo(&stage.list(), Mode::S_IRWXU).unwrap();
+        assert!(!stage.opens());
+
+        let stage = Stage::new(us(), "ext4");
+        fs::write(stage.list(), "").unwrap();
+        let (folder, real) = (
+            stage.0.path().join("42/root/tmp"),
+            stage.0.path().join("42/root/real"),
+        );
+        fs::rename(&folder, &real).unwrap();
+        symlink("real", &folder).unwrap();
+        assert!(!stage.opens());
+    }
+
+    fn named(list: &str, addresses: &[u64]) -> Vec<Option<(String, u64)>> {
+        let mut found = names(list.as_bytes(), &addresses.iter().copied().collect());
+        addresses.iter().map(|address| found.remove(address)).collect()
+    }
+
+    #[test]
+    fn functions_are_found_up_to_their_last_byte_and_the_newest_wins() {
+        let list = "1000 10 JS:~f /a b.js:1:2\n0x2000 20 Lcom/x/Y;::z\n2010 8 newer\n";
+        let told = |name: &str, start| Some((name.to_owned(), start));
+        assert_eq!(
+            named(list, &[0xfff, 0x1000, 0x100f, 0x1010, 0x2001, 0x2010, 0x2018]),
+            [
+                None,
+                told("JS:~f /a b.js:1:2", 0x1000),
+                told("JS:~f /a b.js:1:2", 0x1000),
+                None,
+                told("Lcom/x/Y;::z", 0x2000),
+                told("newer", 0x2010),
+                told("Lcom/x/Y;::z", 0x2000),
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_that_make_no_sense_are_left_out() {
+        let long = format!("1000 10 {}\n", "x".repeat(3 * LINE_BYTES_MAX as usize));
+        let list =
+            format!("\n1000\n1000 10\n1000 10 \nz 10 a\n1000 0 a\nffffffffffffffff 10 a\n{long}2000 10 last");
+        let found = named(&list, &[0x1000, 0x2000, u64::MAX]);
+        let cut = found[0].as_ref().unwrap();
+        assert!(cut.0.len() < LINE_BYTES_MAX as usize && cut.0.starts_with("xxx"));
+        assert_eq!(found[1], Some(("last".to_owned(), 0x2000)));
+        assert_eq!(found[2], None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_such() {
+        let found = names(&b"10 10 \xff\xfe\n"[..], &BTreeSet::from([0x10]));
+        assert_eq!(found[&0x10].0, "\u{fffd}\u{fffd}");
+    }
+}

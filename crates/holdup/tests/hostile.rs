@@ -1,0 +1,261 @@
+//! CMDs that are made to stop, mislead or burden whoever watches them: none stops holdup, each keeps its own status,
+//! and no time goes astray.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::{Guarded, Told, conserved, holdup, list, number, read_until};
+use tempfile::TempDir;
+
+/// What the C program returns when all went as it should.
+const DONE: i32 = 21;
+
+/// `tests/hostile/target.c`, compiled.
+struct Target {
+    directory: TempDir,
+}
+
+impl Target {
+    fn new() -> Target {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::set_permissions(
+            directory.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )
+        .unwrap();
+        let target = Target { directory };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/target.c");
+        let status = Command::new("cc")
+            .args(["-O1", "-pthread", "-o"])
+            .arg(target.path())
+            .arg(source)
+            .status();
+        assert!(status.expect("a C compiler named cc is installed").success());
+        target
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("target")
+    }
+
+    fn run(&self, words: &[&str]) -> Told {
+        Told::of(&[], |command| {
+            command.arg(self.path()).args(words);
+        })
+    }
+}
+
+#[test]
+fn ten_thousand_threads_at_once() {
+    let told = Target::new().run(&["threads", "10000"]);
+    assert_eq!(told.status(), DONE);
+    // What could not be followed is said, and nothing else is missing.
+    let unseen = told.lost("threads that could not be followed")
+        + told.lost("births, execs or ends of threads dropped");
+    assert!(told.threads() + unseen >= 10_001, "{}", told.report["coverage"]);
+}
+
+#[test]
+fn a_hundred_thousand_open_files() {
+    let told = Target::new().run(&["files", "100000"]);
+    assert_eq!(told.status(), DONE);
+    // The time it takes to look at each file is the processor's, and part of the poll's time limit.
+    let slept = list(&told.report, "waits")
+        .iter()
+        .filter(|wait| wait["resource"]["detail"]["call"] == "poll" && wait["cause"] == "poll.wait")
+        .map(|wait| number(wait, "ns"));
+    assert!(slept.sum::<u64>() > 0, "{}", told.report["waits"]);
+}
+
+#[test]
+fn tens_of_thousands_of_mappings() {
+    let told = Target::new().run(&["maps", "30000"]);
+    assert_eq!(told.status(), DONE);
+    // More than is kept of one process: which is said.
+    assert!(
+        told.lost("mappings of libraries dropped") > 1000,
+        "{}",
+        told.report["coverage"]
+    );
+}
+
+#[test]
+fn a_stack_that_is_rewritten_while_its_owner_sleeps() {
+    assert_eq!(Target::new().run(&["stack", "30"]).status(), DONE);
+}
+
+#[test]
+fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
+    let target = Target::new();
+    let slept = |told: &Told| -> u64 {
+        list(&told.report, "waits")
+            .iter()
+            .filter(|wait| wait["cause"] == "timer.sleep")
+            .map(|wait| number(wait, "ns"))
+            .sum()
+    };
+    // Nobody ever writes to the FIFO: to open it is to hang.
+    let told = target.run(&["jit", "20"]);
+    assert_eq!(told.status(), DONE);
+    assert!(slept(&told) >= 20_000_000);
+    // The program gives its privileges up, and what it links to is no longer its to read.
+    let secret = target.directory.path().join("secret");
+    let told = Told::of(&[], |command| {
+        command
+            .arg(target.path())
+            .args(["jit", "20"])
+            .env("SECRET", &secret);
+    });
+    assert_eq!(told.status(), DONE);
+    assert!(slept(&told) >= 20_000_000);
+    let pid = number(&told.report["threads"][0], "pid");
+    let link = format!("/tmp/perf-{pid}.map");
+    assert_eq!(fs::read_link(&link).unwrap(), secret);
+    fs::remove_file(link).unwrap();
+    assert!(
+        fs::read_to_string(&secret)
+            .unwrap()
+            .contains("name_from_a_secret")
+    );
+    assert!(!told.report.to_string().contains("name_from_a_secret"));
+}
+
+#[test]
+fn processes_that_make_processes() {
+    let script = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & wait; fi; }; f 9; exit 22";
+    let told = Told::of(&[], |command| {
+        command.args(["sh", "-c", script]);
+    });
+    assert_eq!(told.status(), 22);
+    let unseen = told.lost("threads that could not be followed")
+        + told.lost("births, execs or ends of threads dropped");
+    assert!(told.threads() + unseen >= 1023, "{}", told.report["coverage"]);
+}
+
+#[test]
+fn an_environment_of_megabytes_arrives() {
+    let told = Told::of(&[], |command| {
+        command.args(["sh", "-c", "env | wc -c; exit 23"]);
+        // A quarter of the usual limit of the stack is what the kernel takes; no single one over 128 KiB.
+        for name in 0..15 {
+            command.env(format!("LONG_{name}"), "x".repeat(100_000));
+        }
+    });
+    assert_eq!(told.status(), 23);
+    let size: usize = support::lossy(&told.output.stdout).trim().parse().unwrap();
+    assert!(size > 1_500_000, "{size}");
+}
+
+#[test]
+fn a_program_that_deletes_and_replaces_itself() {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let program = directory.path().join("program");
+    fs::copy("/bin/sh", &program).unwrap();
+    // Where it was there is a FIFO now, then a link to itself, then another program.
+    let script = "rm $0; mkfifo $0; sleep 0.01; rm $0; ln -s $0 $0; sleep 0.01; rm $0; cp /bin/true $0; sleep 0.01; exit 24";
+    let told = Told::of(&[], |command| {
+        command.arg(&program).arg("-c").arg(script).arg(&program);
+    });
+    assert_eq!(told.status(), 24);
+    assert!(!told.threads_of("program").is_empty());
+}
+
+#[test]
+fn names_as_long_and_as_odd_as_the_kernel_allows() {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mut name = b"\x1b[2J\n\xff\xfe\t$(reboot)\\040 (deleted)".to_vec();
+    name.resize(255, b'\x07');
+    let program = directory.path().join(OsStr::from_bytes(&name));
+    fs::copy("/bin/sh", &program).unwrap();
+    // Ninety levels of that are far beyond the longest path that can be said in one piece.
+    let script = "/usr/bin/python3 -c 'import os, sys\n\
+                  for level in range(90): os.mkdir(sys.argv[1]); os.chdir(sys.argv[1])\n\
+                  os.mkfifo(\"fifo\")\n\
+                  os.fork() or os._exit(open(\"fifo\", \"w\").write(\"x\"))\n\
+                  exit(24 + len(open(\"fifo\").read()))' \"$1\"";
+    let long = "\u{1b}]0;title\u{7}\n".repeat(20);
+    let told = Told::of(&["-v"], |command| {
+        command.arg(&program).arg("-c").arg(script).arg("sh").arg(long);
+        command.current_dir(directory.path());
+    });
+    assert_eq!(told.status(), 25);
+    let text = std::str::from_utf8(&told.output.stderr).unwrap();
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+}
+
+/// A file system in user space of which the daemon answers for as long as it is told to, and then never again.
+mod silent {
+    use super::{Command, Guarded, PathBuf, Stdio, TempDir, read_until};
+    use nix::mount::{MntFlags, umount2};
+
+    /// It serves what is in another directory.
+    pub(super) struct FileSystem {
+        daemon: Guarded,
+        pub(super) directory: TempDir,
+    }
+
+    impl FileSystem {
+        /// A file system with one file, `program`.
+        pub(super) fn new(program: &str) -> FileSystem {
+            let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+            let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/silent.py");
+            let mut daemon = Guarded::spawn(
+                Command::new("/usr/bin/python3")
+                    .arg(source)
+                    .arg(directory.path())
+                    .arg(program)
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped()),
+            );
+            read_until(daemon.0.stdout.as_mut().unwrap(), "mounted\n");
+            FileSystem { daemon, directory }
+        }
+
+        /// From here on it answers nothing.
+        pub(super) fn fall_silent(&self) {
+            self.daemon.signal(nix::sys::signal::Signal::SIGSTOP);
+        }
+    }
+
+    impl Drop for FileSystem {
+        fn drop(&mut self) {
+            // Its end lets everybody go who still waits for it.
+            self.daemon.0.kill().ok();
+            umount2(self.directory.path(), MntFlags::MNT_DETACH).ok();
+        }
+    }
+}
+
+#[test]
+fn a_program_and_its_directory_on_a_mount_that_hangs() {
+    let mount = silent::FileSystem::new("/bin/sh");
+    let report = tempfile::tempdir().unwrap();
+    let file = report.path().join("report.json");
+    let script = "echo ready; read go; sleep 0.01; exit 26";
+    let mut holdup = Guarded::spawn(
+        holdup(&["--json", file.to_str().unwrap()])
+            .args(["./program", "-c", script])
+            .current_dir(mount.directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
+    read_until(holdup.0.stdout.as_mut().unwrap(), "ready\n");
+    // All of its pages that it needs to go on are read by now, or the kernel has them; whoever else asks for the file,
+    // its directory or its file system waits for ever.
+    mount.fall_silent();
+    holdup.0.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let mut rest = String::new();
+    holdup.0.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(holdup.0.wait().unwrap().code(), Some(26));
+    let report = support::json(&file);
+    conserved(&report);
+    assert_eq!(report["subject"]["exit"], 26);
+}
