@@ -24,8 +24,9 @@ use crate::scenarios::{self, Scenario};
 use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
+use boot::Left;
 use image::Content;
-use kernel::{KERNELS, Kernel};
+use kernel::{KERNELS, Kernel, Ready};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use table::{Cell, Column};
@@ -121,9 +122,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let wanted = KERNELS
         .iter()
         .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
+    let ready: Vec<(&Kernel, Ready)> = wanted
+        .map(|kernel| Ok((kernel, kernel.ready(&scratch)?)))
+        .collect::<anyhow::Result<_>>()?;
+    // Each guest is one thread of the emulator's, and its clock counts instructions: side by side they are as right.
+    let left = std::thread::scope(|scope| {
+        let boots: Vec<_> = ready
+            .iter()
+            .map(|(kernel, ready)| {
+                eprintln!("xtask: booting {}", ready.package);
+                let folder = scratch.join(kernel.name);
+                let (userspace, runs) = (&userspace, runs.len());
+                scope.spawn(move || boot::boot(ready, userspace, runs, &folder))
+            })
+            .collect();
+        boots
+            .into_iter()
+            .map(|boot| boot.join().expect("a boot that panics has a defect"))
+            .collect::<Vec<_>>()
+    });
     let mut columns = Vec::new();
-    for kernel in wanted {
-        let cells = judge(kernel, &userspace, &runs, &chosen, &scratch)
+    for ((kernel, ready), left) in ready.iter().zip(left) {
+        let cells = left
+            .and_then(|left| judge(ready, &left, &chosen))
             .with_context(|| format!("the guest with Linux {}", kernel.name))?;
         columns.push(Column {
             kernel: kernel.name.to_owned(),
@@ -144,17 +165,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Boots one guest; returns what is to be said of each thing that ran in it.
-fn judge(
-    kernel: &Kernel,
-    userspace: &[u8],
-    runs: &[String],
-    chosen: &[Scenario],
-    scratch: &Path,
-) -> anyhow::Result<Vec<(String, Cell)>> {
-    let ready = kernel.ready(scratch)?;
-    eprintln!("xtask: booting {}", ready.package);
-    let left = boot::boot(&ready, userspace, runs.len(), &scratch.join(kernel.name))?;
+/// What is to be said of each thing that ran in a guest.
+fn judge(ready: &Ready, left: &Left, chosen: &[Scenario]) -> anyhow::Result<Vec<(String, Cell)>> {
     println!("{}\n{}", ready.package, left.console.trim_end());
     let mut cells = vec![(randomness::NAME.to_owned(), randomness::judge(&left.out)?)];
     for (number, scenario) in chosen.iter().enumerate() {

@@ -63,6 +63,9 @@ static __always_inline void find_tracer(struct thread *t, struct task_struct *ta
  * end of its wait may not have been seen. */
 static __always_inline u64 entry_of(struct task_struct *task)
 {
+	/* Kernels that announce contention know this; for others the way here is cut out. */
+	if (!HAVE_TASK_PT_REGS)
+		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	return regs->ip ^ (regs->sp << 16) ^ ((u64)regs->orig_ax << 48);
 }

@@ -47,6 +47,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_blk",
+    "crc32c_generic",
     "ext4",
     "loop",
     "fuse",
