@@ -4,7 +4,7 @@
 #include "truth.h"
 #include <pthread.h>
 
-enum { THREADS = 4, BLOCKS = 3000, TURNS = 60000 };
+enum { THREADS = 4, BLOCKS = 3000, TURNS = 200000 };
 
 struct worker {
     pthread_t thread;

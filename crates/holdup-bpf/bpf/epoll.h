@@ -32,11 +32,11 @@ static __always_inline struct file *ready_of_epoll(struct task_struct *task, u32
 /* The awaited descriptors stand in a tree. Of its top three levels all are visited, which is all there are for most
  * programs that await few. */
 #define INTEREST 7
+#define SEVEN(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6)
 struct interest { void *nodes[INTEREST]; };
 
-static __always_inline void walk_interest(struct interest *i, struct task_struct *task, u32 fd)
+static __always_inline void walk_interest(struct interest *i, struct file *file)
 {
-	struct file *file = file_of(task, fd);
 	struct eventpoll *ep = BPF_CORE_READ(file, private_data);
 
 	struct rb_node *top = BPF_CORE_READ(ep, rbr.rb_root.rb_node);
@@ -51,9 +51,10 @@ static __always_inline void walk_interest(struct interest *i, struct task_struct
 	i->nodes[6] = BPF_CORE_READ(right, rb_right);
 }
 
-static __always_inline bool goes_on(struct rb_node *node)
+/* Not 0 where the tree goes on below this node. */
+static __always_inline u64 below(struct rb_node *node)
 {
-	return BPF_CORE_READ(node, rb_left) || BPF_CORE_READ(node, rb_right);
+	return (u64)BPF_CORE_READ(node, rb_left) | (u64)BPF_CORE_READ(node, rb_right);
 }
 
 #endif

@@ -79,8 +79,7 @@ static __always_inline void describe_polled(u64 fds, u64 count)
 			break;
 		if (bpf_probe_read_user(&one, sizeof(one), (void *)(fds + i * sizeof(one))))
 			break;
-		if (one.fd >= 0)
-			object_of_current_fd(one.fd);
+		object_of_current_fd(one.fd); /* below 0 it is larger than any table */
 	}
 }
 
@@ -95,14 +94,14 @@ static __always_inline void copy_polled(struct holdup_memory *m, u64 fds, u64 co
 		m->polled_fds[i].fd = one.fd;
 		m->polled_fds[i].events = one.events;
 		m->polled_fds[i].revents = one.revents;
-		m->polled_fds[i].object = one.fd >= 0 ? object_of_current_fd(one.fd) : 0;
+		m->polled_fds[i].object = object_of_current_fd(one.fd);
 		m->polled = i + 1;
 	}
 	m->polled_truncated = count > HOLDUP_POLLED;
 }
 
-/* Number of the lowest bit that is set, without a branch: each would double the verifier's work. */
-static __always_inline u32 lowest_bit(u64 bits)
+/* Number of the lowest bit that is set, without a branch: each would double the verifier's work. Global: verified once. */
+__noinline u32 lowest_bit(u64 bits)
 {
 	u64 below = (bits & -bits) - 1;
 	below -= (below >> 1) & 0x5555555555555555ULL;

@@ -20,7 +20,10 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	if (frozen)
 		return 0;
 	t = thread_of(task);
-	if (!t || t->phase != HOLDUP_RUNNING)
+	if (!t)
+		return 0;
+	arrive_unseen(t, BPF_CORE_READ(task, sched_info.last_arrival), bpf_ktime_get_ns());
+	if (t->phase != HOLDUP_RUNNING)
 		return 0;
 	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
 	u32 zero = 0;

@@ -39,6 +39,7 @@ struct thread {
 	u32 errand_from;     /* first of the waits whose memory is still to be copied; 0: none is under way */
 	struct { s32 fd; s16 events; s16 revents; } asked[HOLDUP_ASKED]; /* the beginning of a poll's set */
 	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
+	u64 run_delay;       /* the scheduler's count of its queueing as it last blocked, ns */
 	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
 	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
@@ -239,6 +240,15 @@ static __always_inline u64 turn(struct thread *t, u32 phase, u64 now)
 	t->since += stretch;
 	t->phase = phase;
 	return stretch;
+}
+
+/* It is on a CPU and was not seen to get it: kernels were met that run no program at all for moments. The scheduler's
+ * own note says since when it is there. */
+static __always_inline void arrive_unseen(struct thread *t, u64 last_arrival, u64 now)
+{
+	u64 arrived = last_arrival + t->scheduler_lag;
+	if (t->phase == HOLDUP_QUEUED && last_arrival && t->scheduler_lag && arrived > t->since && arrived < now)
+		turn(t, HOLDUP_RUNNING, arrived);
 }
 
 #endif

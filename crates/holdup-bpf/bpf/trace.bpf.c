@@ -60,9 +60,9 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* It leaves a CPU that it was not seen to get, so its waking was not seen either: kernels were met that run no
- * program at all for moments, and count nothing as missed. How that stretch splits into waiting, queueing and
- * running is not known; it is counted as a wait whose record was lost. */
+/* It leaves a CPU that it was not seen to get, and its waking was not seen either, nor told by the scheduler's notes.
+ * How that stretch splits into waiting, queueing and running is not known; it is counted as a wait whose record was
+ * lost. */
 static __always_inline void count_unseen(struct thread *t, u64 now)
 {
 	if (t->phase != HOLDUP_BLOCKED)
@@ -76,6 +76,7 @@ static __always_inline void count_unseen(struct thread *t, u64 now)
 static __always_inline void leave_cpu(struct thread *t, struct task_struct *task, bool preempt, u32 state, u64 now)
 {
 	count_unseen(t, now);
+	arrive_unseen(t, task->sched_info.last_arrival, now);
 	if (t->phase == HOLDUP_RUNNING && task->sched_info.last_arrival)
 		t->scheduler_lag = t->since - task->sched_info.last_arrival;
 	if (!preempt && (state & TASK_DEAD)) {
@@ -94,6 +95,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 		return;
 	}
 	turn(t, HOLDUP_BLOCKED, now);
+	t->run_delay = task->sched_info.run_delay;
 	t->state = state;
 	t->blockings++;
 	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
@@ -114,8 +116,9 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 }
 
 /* A wait is over: at its waking, or, where that was `seen` by no program, as far as the scheduler tells afterwards;
- * who ended it is then not known. */
-static __always_inline void end_wait(struct thread *t, struct task_struct *task, u64 at, bool seen)
+ * who ended it is then not known. `stands`: it has not run since, so that its stack and what it waited on are those of the
+ * wait. */
+static __always_inline void end_wait(struct thread *t, struct task_struct *task, u64 at, bool seen, bool stands)
 {
 	struct holdup_wait *w;
 
@@ -123,25 +126,25 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
 	t->seq++;
 	t->kernel_due += length;
-	if (kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
+	if (stands && kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
 		t->kernel_due %= kernel_budget;
 		send_kernel_stack(t, task, t->seq);
 	}
 	t->user_due += length;
-	if (have_task_work && user_budget && t->user_due >= user_budget && !(task->flags & PF_IO_WORKER) &&
+	if (stands && have_task_work && user_budget && t->user_due >= user_budget && !(task->flags & PF_IO_WORKER) &&
 	    allowed(&user_allowance)) {
 		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 	}
 	/* Objects are described before the record that refers to them is begun. */
-	struct file *ready_file = is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
+	struct file *ready_file = stands && is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
 	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
 	bool peer = seen && woken_by_peer(t, task, ready_file);
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
-		send_interest(t, task);
+		send_interest((u64)file_of(task, (u32)t->call.args[0]), t->id, t->seq);
 	if (length >= TCP_TOLD_LEAST && t->tcp)
 		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
@@ -168,15 +171,9 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 {
 	u64 queued;
 
-	if (t->phase == HOLDUP_BLOCKED) {
-		/* Switched in without a waking. Mostly it was runnable all along and that stretch was queueing; but there
-		 * are kernels that do not show every waking. The scheduler remembers since when it was queued. */
-		u64 queued_at = t->scheduler_lag ? task->sched_info.last_queued + t->scheduler_lag : 0;
-		if (task->sched_info.last_queued && queued_at > t->since + UNSEEN_LEAST && queued_at <= now)
-			end_wait(t, task, queued_at, false);
-		else
-			t->phase = HOLDUP_QUEUED;
-	}
+	/* Switched in without a waking: it was runnable all along, and that stretch was queueing. */
+	if (t->phase == HOLDUP_BLOCKED)
+		t->phase = HOLDUP_QUEUED;
 	queued = turn(t, HOLDUP_RUNNING, now);
 	u64 throttled = t->clock.throttled;
 	end_throttled(t, task, queued);
@@ -189,6 +186,23 @@ static __always_inline void enter_cpu(struct thread *t, struct task_struct *task
 	}
 	t->queued_due += queued - throttled; /* nobody ran instead while it might not run at all */
 	send_ran_instead(t, task, before, now);
+}
+
+/* There are machines whose kernel does not show every waking to programs, nor every switch; the scheduler's own notes then
+ * say when a thread was woken. Of one that gets a CPU: since when it was queued, where that is later than the instant at
+ * which it left. Of one that leaves a CPU which it was not seen to get: when it got it, less what it had queued before. 0:
+ * not known, or, mostly, there was no waking. */
+static __always_inline u64 unseen_waking(const struct thread *t, struct task_struct *task, bool leaves, u64 now)
+{
+	u64 at;
+
+	if (!t->scheduler_lag)
+		return 0;
+	at = leaves ? task->sched_info.last_arrival - (task->sched_info.run_delay - t->run_delay) : task->sched_info.last_queued;
+	if (!at)
+		return 0;
+	at += t->scheduler_lag;
+	return at > t->since + UNSEEN_LEAST && at <= now ? at : 0;
 }
 
 static __always_inline int on_any_switch(u64 *ctx, bool errands)
@@ -209,6 +223,19 @@ static __always_inline int on_any_switch(u64 *ctx, bool errands)
 	}
 	now = bpf_ktime_get_ns();
 	switch_interrupts(out, in);
+	struct thread *late = 0;
+	struct task_struct *late_task = prev;
+	u64 woken = 0;
+	if (in && in->phase == HOLDUP_BLOCKED) {
+		late = in;
+		late_task = next;
+		woken = unseen_waking(in, next, false, now);
+	} else if (out && out->phase == HOLDUP_BLOCKED) {
+		late = out;
+		woken = unseen_waking(out, prev, true, now);
+	}
+	if (late && woken)
+		end_wait(late, late_task, woken, false, late == in);
 	if (in)
 		enter_cpu(in, next, prev, now, errands);
 	if (out)
@@ -242,7 +269,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!t || t->phase != HOLDUP_BLOCKED)
 		return 0;
 	now = bpf_ktime_get_ns();
-	end_wait(t, task, now, true);
+	end_wait(t, task, now, true, true);
 	count_cost(now);
 	return 0;
 }
@@ -450,7 +477,7 @@ int each_task(struct bpf_iter__task *ctx)
 		if (is_poll(t->call.number))
 			send_asked(t, task);
 		else if (is_epoll(t->call.number))
-			send_interest(t, task);
+			send_interest((u64)file_of(task, (u32)t->call.args[0]), t->id, t->seq);
 		if (t->tcp)
 			send_tcp(t, t->seq);
 		copy_regs(&regs, regs_of(task));

@@ -234,20 +234,22 @@ static __always_inline struct asked_fd asked_of(const struct thread *t, struct t
 	return a;
 }
 
-static __always_inline struct asked_fd asked_of_node(struct rb_node *node)
+/* Without a branch: each would double the verifier's work for all nodes that follow. */
+static __always_inline struct asked_fd asked_of_node(void *node)
 {
-	struct asked_fd a = { .fd = -1 };
-	if (node) {
-		struct epitem *item = (void *)node - bpf_core_field_offset(struct epitem, rbn);
-		a.fd = BPF_CORE_READ(item, ffd.fd);
-		a.events = (u16)BPF_CORE_READ(item, event.events);
-		a.object = object_of_file((u64)BPF_CORE_READ(item, ffd.file));
-	}
+	struct epitem *item = node - bpf_core_field_offset(struct epitem, rbn);
+	u64 address = (u64)node, there = (address | -address) >> 63;
+	struct asked_fd a = {};
+
+	barrier_var(there); /* or the compiler makes a branch of it */
+	a.fd = (s32)((BPF_CORE_READ(item, ffd.fd) + 1) * there) - 1;
+	a.events = (u16)BPF_CORE_READ(item, event.events);
+	a.object = object_of_file((u64)BPF_CORE_READ(item, ffd.file) * there);
 	return a;
 }
 
 /* An object must be described before the record that refers to it is begun: the descriptors come complete. */
-static __always_inline struct holdup_asked *new_asked(const struct thread *t)
+static __always_inline struct holdup_asked *new_asked(u32 thread, u32 seq)
 {
 	struct holdup_asked *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 
@@ -257,8 +259,8 @@ static __always_inline struct holdup_asked *new_asked(const struct thread *t)
 	}
 	__builtin_memset(r, 0, sizeof(*r));
 	r->head.type = HOLDUP_ASKED_FOR;
-	r->head.thread = t->id;
-	r->seq = t->seq;
+	r->head.thread = thread;
+	r->seq = seq;
 	return r;
 }
 
@@ -271,7 +273,7 @@ static __always_inline void send_asked(struct thread *t, struct task_struct *tas
 	u64 left = t->select_reads | t->select_writes;
 	struct asked_fd a = asked_of(t, task, 0, &left), b = asked_of(t, task, 1, &left);
 	struct asked_fd c = asked_of(t, task, 2, &left), d = asked_of(t, task, 3, &left);
-	struct holdup_asked *r = new_asked(t);
+	struct holdup_asked *r = new_asked(t->id, t->seq);
 
 	if (!r)
 		return;
@@ -281,25 +283,25 @@ static __always_inline void send_asked(struct thread *t, struct task_struct *tas
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-/* What an epoll waited for when nothing of it became ready. */
-static __always_inline void send_interest(struct thread *t, struct task_struct *task)
+/* What an epoll waited for when nothing of it became ready, from the file of the instance. A global function, so that its many ways are verified by
+ * themselves and not times those of its callers. */
+__noinline int send_interest(u64 epoll_file, u32 thread, u32 seq)
 {
 	struct interest i;
-	walk_interest(&i, task, (u32)t->call.args[0]);
-	/* Twice over the same nodes: the first time describes what is new, before the record is begun. */
-	for (u32 n = 0; n < INTEREST; n++)
-		asked_of_node(i.nodes[n]);
-	struct holdup_asked *r = new_asked(t);
+	walk_interest(&i, (struct file *)epoll_file);
+	/* No loops, as in memory.h. Twice over the same nodes: the first time describes what is new, before the record is begun. */
+#define DESCRIBE_NODE(n) asked_of_node(i.nodes[n]);
+	SEVEN(DESCRIBE_NODE)
+	struct holdup_asked *r = new_asked(thread, seq);
 
 	if (!r)
-		return;
-	r->truncated = goes_on(i.nodes[3]) || goes_on(i.nodes[4]) || goes_on(i.nodes[5]) || goes_on(i.nodes[6]);
+		return 0;
 	r->polled = INTEREST;
-	for (u32 n = 0; n < INTEREST; n++) {
-		struct asked_fd a = asked_of_node(i.nodes[n]);
-		ASKED(n, a)
-	}
+#define ASK_NODE(n) { struct asked_fd a = asked_of_node(i.nodes[n]); ASKED(n, a) }
+	SEVEN(ASK_NODE)
+	r->truncated = (below(i.nodes[3]) | below(i.nodes[4]) | below(i.nodes[5]) | below(i.nodes[6])) != 0;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 /* The socket that had just become ready on this CPU, when a soft interrupt wakes a poller. */

@@ -7,7 +7,7 @@
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::symbolise;
-use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer};
+use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -295,8 +295,17 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
                 rule.caller(&registers, &stack)
             }
             None => {
+                let innermost = frames.len() == 1 && region.module != ModuleId::ANONYMOUS;
                 caller = true;
-                caller_by_frame_pointer(&registers, &stack)
+                let leaf = caller_of_leaf(&registers, &stack).filter(|leaf| {
+                    innermost
+                        && space.find(leaf.ip.wrapping_sub(1)).is_some_and(|region| {
+                            let at = leaf.ip.wrapping_sub(1) - region.start;
+                            let at = modules.address_of(region.module, region.offset.wrapping_add(at));
+                            modules.rule(region.module, at).is_some()
+                        })
+                });
+                leaf.or_else(|| caller_by_frame_pointer(&registers, &stack))
             }
         };
         let Some(next) = next else { break };

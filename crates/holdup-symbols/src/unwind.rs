@@ -409,6 +409,17 @@ impl Described {
     }
 }
 
+/// The caller of a function that has put nothing on the stack. Hand-written calls into the kernel end their frame
+/// information early (glibc's `clone3`, in which a child would find it wrong); whether the word is a return address is
+/// for the caller to judge.
+pub(crate) fn caller_of_leaf(frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+    Some(Registers {
+        ip: stack.word(frame.sp)?,
+        sp: frame.sp.checked_add(8)?,
+        saved: frame.saved,
+    })
+}
+
 /// The caller by the frame pointer, for code without frame information. It is only believed when it points
 /// into the stack above the frame; whether the return address is one is for the caller to judge.
 pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
@@ -426,6 +437,30 @@ pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_leaf_has_its_return_address_on_top_of_the_stack() {
+        let words: Vec<u8> = [0x1234u64, 0x5678]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let stack = StackBytes {
+            start: 0x7000,
+            bytes: &words,
+        };
+        let frame = Registers {
+            ip: 0x1000,
+            sp: 0x7000,
+            saved: [Some(7); 6],
+        };
+        let caller = caller_of_leaf(&frame, &stack).unwrap();
+        assert_eq!(
+            (caller.ip, caller.sp, caller.saved),
+            (0x1234, 0x7008, [Some(7); 6])
+        );
+        let beyond = Registers { sp: 0x7010, ..frame };
+        assert!(caller_of_leaf(&beyond, &stack).is_none());
+    }
 
     const CODE: u64 = 0x1000;
     const CODE_BYTES: u64 = 0x100;

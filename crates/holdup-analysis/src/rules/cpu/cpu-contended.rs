@@ -8,6 +8,10 @@ use holdup_evidence::{Cause, Ns};
 /// turn of another as a matter of course, and a turn is 3 to 10 ms, longer while a machine is busy.
 const HARM: Ns = 30_000_000;
 
+/// Queueing, in nanoseconds, below which a turn is no more than being woken takes: an idle CPU has to leave its rest, in
+/// a guest by way of the hypervisor, which takes some tens of microseconds.
+const WAKING: Ns = 100_000;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuContended,
@@ -75,6 +79,28 @@ fn short(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     ))
 }
 
+/// Nobody else had the CPU for most of it: it is what being woken takes, very often.
+fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
+    let title = format!(
+        "{who} waits {} times for a CPU to take it up, {} each time",
+        waits.count(),
+        duration(waits.median())
+    );
+    RULE.finding(Severity::Note, title, waits)
+        .and(Evidence::new(
+            format!(
+                "others ran for only {} of {} meanwhile: the rest is what being woken takes",
+                duration(others),
+                duration(waits.own())
+            ),
+            "sched_switch",
+        ))
+        .confidence(Confidence::Suspect)
+        .remedy(Remedy::safe(
+            "hand over more work at a time, so that threads are woken less often",
+        ))
+}
+
 /// Others ran.
 fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let instead = queueing::ran_instead(waits);
@@ -94,6 +120,9 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     // Who had the CPU is said only where most of the queueing shows it; a guest's CPU may not have run at all.
     let seen = all_ns.saturating_mul(2) >= waits.own();
     let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
+    if !seen && waits.median() < WAKING {
+        return slow_wakings(waits, &who, all_ns);
+    }
     let (severity, title) = match instead.first() {
         Some(_) if by_itself => (
             Severity::Note,

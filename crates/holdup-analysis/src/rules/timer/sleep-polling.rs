@@ -14,6 +14,9 @@ const AGAIN_AND_AGAIN: u64 = 5;
 /// A program that backs off doubles instead.
 const EQUAL: u64 = 2;
 
+/// How far the mean may be from the median, as one part in so many of it.
+const UNEVEN: u64 = 4;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SleepPolling,
@@ -82,7 +85,10 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let median = group.median();
     let longest = group.iter().map(|wait| wait.p99).max().unwrap_or(0);
     let shortest = group.iter().map(|wait| wait.p50).min().unwrap_or(0);
-    let equal = longest <= median + median / EQUAL && shortest >= median / EQUAL;
+    // Long and short in turn have a median that is one of them.
+    let mean = group.own() / group.count().max(1);
+    let even = mean.abs_diff(median) <= median / UNEVEN;
+    let equal = even && longest <= median + median / EQUAL && shortest >= median / EQUAL;
     group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
 }
 
