@@ -114,6 +114,7 @@ u32 frozen = 0;                                /* observation is over */
 u64 frozen_at = 0;
 u32 root_seen = 0;                             /* CMD's first thread is watched */
 u64 losses[HOLDUP_LOSS_CLASSES] = {};
+u64 unseen_ns = 0;                             /* of waits whose waking was not shown */
 
 /* Own run time: every 64th run is timed and stands for 64. */
 struct cost { u64 runs; u64 ns; };

@@ -136,6 +136,10 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		t->errand = t->user_due - t->user_due % user_budget;
 		t->user_due %= user_budget;
 	}
+	if (!seen) {
+		count_loss(HOLDUP_LOST_WAKINGS);
+		__sync_fetch_and_add(&unseen_ns, length);
+	}
 	/* Objects are described before the record that refers to them is begun. */
 	struct file *ready_file = stands && is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
 	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;

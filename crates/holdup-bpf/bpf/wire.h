@@ -49,6 +49,7 @@ enum holdup_loss {
 	HOLDUP_LOST_STACKS,
 	HOLDUP_LOST_CPU_SAMPLES,
 	HOLDUP_LOST_THREADS,
+	HOLDUP_LOST_WAKINGS,   /* the wait is known, its waker is not */
 	HOLDUP_LOSS_CLASSES,
 };
 

@@ -444,16 +444,21 @@ impl Tracer {
     pub fn report(&self) -> Report {
         let mut losses = Vec::new();
         if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
-            const CLASSES: [LossClass; 6] = [
+            const CLASSES: [LossClass; 7] = [
                 LossClass::WaitRecord,
                 LossClass::ThreadRecord,
                 LossClass::ObjectRecord,
                 LossClass::StackSample,
                 LossClass::CpuSample,
                 LossClass::Thread,
+                LossClass::Waking,
             ];
             for (class, count) in CLASSES.into_iter().zip(state.losses) {
-                losses.push(Loss { class, count, ns: 0 });
+                let ns = match class {
+                    LossClass::Waking => state.unseen_ns,
+                    _ => 0,
+                };
+                losses.push(Loss { class, count, ns });
             }
         }
         let mappings = self.mappings.as_ref().map_or(0, |mappings| mappings.lost);

@@ -20,6 +20,8 @@ pub enum LossClass {
     Thread,
     /// A module mapping record was dropped; stacks through it stay unnamed.
     Mapping,
+    /// The kernel showed a waking to no program; when it was, the scheduler told, but not who woke.
+    Waking,
 }
 
 impl LossClass {
@@ -34,6 +36,7 @@ impl LossClass {
             LossClass::CpuSample => "CPU samples dropped",
             LossClass::Thread => "threads that could not be followed",
             LossClass::Mapping => "mappings of libraries dropped",
+            LossClass::Waking => "wakings that the kernel did not show",
         }
     }
 }

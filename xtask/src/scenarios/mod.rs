@@ -25,6 +25,10 @@ use verdict::Observed;
 /// to be one: below a third there would be room for another main cause.
 const REAL: f64 = 0.33;
 
+/// There are machines whose kernel now and then shows a waking to no program at all (ARCHITECTURE.md, "The ledger"); holdup
+/// counts them. A run that is not right and of which holdup itself says so is made again, so often at most.
+const TRIES: usize = 3;
+
 /// Runs scenarios and judges holdup by them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -99,12 +103,19 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
     let mut lines = Vec::new();
     for scenario in scenarios {
         eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
-        let line = match both(stage, scenario, args) {
-            Ok((stall, twin)) => {
-                Line::Judged(Box::new(verdict::judge(&scenario.about.expect, &stall, &twin)))
+        let mut line = judge_once(stage, scenario, args);
+        for _ in 1..TRIES {
+            let hidden = match &line {
+                (Line::Judged(row), hidden) if !row.right() => *hidden,
+                _ => 0,
+            };
+            if hidden == 0 {
+                break;
             }
-            Err(error) => Line::Failed(format!("{error:#}")),
-        };
+            eprintln!("  again: the kernel hid {hidden} of its wakings and waits");
+            line = judge_once(stage, scenario, args);
+        }
+        let (line, _) = line;
         lines.push((scenario.name.clone(), line));
     }
     print!("{}", table::render(&lines));
@@ -122,6 +133,20 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
         bail!("{wrong} of {} scenarios are not right", lines.len());
     }
     Ok(())
+}
+
+/// Runs a scenario and judges it; also how much the kernel hid from holdup meanwhile.
+fn judge_once(stage: &Stage, scenario: &Scenario, args: &Args) -> (Line, u64) {
+    match both(stage, scenario, args) {
+        Ok((stall, twin)) => {
+            let row = verdict::judge(&scenario.about.expect, &stall, &twin);
+            (
+                Line::Judged(Box::new(row)),
+                stall.report.hidden() + twin.report.hidden(),
+            )
+        }
+        Err(error) => (Line::Failed(format!("{error:#}")), 0),
+    }
 }
 
 /// Runs a scenario's two sides under holdup.

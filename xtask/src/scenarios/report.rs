@@ -33,6 +33,32 @@ pub(crate) struct Subject {
 pub(crate) struct Coverage {
     /// Sum of the threads' lives in nanoseconds.
     pub(crate) observed_ns: u64,
+    /// What did not reach holdup.
+    #[serde(default)]
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// Something of a kind that did not reach holdup.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Lost {
+    /// What.
+    pub(crate) what: String,
+    /// How many.
+    pub(crate) count: u64,
+}
+
+impl Report {
+    /// How many wakings and waits the kernel did not show, as the report itself says.
+    pub(crate) fn hidden(&self) -> u64 {
+        const KINDS: [&str; 2] = [
+            "wakings that the kernel did not show",
+            "waits whose record was dropped",
+        ];
+        let lost = self.coverage.lost.iter();
+        lost.filter(|lost| KINDS.contains(&lost.what.as_str()))
+            .map(|lost| lost.count)
+            .sum()
+    }
 }
 
 /// A cause and its part.
