@@ -13,9 +13,14 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Stdio;
 use support::{Guarded, holdup, lossy, read_to_end, read_until, something_comes};
 
-/// Says "ready", counts what it gets, and ends with status 5 when told to go on.
-const COUNTS: &str = "trap 'echo int' INT; trap 'echo term' TERM; trap 'echo usr1' USR1; trap 'echo hup' HUP; \
-                      echo ready; until read go; do :; done; echo done; exit 5";
+/// Says "ready", counts what it gets, and ends with status 5 when told to go on. Not a shell: one that gets a signal
+/// just before its `read` blocks says so only after it.
+const COUNTS: &str = r#"PERL_SIGNALS=unsafe exec perl -e '
+    for my $name (qw(INT TERM USR1 HUP)) { $SIG{$name} = sub { syswrite STDOUT, lc("$name\n") } }
+    syswrite STDOUT, "ready\n";
+    until (sysread STDIN, my $go, 1) { }
+    syswrite STDOUT, "done\n";
+    exit 5'"#;
 
 fn start(script: &str) -> Guarded {
     let mut holdup = Guarded::spawn(
