@@ -1,7 +1,14 @@
-# The twin's device may have as many dirty pages as any.
+# The twin's device, as slow, may have as many dirty pages as any.
 setup() {
-    loop_disk
-    if [ "$1" = stall ]; then dirty_limit 262144; fi
+    local lower
+    slow_disk
+    if [ "$1" = stall ]; then
+        lower=$disk
+        disk=$(mountpoint -d "$STAGE/mnt")
+        dirty_limit 262144
+        disk=$lower
+    fi
+    slow_down 40
 }
-stall() { observe "${timed[@]}" dd if=/dev/zero of="$STAGE/mnt/dump" bs=64k count=320 status=none; }
+stall() { observe "${timed[@]}" dd if=/dev/zero of="$STAGE/mnt/dump" bs=64k count=100 status=none; }
 healthy() { stall; }

@@ -18,7 +18,7 @@ __attribute__((noinline)) static void compute(uint64_t ns)
     volatile unsigned sum = 0;
     unsigned step;
     while (truth_clock(CLOCK_THREAD_CPUTIME_ID) < until)
-        for (step = 0; step < 50000; step++)
+        for (step = 0; step < 500000; step++)
             sum += step;
 }
 

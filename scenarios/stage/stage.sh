@@ -45,12 +45,13 @@ observe() {
 # Starts a helper outside the observed command and returns once it has said "ready" on descriptor 3.
 # A helper that does not get there ends the run.
 helper() {
-    local word=
-    [ -p "$STAGE/ready" ] || mkfifo "$STAGE/ready"
-    "$@" 3>"$STAGE/ready" &
+    local word= ready=$STAGE/ready.${#helpers[@]}
+    # One for each: the end of an earlier helper's would be taken for this one's.
+    mkfifo "$ready"
+    "$@" 3>"$ready" &
     helper_pid=$!
     helpers+=("$helper_pid")
-    read -r word <"$STAGE/ready" || true
+    read -r word <"$ready" || true
     if [ "$word" != ready ]; then
         echo "stage: the helper did not get ready: $*" >&2
         return 1

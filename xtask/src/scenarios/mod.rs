@@ -14,7 +14,6 @@ pub(crate) mod verdict;
 use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
-use report::of;
 pub(crate) use scenario::{Scenario, load, packages};
 use stage::{Outcome, Side, Stage};
 use std::path::PathBuf;
@@ -26,7 +25,7 @@ use verdict::Observed;
 const REAL: f64 = 0.33;
 
 /// There are machines whose kernel now and then shows a waking to no program at all (ARCHITECTURE.md, "The ledger"); holdup
-/// counts them. A run that is not right and of which holdup itself says so is made again, so often at most.
+/// counts them. A run that is not right and of which holdup itself says so, or that had no stall, is made again, so often at most.
 const TRIES: usize = 3;
 
 /// Runs scenarios and judges holdup by them.
@@ -105,14 +104,10 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
         eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
         let mut line = judge_once(stage, scenario, args);
         for _ in 1..TRIES {
-            let hidden = match &line {
-                (Line::Judged(row), hidden) if !row.right() => *hidden,
-                _ => 0,
-            };
-            if hidden == 0 {
-                break;
+            match &line {
+                (Line::Judged(row), Some(why)) if !row.right() => eprintln!("  again: {why}"),
+                _ => break,
             }
-            eprintln!("  again: the kernel hid {hidden} of its wakings and waits");
             line = judge_once(stage, scenario, args);
         }
         let (line, _) = line;
@@ -135,17 +130,23 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
     Ok(())
 }
 
-/// Runs a scenario and judges it; also how much the kernel hid from holdup meanwhile.
-fn judge_once(stage: &Stage, scenario: &Scenario, args: &Args) -> (Line, u64) {
+/// Runs a scenario and judges it; also why it may be no test of holdup after all: the kernel hid something from it, or
+/// there was no stall by the workload's own measure.
+fn judge_once(stage: &Stage, scenario: &Scenario, args: &Args) -> (Line, Option<String>) {
     match both(stage, scenario, args) {
         Ok((stall, twin)) => {
             let row = verdict::judge(&scenario.about.expect, &stall, &twin);
-            (
-                Line::Judged(Box::new(row)),
-                stall.report.hidden() + twin.report.hidden(),
-            )
+            let hidden = stall.report.hidden() + twin.report.hidden();
+            let why = if hidden > 0 {
+                Some(format!("the kernel hid {hidden} of its wakings and waits"))
+            } else if stall.truth.trouble() < REAL {
+                Some("there was no stall by the workload's own measure".to_owned())
+            } else {
+                None
+            };
+            (Line::Judged(Box::new(row)), why)
         }
-        Err(error) => (Line::Failed(format!("{error:#}")), 0),
+        Err(error) => (Line::Failed(format!("{error:#}")), None),
     }
 }
 
@@ -205,8 +206,7 @@ fn show_truths(stage: &Stage, scenarios: &[Scenario]) -> anyhow::Result<()> {
             ms(twin.waited_ns),
             100.0 * twin.share()
         );
-        let free = stall.elapsed_ns.saturating_sub(stall.queued_ns);
-        if of(stall.waited_ns, free) < REAL || twin.waited_ns > stall.waited_ns / 2 {
+        if stall.trouble() < REAL || twin.waited_ns > stall.waited_ns / 2 {
             unreal.push(scenario.name.as_str());
         }
     }

@@ -234,6 +234,11 @@ impl Truth {
         of(self.waited_ns, self.elapsed_ns)
     }
 
+    /// The trouble's share of the time that was not spent queueing for a CPU, 0..1.
+    pub(crate) fn trouble(&self) -> f64 {
+        of(self.waited_ns, self.elapsed_ns.saturating_sub(self.queued_ns))
+    }
+
     /// Queueing's share of the elapsed time, 0..1: how busy the machine was with others.
     pub(crate) fn queued(&self) -> f64 {
         of(self.queued_ns, self.elapsed_ns)
