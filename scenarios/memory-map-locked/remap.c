@@ -45,6 +45,7 @@ __attribute__((noinline)) static uint64_t ask_for_memory(void)
 int main(int argc, char **argv)
 {
     uint64_t born = truth_now(), waited;
+    struct timespec rest = {0, 20000000};
     pthread_t saver;
     char line[32];
     int fd = argc == 3 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
@@ -60,6 +61,8 @@ int main(int argc, char **argv)
     if (fd < 0 || read(fd, line, sizeof line) <= 0)
         die(argv[2]);
     waited = ask_for_memory();
+    /* Until the saver has come to rest: else the path may end with it, and never come by the wait. */
+    nanosleep(&rest, NULL);
     truth_write(getenv("HOLDUP_TRUTH"), waited, 2 * truth_now() - saver_born - born, truth_queued());
     return 0;
 }
