@@ -133,10 +133,8 @@ pub struct Mount {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CgroupFacts {
-    /// Path below the hierarchy's root.
-    pub path: Option<String>,
-    /// CPU quota and period in microseconds, where limited.
-    pub cpu_quota: Option<(u64, u64)>,
+    /// The CPU quota that binds first: the nearest, its own or an ancestor's.
+    pub cpu_quota: Option<CpuQuota>,
     /// Times throttled and time throttled (ns) while CMD ran.
     pub cpu_throttled: Option<(u64, Ns)>,
     /// I/O limits: one per device and kind.
@@ -149,6 +147,26 @@ pub struct CgroupFacts {
     pub memory: MemoryCgroup,
     /// The cgroup that is frozen or not, where it has a freezer.
     pub freezer: Option<String>,
+}
+
+/// How much CPU time a cgroup may use in each period.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuQuota {
+    /// The cgroup that sets it, in the hierarchy that sets it: a process is elsewhere in each of version 1.
+    pub cgroup: String,
+    /// CPU time in a period, microseconds; more than the period where it may use several CPUs.
+    pub quota_us: u64,
+    /// The period, microseconds.
+    pub period_us: u64,
+}
+
+impl CpuQuota {
+    /// The quota as a number of CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> f64 {
+        self.quota_us as f64 / self.period_us.max(1) as f64
+    }
 }
 
 /// Memory of CMD's cgroup. Counters are of the time while CMD ran, of all in the cgroup.

@@ -7,7 +7,7 @@
 
 use crate::mountinfo::Line;
 use crate::root::{Root, text_if_there};
-use holdup_evidence::facts::{CgroupFacts, IoLimit, MemoryCgroup};
+use holdup_evidence::facts::{CgroupFacts, CpuQuota, IoLimit, MemoryCgroup};
 use holdup_evidence::{DeviceNumber, Ns};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ struct Membership {
 
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Limits {
-    cpu_quota: Option<(u64, u64)>,
+    cpu_quota: Option<CpuQuota>,
     io: Vec<IoLimit>,
     memory_high: Option<u64>,
     memory_max: Option<u64>,
@@ -165,11 +165,7 @@ impl Seen {
         } else {
             &now
         };
-        // In version 1 a process that is just ending is said to be in the root.
-        if facts.path.as_deref().is_none_or(|path| path == "/") {
-            facts.path = self.membership.path().or(facts.path.take());
-        }
-        facts.cpu_quota = facts.cpu_quota.or(limits.cpu_quota);
+        facts.cpu_quota = facts.cpu_quota.take().or(limits.cpu_quota.clone());
         facts.memory_high = facts.memory_high.or(limits.memory_high);
         // The one that it ran into: whoever helps raises it before the run has ended.
         facts.memory_max = facts.memory_max.or(self.limits.memory_max).or(limits.memory_max);
@@ -181,6 +177,7 @@ impl Seen {
         if facts.memory.cgroup.is_none() {
             facts.memory = memory::since(&self.memory, memory::read(&self.membership));
         }
+        // In version 1 a process that is just ending is said to be in the root.
         if facts.freezer.as_deref().is_none_or(|path| path == "/") {
             facts.freezer = self.membership.freezer().or(facts.freezer.take());
         }
@@ -242,20 +239,6 @@ impl Membership {
         membership
     }
 
-    /// The path of the hierarchy that says most: not the root, version 2 first.
-    fn path(&self) -> Option<String> {
-        let places = [&self.unified, &self.block, &self.cpu, &self.memory];
-        let paths = || {
-            places
-                .iter()
-                .filter_map(|place| place.as_ref().map(|place| &place.path))
-        };
-        paths()
-            .find(|path| *path != "/")
-            .or_else(|| paths().next())
-            .cloned()
-    }
-
     /// The cgroup that can be frozen: of version 1 if that is not the root, else of version 2.
     fn freezer(&self) -> Option<String> {
         let old = self.freezer.as_ref().filter(|place| place.path != "/");
@@ -263,11 +246,14 @@ impl Membership {
     }
 
     fn limits(&self) -> Limits {
-        let memory_v1 = nearest(&self.memory, |directory| {
+        let memory_v1 = nearest(&self.memory, |directory, _| {
             file_number(&directory.join("memory.limit_in_bytes")).filter(|limit| *limit < NO_MEMORY_LIMIT)
         });
-        let memory_v2 =
-            |file: &'static str| nearest(&self.unified, move |directory| file_number(&directory.join(file)));
+        let memory_v2 = |file: &'static str| {
+            nearest(&self.unified, move |directory, _| {
+                file_number(&directory.join(file))
+            })
+        };
         Limits {
             cpu_quota: nearest(&self.cpu, quota_v1).or_else(|| nearest(&self.unified, quota_v2)),
             io: self.io_limits(),
@@ -354,22 +340,30 @@ fn place((mount, mounted): &(PathBuf, String), path: &str) -> Place {
     }
 }
 
-fn nearest<T>(place: &Option<Place>, read: impl Fn(&Path) -> Option<T>) -> Option<T> {
+/// What the nearest level says that says anything; `read` gets its directory and its path.
+fn nearest<T>(place: &Option<Place>, read: impl Fn(&Path, String) -> Option<T>) -> Option<T> {
     place
         .as_ref()?
         .levels()
-        .find_map(|(directory, _)| read(&directory))
+        .find_map(|(directory, path)| read(&directory, path))
 }
 
-fn quota_v1(directory: &Path) -> Option<(u64, u64)> {
-    let quota = file_number(&directory.join("cpu.cfs_quota_us"))?;
-    Some((quota, file_number(&directory.join("cpu.cfs_period_us"))?))
+fn quota_v1(directory: &Path, cgroup: String) -> Option<CpuQuota> {
+    Some(CpuQuota {
+        cgroup,
+        quota_us: file_number(&directory.join("cpu.cfs_quota_us"))?,
+        period_us: file_number(&directory.join("cpu.cfs_period_us"))?,
+    })
 }
 
-fn quota_v2(directory: &Path) -> Option<(u64, u64)> {
+fn quota_v2(directory: &Path, cgroup: String) -> Option<CpuQuota> {
     let text = text_if_there(&directory.join("cpu.max"))?;
     let (quota, period) = text.trim().split_once(' ')?;
-    Some((quota.parse().ok()?, period.parse().ok()?))
+    Some(CpuQuota {
+        cgroup,
+        quota_us: quota.parse().ok()?,
+        period_us: period.parse().ok()?,
+    })
 }
 
 /// `None` for "max", for -1 and for no file: no limit here.

@@ -61,8 +61,7 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
         Cause::MemReclaim if in_cgroup => ("memory.max", cgroup.memory_max),
         _ => return,
     };
-    let path = cgroup.memory.cgroup.as_ref().or(cgroup.path.as_ref());
-    let (Some(value), Some(path)) = (value, path) else {
+    let (Some(value), Some(path)) = (value, &cgroup.memory.cgroup) else {
         return;
     };
     resource.kind = ResourceKind::Cgroup;
@@ -72,16 +71,13 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
 
 /// The cgroup whose CPU quota is spent, with quota and period.
 fn name_quota(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
-    let cgroup = &facts.cgroup;
-    let (Cause::SchedThrottled, Some(path)) = (cause, &cgroup.path) else {
+    let (Cause::SchedThrottled, Some(quota)) = (cause, &facts.cgroup.cpu_quota) else {
         return;
     };
     resource.kind = ResourceKind::Cgroup;
-    resource.name.clone_from(path);
-    if let Some((quota, period)) = cgroup.cpu_quota {
-        add(resource, "quota_us", &quota.to_string());
-        add(resource, "period_us", &period.to_string());
-    }
+    resource.name.clone_from(&quota.cgroup);
+    add(resource, "quota_us", &quota.quota_us.to_string());
+    add(resource, "period_us", &quota.period_us.to_string());
 }
 
 /// Where memory comes back from: of several areas all, for which of them it was is not known.
@@ -224,7 +220,7 @@ fn limits_writes(setting: &str) -> Option<bool> {
 mod tests {
     use super::name_resource;
     use crate::attributed::{Resource, ResourceKind};
-    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, Mount, SwapArea};
+    use holdup_evidence::facts::{BlockDevice, CgroupFacts, IoLimit, MemoryCgroup, Mount, SwapArea};
     use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
 
     fn number(major: u32, minor: u32) -> DeviceNumber {
@@ -266,7 +262,10 @@ mod tests {
                 device(number(7, 0), "loop0", None, Some("/var/disk.img")),
             ],
             cgroup: CgroupFacts {
-                path: Some("/job".to_owned()),
+                memory: MemoryCgroup {
+                    cgroup: Some("/job".to_owned()),
+                    ..MemoryCgroup::default()
+                },
                 memory_high: Some(4096),
                 io_limits: vec![
                     limit(number(7, 0), "blkio.throttle.write_iops_device", 20),

@@ -4,7 +4,7 @@ use super::Watch;
 use crate::mountinfo;
 use crate::root::Tree;
 use holdup_evidence::DeviceNumber;
-use holdup_evidence::facts::{CgroupFacts, IoLimit, MemoryCgroup};
+use holdup_evidence::facts::{CgroupFacts, CpuQuota, IoLimit, MemoryCgroup};
 
 fn watch(tree: &Tree) -> Watch {
     let mounts = mountinfo::read(&tree.root, &mut Vec::new());
@@ -21,7 +21,7 @@ fn v2(tree: &Tree, root: &str) {
 
 fn v1(tree: &Tree) {
     let mut text = String::new();
-    for controllers in ["cpu,cpuacct", "blkio", "memory"] {
+    for controllers in ["cpu,cpuacct", "blkio", "memory", "freezer"] {
         let target = tree.path("cg").join(controllers);
         text += &format!(
             "30 1 0:26 / {} rw - cgroup cgroup rw,{controllers}\n",
@@ -72,8 +72,11 @@ fn version_2_takes_the_nearest_limit_and_the_difference_of_counters() {
     assert_eq!(
         watch.facts(),
         CgroupFacts {
-            path: Some("/system.slice/job.service".into()),
-            cpu_quota: Some((50_000, 100_000)),
+            cpu_quota: Some(CpuQuota {
+                cgroup: "/system.slice".into(),
+                quota_us: 50_000,
+                period_us: 100_000,
+            }),
             cpu_throttled: Some((2, 50_000)),
             io_limits: vec![
                 limit("/system.slice/job.service", "io.max wiops", 120),
@@ -121,7 +124,14 @@ fn version_1_takes_only_its_own_io_limits() {
     ]);
     v1(&tree);
     let facts = watch(&tree).facts();
-    assert_eq!(facts.cpu_quota, Some((20_000, 100_000)));
+    assert_eq!(
+        facts.cpu_quota,
+        Some(CpuQuota {
+            cgroup: "/a".into(),
+            quota_us: 20_000,
+            period_us: 100_000
+        })
+    );
     assert_eq!(facts.memory_max, Some(77));
     assert_eq!(
         facts.memory,
@@ -134,7 +144,6 @@ fn version_1_takes_only_its_own_io_limits() {
             oom_killer: Some(false),
         }
     );
-    assert_eq!(facts.path.as_deref(), Some("/a/b"));
     assert_eq!(
         facts.io_limits,
         [IoLimit {
@@ -160,7 +169,7 @@ fn a_process_that_moves_is_followed_and_a_removed_cgroup_is_remembered() {
     watch.look(78);
     std::fs::remove_dir_all(tree.path("cg/blkio/slow")).unwrap();
     let facts = watch.facts();
-    assert_eq!(facts.path.as_deref(), Some("/slow"));
+    assert_eq!(facts.io_limits[0].cgroup, "/slow");
     assert_eq!(facts.io_limits[0].value, 9);
 }
 
@@ -185,11 +194,25 @@ fn nothing_mounted_is_nothing_measured() {
 #[test]
 fn a_process_that_is_ending_does_not_move_to_the_root() {
     let tree = Tree::new(&[
-        ("proc/self/cgroup", "4:blkio:/job\n"),
-        ("proc/77/cgroup", "4:blkio:/\n"),
+        ("proc/self/cgroup", "4:freezer:/job\n"),
+        ("proc/77/cgroup", "4:freezer:/\n"),
     ]);
     v1(&tree);
     let mut watch = watch(&tree);
     watch.look(77);
-    assert_eq!(watch.facts().path.as_deref(), Some("/job"));
+    assert_eq!(watch.facts().freezer.as_deref(), Some("/job"));
+}
+
+#[test]
+fn a_quota_is_named_by_the_cgroup_that_sets_it_wherever_its_memory_counts() {
+    let tree = Tree::new(&[
+        ("proc/self/cgroup", "4:memory:/session\n1:cpu,cpuacct:/\n"),
+        ("proc/77/cgroup", "4:memory:/session\n1:cpu,cpuacct:/job\n"),
+        ("cg/cpu,cpuacct/job/cpu.cfs_quota_us", "20000\n"),
+        ("cg/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
+    ]);
+    v1(&tree);
+    let mut watch = watch(&tree);
+    watch.look(77);
+    assert_eq!(watch.facts().cpu_quota.unwrap().cgroup, "/job");
 }

@@ -3,6 +3,7 @@
 use crate::attributed::{Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_evidence::facts::CpuQuota;
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,13 +35,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             None => run.little(&[Cause::SchedThrottled]),
         });
     }
-    let path = cgroup.path.as_deref().unwrap_or("its cgroup");
-    let quota = cgroup
-        .cpu_quota
-        .map(|(quota, period)| (quota as f64 / period.max(1) as f64, quota, period));
+    let quota = cgroup.cpu_quota.as_ref();
     let title = match quota {
-        Some((cpus, ..)) => format!(
-            "The limit of its cgroup, {cpus:.2} CPUs, is used up: {} of the time it may not run",
+        Some(quota) => format!(
+            "The limit of its cgroup, {:.2} CPUs, is used up: {} of the time it may not run",
+            quota.cpus(),
             percent(run.share(waits.cost()))
         ),
         None => format!(
@@ -53,19 +52,17 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .confidence(Confidence::Proved);
     finding.resource = Resource {
         kind: ResourceKind::Cgroup,
-        name: path.to_owned(),
-        detail: BTreeMap::new(),
+        name: quota.map_or_else(|| "its cgroup".to_owned(), |quota| quota.cgroup.clone()),
+        detail: quota.map(detail_of).unwrap_or_default(),
     };
-    if let Some((_, quota, period)) = quota {
-        let (quota, period) = (quota.to_string(), period.to_string());
-        finding.resource.detail.insert("quota_us".to_owned(), quota);
-        finding.resource.detail.insert("period_us".to_owned(), period);
-    }
     let finding = finding
-        .and_if(quota.map(|(_, quota, period)| {
-            let (may, each) = (duration(quota * 1_000), duration(period * 1_000));
+        .and_if(quota.map(|quota| {
+            let (may, each) = (
+                duration(quota.quota_us * 1_000),
+                duration(quota.period_us * 1_000),
+            );
             Evidence::new(
-                format!("cgroup {path} may run {may} of every {each}"),
+                format!("cgroup {} may run {may} of every {each}", quota.cgroup),
                 "its CPU quota and period",
             )
         }))
@@ -78,12 +75,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .filter(|wait| wait.ns > 0)
         .map(|wait| (wait.asker.name.pid, wait.asker.name.tid))
         .collect();
-    let too_many = quota.filter(|(cpus, ..)| threads.len() > 1 && threads.len() as f64 > cpus.ceil());
-    let finding = finding.and_if(too_many.map(|(cpus, ..)| {
+    let too_many = quota.filter(|quota| threads.len() > 1 && threads.len() as f64 > quota.cpus().ceil());
+    let finding = finding.and_if(too_many.map(|quota| {
         Evidence::new(
             format!(
-                "{} threads use the quota of {cpus:.2} CPUs together: it lasts the shorter the more run at once",
-                threads.len()
+                "{} threads use the quota of {:.2} CPUs together: it lasts the shorter the more run at once",
+                threads.len(),
+                quota.cpus()
             ),
             say::SCHEDULER,
         )
@@ -105,6 +103,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "a faster machine or more CPUs: the quota is what ends",
             )),
     )
+}
+
+fn detail_of(quota: &CpuQuota) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("quota_us".to_owned(), quota.quota_us.to_string()),
+        ("period_us".to_owned(), quota.period_us.to_string()),
+    ])
 }
 
 /// Whether the cgroup's own count explains queueing, on kernels that do not show it thread by thread.

@@ -20,8 +20,11 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let facts = &run.facts.cgroup;
     let who = say::who(&waits.main().asker.name);
-    let cgroup = facts.memory.cgroup.as_ref().or(facts.path.as_ref());
-    let cgroup = cgroup.map_or_else(|| "its cgroup".to_owned(), |cgroup| format!("cgroup {cgroup}"));
+    let cgroup = facts
+        .memory
+        .cgroup
+        .as_ref()
+        .map_or_else(|| "its cgroup".to_owned(), |cgroup| format!("cgroup {cgroup}"));
     let limit = match facts.memory_high {
         Some(bytes) => format!("memory.high, {} for {cgroup}", say::bytes(bytes)),
         None => format!("memory.high of {cgroup}"),
