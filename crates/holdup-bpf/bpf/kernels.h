@@ -71,6 +71,14 @@ static __always_inline struct pt_regs *regs_of(struct task_struct *task)
 	return regs_on_stack(task);
 }
 
+/* A kernel address as a structure that is read directly, without a helper a step; a wrong one reads as nothing. Where the
+ * kernel cannot do that, VIA reads through probes. */
+extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
+#define VIA(pointer, type, field)                                                                                              \
+	(bpf_ksym_exists(bpf_rdonly_cast)                                                                                      \
+		 ? ((type *)bpf_rdonly_cast(pointer, bpf_core_type_id_kernel(type)))->field                                     \
+		 : BPF_CORE_READ((type *)(pointer), field))
+
 /* The system call that a task is in, by what its entry into the kernel saved. */
 static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
 {

@@ -98,7 +98,7 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	t->run_delay = task->sched_info.run_delay;
 	t->state = state;
 	t->blockings++;
-	t->iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+	t->iowait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	describe_wait(t, task);
 	t->memory_taken = 0;
 	if (!have_task_work && t->skip) {

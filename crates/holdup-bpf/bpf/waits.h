@@ -40,22 +40,23 @@ struct {
 /* The object behind the file that the thread is about to wait on. */
 static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct inode *inode = VIA(file, struct file, f_inode);
 	u64 number;
 
 	if (!inode)
 		return 0;
-	number = BPF_CORE_READ(inode, i_ino);
+	number = VIA(inode, struct inode, i_ino);
 	if (t->last_object && t->last_file == (u64)file && t->last_inode == (u64)inode && t->last_number == number)
 		return t->last_object;
-	u32 id = object_of_file((u64)file);
 	t->last_object = 0;
+	/* Written and read again it is a number: the verifier lets a function of its own have no pointer. */
+	t->last_file = (u64)file;
+	u32 id = object_of_file(*(volatile u64 *)&t->last_file);
 	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFSOCK) {
 		struct sock *sk = tcp_of_file(file);
 		if (sk)
 			note_tcp(t, sk);
 	} else {
-		t->last_file = (u64)file;
 		t->last_inode = (u64)inode;
 		t->last_number = number;
 		t->last_object = id;
@@ -68,16 +69,14 @@ static __always_inline struct file *file_of_leaving(struct task_struct *task, u3
 {
 	struct files_struct *files = task->files;
 	struct fdtable *table;
-	struct file *file = 0;
 
 	if (!files)
 		return 0;
 	table = files->fdt;
 	if (!table || fd >= table->max_fds)
 		return 0;
-	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
-		return 0;
-	return file;
+	/* A pointer alone has no type of its own; a list's head is one. */
+	return (struct file *)VIA(table->fd + fd, struct hlist_head, first);
 }
 
 /* The process that holds a lock on the file, as the kernel's list has it; the waiter's own are passed over. */
@@ -308,12 +307,12 @@ __noinline int send_interest(u64 epoll_file, u32 thread, u32 seq)
 static __always_inline u32 ready_socket_of(const struct thread *t)
 {
 	u32 zero = 0;
+
+	if (!is_epoll(t->call.number) && !is_poll(t->call.number))
+		return 0;
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
 	u64 *sk = bpf_map_lookup_elem(&ready_socket, &zero);
-
-	if (!depth || depth->hard || !depth->soft || !(is_epoll(t->call.number) || is_poll(t->call.number)))
-		return 0;
-	if (!sk || !*sk)
+	if (!depth || depth->hard || !depth->soft || !sk || !*sk)
 		return 0;
 	struct sock *ready = (void *)*sk;
 	*sk = 0;
@@ -327,7 +326,7 @@ static __always_inline bool woken_by_peer(const struct thread *t, struct task_st
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
 	s32 number = t->call.number;
 
-	if (!depth || depth->hard || !depth->soft )
+	if (!depth || depth->hard || !depth->soft)
 		return false;
 	if (is_epoll(number))
 		return current_moves((u64)ready);

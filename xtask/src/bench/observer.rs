@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 pub(super) enum Observer {
     /// Nobody.
     None,
+    /// Nobody a second time: what differs from the first is the machine's own unrest, and no difference below it counts.
+    Again,
     /// `holdup run`, default options.
     Holdup,
     /// The same, on the same core as the program.
@@ -58,15 +60,21 @@ impl Observer {
     pub(super) fn name(self) -> &'static str {
         match self {
             Observer::None => "untraced",
+            Observer::Again => "untraced, again",
             Observer::Holdup => "holdup",
             Observer::HoldupSameCore => "holdup, same core",
             Observer::Offcputime => "offcputime",
         }
     }
 
-    /// Those that can be had here, in the order in which they take turns.
+    /// Those that can be had here, in the order of the table.
     pub(super) fn available() -> Vec<Observer> {
-        let mut observers = vec![Observer::None, Observer::Holdup, Observer::HoldupSameCore];
+        let mut observers = vec![
+            Observer::None,
+            Observer::Again,
+            Observer::Holdup,
+            Observer::HoldupSameCore,
+        ];
         let there = Command::new("offcputime")
             .arg("--version")
             .stdout(Stdio::null())
@@ -94,8 +102,7 @@ impl Bench {
         };
         let mut words: Vec<PathBuf> = Vec::new();
         match observer {
-            Observer::None | Observer::Offcputime => {}
-            Observer::Holdup => {}
+            Observer::None | Observer::Again | Observer::Offcputime | Observer::Holdup => {}
             Observer::HoldupSameCore => words.extend(["taskset", "-c", CORE].map(PathBuf::from)),
         }
         if matches!(observer, Observer::Holdup | Observer::HoldupSameCore) {

@@ -72,7 +72,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
             if std::io::stderr().is_terminal() {
                 eprint!("\r\x1b[K{}: round {round} of {}", program.title, args.rounds);
             }
-            for column in &mut columns {
+            // Each is first in its turn: what runs after something else finds another machine.
+            let first = round % columns.len();
+            let (before, from) = columns.split_at_mut(first);
+            for column in from.iter_mut().chain(before) {
                 column.add(bench.measure(column.observer, &program)?);
             }
         }
