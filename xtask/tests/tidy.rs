@@ -13,6 +13,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-evidence"]),
+    ("holdup-readers", &["holdup-evidence"]),
     ("holdup-symbols", &["holdup-evidence"]),
     ("holdup-analysis", &["holdup-evidence"]),
     ("holdup-views", &["holdup-analysis", "holdup-evidence"]),

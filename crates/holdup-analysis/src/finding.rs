@@ -117,8 +117,8 @@ pub struct Finding {
     pub title: String,
     /// The cause it is about.
     pub cause: Cause,
-    /// Of the run's critical path.
-    pub ns: Ns,
+    /// Of the run's critical path; `None` where an artefact proves the trouble and no duration.
+    pub ns: Option<Ns>,
     /// What it is about.
     pub resource: Resource,
     /// Who asked.
@@ -146,12 +146,27 @@ impl Finding {
             severity,
             title: title.into(),
             cause,
-            ns,
+            ns: Some(ns),
             resource: Resource::default(),
             asker: Asker::default(),
             evidence: vec![first],
             remedies: Vec::new(),
             confidence: Confidence::Strong,
+        }
+    }
+
+    /// The same where no duration is proved.
+    #[must_use]
+    pub fn without_duration(
+        rule: &str,
+        severity: Severity,
+        title: impl Into<String>,
+        cause: Cause,
+        first: Evidence,
+    ) -> Finding {
+        Finding {
+            ns: None,
+            ..Finding::new(rule, severity, title, cause, 0, first)
         }
     }
 

@@ -34,6 +34,43 @@ pub struct Report {
     pub ruled_out: Vec<RuledOut>,
     /// Rules that could not tell, and what they miss.
     pub cannot_tell: Vec<CannotTell>,
+    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read`.
+    #[serde(default)]
+    pub artefacts: Vec<Artefact>,
+}
+
+/// An artefact, or the part of one that is of one format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Artefact {
+    /// Its name as given, followed by the path within an archive.
+    pub name: String,
+    /// Its format; null where none was recognised.
+    pub format: Option<String>,
+    /// The host that it names itself.
+    pub host: Option<String>,
+    /// Bytes read, uncompressed.
+    pub bytes: u64,
+    /// Lines read (records, of a format without lines).
+    pub lines: u64,
+    /// Of those, lines that gave evidence or say nothing in this format.
+    pub understood: u64,
+    /// Of those, lines that were not understood.
+    pub not_understood: u64,
+    /// The first few of them.
+    pub misunderstood: Vec<Misunderstood>,
+    /// Things that were understood and left out, because there were too many.
+    pub left_out: u64,
+    /// What is wrong with it as a whole.
+    pub problems: Vec<String>,
+}
+
+/// A line that was not understood.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Misunderstood {
+    /// Its number, from 1.
+    pub line: u64,
+    /// Its beginning.
+    pub text: String,
 }
 
 /// Time inside request windows, split.

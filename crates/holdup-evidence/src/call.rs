@@ -24,6 +24,15 @@ impl Call {
         }
     }
 
+    /// A call by its name, its arguments not known; [`Call::NONE`] where this build does not know it.
+    #[must_use]
+    pub fn named(name: &str) -> Call {
+        let number = name
+            .parse()
+            .map_or(Call::NONE, |number: syscalls::Sysno| number.id());
+        Call { number, args: [0; 4] }
+    }
+
     /// The call's name as in its manual page; `None` outside a call and for numbers this build does not know.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! The model of what holdup saw.
 //!
-//! A source (BPF today; `/proc` sampling and artefacts later) turns what it observes into a stream of
-//! [`Event`]s and a set of [`SystemFacts`]. Evidence holds what was seen and never what we think of it:
+//! A live source (BPF today; `/proc` sampling later) turns what it observes into a stream of
+//! [`Event`]s and a set of [`SystemFacts`]; artefacts become [`Observed`]. Evidence holds what was seen and never what we think of it:
 //! causes are assigned by `holdup-analysis`, which reads nothing but this crate's types. Everything here is
 //! plain data, so that a recording is the same stream written down.
 
@@ -13,6 +13,7 @@ pub mod frame;
 pub mod loss;
 pub mod network;
 pub mod object;
+pub mod observed;
 
 pub use call::Call;
 pub use cause::Cause;
@@ -25,6 +26,7 @@ pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
+pub use observed::Observed;
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
 pub type Ns = u64;

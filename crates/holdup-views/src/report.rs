@@ -97,6 +97,7 @@ pub fn build(
             .into_iter()
             .map(|(rule, missing)| CannotTell { rule, missing })
             .collect(),
+        artefacts: Vec::new(),
     }
 }
 
@@ -296,8 +297,12 @@ fn finding(finding: finding::Finding, elapsed: Ns) -> Finding {
         severity: finding.severity,
         title: finding.title,
         cause: finding.cause,
-        ns: Some(finding.ns),
-        share: Some(share(finding.ns, elapsed).min(1.0)),
+        ns: finding.ns,
+        // No elapsed time, no share: artefacts mostly prove neither.
+        share: finding
+            .ns
+            .filter(|_| elapsed > 0)
+            .map(|ns| share(ns, elapsed).min(1.0)),
         resource: finding.resource,
         asker: asker(&finding.asker),
         evidence,

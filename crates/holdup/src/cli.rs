@@ -27,6 +27,7 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "Examples:
   sudo holdup run -- sshd -t             what does it wait for?
   sudo holdup run --user al -- make      the same, as user al
+  holdup read dump.txt iostat.log        what did they wait for last night?
   holdup explain disk.sync               what a cause or rule is
   sudo holdup doctor                     does it work here?";
 
@@ -39,6 +40,11 @@ pub(crate) enum Command {
     /// stderr when CMD has ended. Ctrl-C goes to CMD; a second one ends the observation and prints the report so
     /// far.
     Run(RunArgs),
+    /// Say the same of artefacts: thread dumps, iostat, strace, kernel and boot logs …
+    ///
+    /// Reads what people already have of a slow or stuck machine, and says what it was waiting for, with the lines that
+    /// say so. Formats are recognised from the content; any mix, any number. Nothing is sent anywhere.
+    Read(ReadArgs),
     /// Print the page of a rule or cause, or list them all
     Explain(ExplainArgs),
     /// Say what can be seen here with these privileges, what cannot, and what to change
@@ -78,6 +84,29 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = READ_STATUS)]
+pub(crate) struct ReadArgs {
+    /// Write the report as JSON to FILE too; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Format of the report on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Print only the verdict's first lines
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print sources, lines that were not understood, and what was ruled out
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Artefacts; - is stdin
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+const READ_STATUS: &str = "Exit status: 0 if something was understood, with findings or none; 1 if nothing was; 125 if \
+                           holdup itself failed, 2 for bad usage.";
 
 /// Reads a size such as `256K`.
 fn buffer_size(text: &str) -> Result<u32, String> {

@@ -3,4 +3,5 @@
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod generate;
+pub(crate) mod read;
 pub(crate) mod run;

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = Cli::read().and_then(|cli| match cli.command {
         Command::Run(args) => commands::run::run(&args, cli.color),
+        Command::Read(args) => commands::read::run(&args, cli.color),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor => commands::doctor::run(),
         Command::Generate(what) => commands::generate::run(&what),

@@ -3,11 +3,11 @@
 //! In: a report. Out: text on stderr, JSON in a file or on stdout. The file is opened before CMD runs, so that
 //! a wrong path fails at once; what goes wrong later never changes CMD's exit status.
 
-use crate::cli::{Color, Format, RunArgs};
+use crate::cli::{Color, Format};
 use crate::subject::{NotStarted, OWN_FAILURE};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use holdup_analysis::report::Report;
 use holdup_views::Style;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -16,10 +16,34 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Where a run's report goes.
+/// What the command line says of the report.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    /// Format of the report for the person.
+    pub(crate) format: Format,
+    /// Where JSON goes too.
+    pub(crate) json: Option<&'a Path>,
+    /// `-v`.
+    pub(crate) verbose: bool,
+    /// `-q`.
+    pub(crate) quiet: bool,
+}
+
+/// Where the report for the person goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nobody else writes there.
+    Stdout,
+    /// Stdout is CMD's.
+    Stderr,
+}
+
+/// Where a report goes.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     format: Format,
+    place: Place,
+    silent: bool,
     style: Style,
     json: Option<Json>,
 }
@@ -35,18 +59,29 @@ impl Outputs {
     ///
     /// # Errors
     /// When the file for JSON can't be written to.
-    pub(crate) fn open(args: &RunArgs, color: Color) -> anyhow::Result<Outputs> {
-        let look = terminal::look(&std::io::stderr(), color);
+    pub(crate) fn open(asked: &Asked<'_>, place: Place, color: Color) -> anyhow::Result<Outputs> {
+        let look = match place {
+            Place::Stdout => terminal::look(&std::io::stdout(), color),
+            Place::Stderr => terminal::look(&std::io::stderr(), color),
+        };
+        if asked.json == Some(Path::new("-")) && place == Place::Stdout && asked.format == Format::Json {
+            bail!(Usage::Wrong(
+                "--json - and --format json both write to stdout; leave one out".to_owned()
+            ));
+        }
         Ok(Outputs {
-            format: args.format,
+            format: asked.format,
             style: Style {
                 width: look.width,
                 colour: look.colour,
                 unicode: look.unicode,
-                verbose: args.verbose,
-                quiet: args.quiet,
+                verbose: asked.verbose,
+                quiet: asked.quiet,
             },
-            json: args.json.as_deref().map(Json::open).transpose()?,
+            // Two reports on one stream are none.
+            silent: asked.json == Some(Path::new("-")) && place == Place::Stdout,
+            place,
+            json: asked.json.map(Json::open).transpose()?,
         })
     }
 
@@ -76,7 +111,11 @@ impl Outputs {
             Format::Json => holdup_views::json::write(report, &mut text),
         };
         written.expect("memory can be written to");
-        write_all(&mut std::io::stderr(), &text).ok();
+        match self.place {
+            _ if self.silent => {}
+            Place::Stdout => write_all(&mut std::io::stdout(), &text).unwrap_or_default(),
+            Place::Stderr => write_all(&mut std::io::stderr(), &text).unwrap_or_default(),
+        }
         if let Some(json) = self.json
             && let Err(error) = json.write(report)
         {

@@ -38,7 +38,7 @@ pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected
 }
 
 /// Rule ids are text in a report.
-fn verdicts(judgement: Judgement) -> Verdicts {
+pub(crate) fn verdicts(judgement: Judgement) -> Verdicts {
     let by_id = |said: Vec<(RuleId, String)>| {
         said.into_iter()
             .map(|(rule, why)| (rule.id().to_owned(), why))

@@ -3,13 +3,14 @@
 //! In: the fenced blocks ```` ```toml fires ````, ```` ```toml near-miss ```` and ```` ```toml cannot-tell ```` of every
 //! page. An example is a run in short: `elapsed`, `[[wait]]` tables with the fields of `AttributedWait`, and `facts` and `[[connections]]`.
 //! Lengths may be written as text (`"1.5s"`). `process` names the waiter, `pid` and `tid` number it; `ns`, `p50`, `p99`,
-//! `max` and `count` may be left out. `[[thread]]` tables are threads that the report lists together. `expect` are texts that the finding must contain; `severity` and `confidence`
+//! `max` and `count` may be left out. `[[thread]]` tables are threads that the report lists together. `expect` are texts that the finding must contain;
+//! An example with `[observed]` is of artefacts instead, with the fields of `Observed`; it needs no `elapsed`. `severity` and `confidence`
 //! are what it must be; `also` are the other rules that call this run trouble, all of them.
 
 use super::{ALL, RuleId, Run, judge};
 use crate::attributed::{Attributed, AttributedWait, Tally, ThreadLedger, ThreadName};
 use crate::finding::{Confidence, Finding, Severity};
-use holdup_evidence::{Cause, Ns, SystemFacts};
+use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -30,6 +31,8 @@ struct Wanted {
     connections: Vec<Table>,
     thread: Vec<Listed>,
     facts: Table,
+    /// What artefacts show, instead of a run: `observed.series`, `observed.happenings` and so on.
+    observed: Option<Table>,
     expect: Vec<String>,
     severity: Option<Severity>,
     confidence: Option<Confidence>,
@@ -275,8 +278,18 @@ fn words(finding: &Finding) -> String {
 
 fn check(rule: RuleId, expected: Expected, text: &str, place: &str) {
     let wanted: Wanted = toml::from_str(text).unwrap_or_else(|error| panic!("{place}: {error}"));
-    let (attributed, facts) = run_of(&wanted, place);
-    let judgement = judge(&Run::new(&attributed, &facts));
+    let judgement = match &wanted.observed {
+        Some(table) => {
+            let observed: Observed = typed(table.clone(), place);
+            let facts = typed(wanted.facts.clone(), place);
+            let attributed = crate::artefacts::attribute(&observed);
+            judge(&Run::of_artefacts(&attributed, &facts, &observed))
+        }
+        None => {
+            let (attributed, facts) = run_of(&wanted, place);
+            judge(&Run::new(&attributed, &facts))
+        }
+    };
     let mine: Vec<&Finding> = judgement
         .findings
         .iter()

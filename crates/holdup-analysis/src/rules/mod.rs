@@ -26,7 +26,7 @@ pub use say::{duration, percent};
 
 use crate::attributed::Resource;
 use crate::finding::{Confidence, Evidence, Finding, Severity, Verdict};
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::{Cause, Ns, Observed};
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
 /// about the noise of repeated runs of one command.
@@ -117,21 +117,60 @@ pub struct Rule {
     pub gives_way_to: &'static [RuleId],
     /// End or way.
     pub place: Place,
-    /// Judges the waits of one cause, whose cost is known to matter.
-    check: fn(&Run<'_>, &Waits<'_>) -> Verdict,
+    /// How it judges.
+    check: Check,
 }
 
+/// How a rule judges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Check {
+    /// By the waits of one cause at a time, whose cost is known to matter.
+    Waits(ByWaits),
+    /// By what artefacts show: figures, log lines, thread dumps.
+    Artefacts(ByArtefacts),
+    /// By either, whichever there is; where both speak, the waits do.
+    Both(ByWaits, ByArtefacts),
+}
+
+/// Judges the waits of one cause, whose cost is known to matter.
+type ByWaits = fn(&Run<'_>, &Waits<'_>) -> Verdict;
+/// Judges what artefacts show.
+type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
+
+/// What a rule that needs waits lacks where the artefacts show none.
+const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
+
 impl Rule {
-    /// This rule's verdict on a run: it fires, it is clear with the number that says so, or it can't tell.
+    /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
+    /// asked, because it judges by artefacts and there are none.
     #[must_use]
-    pub fn verdict(&self, run: &Run<'_>) -> Verdict {
+    pub fn verdict(&self, run: &Run<'_>) -> Option<Verdict> {
+        let (by_waits, by_artefacts) = match self.check {
+            Check::Waits(check) => (Some(check), None),
+            Check::Artefacts(check) => (None, Some(check)),
+            Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
+        };
+        // Artefacts without any wait say nothing of waits, and nothing is ruled out by that.
+        let waits_told = run.observed.is_none() || !run.attributed.waits.is_empty();
+        let told = by_waits.map(|check| match waits_told {
+            true => self.by_waits(run, check),
+            false => Verdict::CannotTell(NO_WAITS.to_owned()),
+        });
+        match (told, by_artefacts.zip(run.observed)) {
+            (Some(fires @ Verdict::Fires(_)), _) => Some(fires),
+            (_, Some((check, observed))) => Some(check(run, observed)),
+            (told, None) => told,
+        }
+    }
+
+    fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {
         let mut findings = Vec::new();
         let mut clear: Option<String> = None;
         for &cause in self.causes {
             let Some(waits) = run.of(cause).filter(|waits| run.matters(waits.cost(), self.from)) else {
                 continue;
             };
-            match (self.check)(run, &waits) {
+            match check(run, &waits) {
                 Verdict::Fires(found) => findings.extend(found),
                 Verdict::Clear(why) => clear = clear.or(Some(why)),
                 told @ Verdict::CannotTell(_) => return told,
@@ -168,7 +207,7 @@ impl Rule {
 
 /// Trouble that costs nobody anything worth mending is a note.
 fn harmless_if_short(mut finding: Finding) -> Finding {
-    if finding.ns < HARM_FLOOR {
+    if finding.ns.is_some_and(|ns| ns < HARM_FLOOR) {
         finding.severity = Severity::Note;
     }
     finding
@@ -192,17 +231,26 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let mut found: Vec<(&Rule, Finding)> = Vec::new();
     for rule in ALL {
         match rule.verdict(run) {
-            Verdict::Fires(findings) => found.extend(findings.into_iter().map(|finding| (*rule, finding))),
-            Verdict::Clear(why) => judgement.ruled_out.push((rule.id, why)),
-            Verdict::CannotTell(missing) => judgement.cannot_tell.push((rule.id, missing)),
+            Some(Verdict::Fires(findings)) => {
+                found.extend(findings.into_iter().map(|finding| (*rule, finding)));
+            }
+            Some(Verdict::Clear(why)) => judgement.ruled_out.push((rule.id, why)),
+            Some(Verdict::CannotTell(missing)) => judgement.cannot_tell.push((rule.id, missing)),
+            None => {}
         }
     }
-    let speakers: Vec<(RuleId, Cause, Ns)> = found.iter().map(|(rule, f)| (rule.id, f.cause, f.ns)).collect();
+    // A finding without a duration neither outweighs nor is outweighed: it gives way to a better one in any case.
+    let speakers: Vec<(RuleId, Cause, Option<Ns>)> =
+        found.iter().map(|(rule, f)| (rule.id, f.cause, f.ns)).collect();
     found.retain(|(rule, finding)| {
         let better = speakers.iter().find(|(id, cause, ns)| {
             // Half, so that a better rule that explains a small part does not silence the rest.
             let same_time = *cause == finding.cause || !rule.causes.contains(cause);
-            rule.gives_way_to.contains(id) && same_time && ns.saturating_mul(2) >= finding.ns
+            let enough = match (ns, finding.ns) {
+                (Some(better), Some(own)) => better.saturating_mul(2) >= own,
+                _ => true,
+            };
+            rule.gives_way_to.contains(id) && same_time && enough
         });
         let Some((id, _, ns)) = better else { return true };
         if !judgement
@@ -210,7 +258,10 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             .iter()
             .any(|(ruled_out, _)| *ruled_out == rule.id)
         {
-            let why = format!("{} is told by {}", duration(*ns), id.id());
+            let why = match ns {
+                Some(ns) => format!("{} is told by {}", duration(*ns), id.id()),
+                None => format!("1 better rule tells it: {}", id.id()),
+            };
             judgement.ruled_out.push((rule.id, why));
         }
         false

@@ -6,7 +6,7 @@
 use super::{ALWAYS, FLOOR, say};
 use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use crate::connections::TcpSeen;
-use holdup_evidence::{Cause, Ns, SystemFacts};
+use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
 
 /// What rules judge.
 #[derive(Debug, Clone, Copy)]
@@ -15,13 +15,33 @@ pub struct Run<'a> {
     pub attributed: &'a Attributed,
     /// The machine.
     pub facts: &'a SystemFacts,
+    /// What artefacts show; `None` of a live run.
+    pub observed: Option<&'a Observed>,
 }
 
 impl<'a> Run<'a> {
     /// A run and the machine it ran on.
     #[must_use]
     pub fn new(attributed: &'a Attributed, facts: &'a SystemFacts) -> Run<'a> {
-        Run { attributed, facts }
+        Run {
+            attributed,
+            facts,
+            observed: None,
+        }
+    }
+
+    /// What artefacts show, and what attribution made of the calls in them.
+    #[must_use]
+    pub fn of_artefacts(
+        attributed: &'a Attributed,
+        facts: &'a SystemFacts,
+        observed: &'a Observed,
+    ) -> Run<'a> {
+        Run {
+            attributed,
+            facts,
+            observed: Some(observed),
+        }
     }
 
     /// A time as a share of the elapsed time, 0..1.

@@ -2,7 +2,7 @@
 
 use crate::cli::{Backend, Color, RunArgs};
 use crate::commands::doctor;
-use crate::output::{Outputs, say};
+use crate::output::{Asked, Outputs, Place, say};
 use crate::signals::Signals;
 use crate::subject::{Command, Ended, NotStarted, Subject, User};
 use crate::{collect, verdict};
@@ -72,7 +72,16 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
             argv: args.command.clone(),
             user: args.user.as_deref().map(User::look_up).transpose()?,
         },
-        outputs: Outputs::open(args, color)?,
+        outputs: Outputs::open(
+            &Asked {
+                format: args.format,
+                json: args.json.as_deref(),
+                verbose: args.verbose,
+                quiet: args.quiet,
+            },
+            Place::Stderr,
+            color,
+        )?,
         tracing: holdup_bpf::Options { buffer: args.buffer },
         verbose: args.verbose,
     })

@@ -3,7 +3,7 @@
 use crate::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
 };
 use holdup_evidence::Cause;
 
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE / 2.0,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn spin(wait: &AttributedWait) -> Option<&String> {

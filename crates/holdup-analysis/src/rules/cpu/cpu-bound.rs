@@ -3,7 +3,7 @@
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
 };
 use holdup_evidence::Cause;
 
@@ -31,7 +31,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ManyShortThreads,
     ],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {

@@ -1,7 +1,9 @@
 //! Ready to run, but others had the CPU.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// Nanoseconds of queueing below which there is no harm, whatever its share: a program that shares a CPU waits for one
@@ -26,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::LowPriority,
     ],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

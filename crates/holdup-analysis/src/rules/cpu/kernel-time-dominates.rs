@@ -1,7 +1,7 @@
 //! The kernel works for it: which call, and on what.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ManyShortThreads,
     ],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// Key of a resource's detail: the kernel function that takes the spinning lock.

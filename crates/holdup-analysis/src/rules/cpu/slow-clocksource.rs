@@ -1,7 +1,7 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent};
 use holdup_evidence::Cause;
 
 /// Calls that need no system call where the clock can be read from user mode.
@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {

@@ -1,7 +1,9 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// Median wait from which a turning disk seeks for each read, nanoseconds: half a turn at 7200 per minute is 4.2 ms.
@@ -16,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[RuleId::CachePushedOut, RuleId::CopyUp],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

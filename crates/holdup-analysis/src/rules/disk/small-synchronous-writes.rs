@@ -1,7 +1,9 @@
 //! Many writes, each made safe on disk before the next one begins.
 
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
+};
 use holdup_evidence::Cause;
 
 /// Waits from which it is a habit rather than one flush at the end. One commit of a file system with a journal blocks
@@ -20,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[RuleId::SyncWaitsForAll, RuleId::MappedWriteWaits, RuleId::CopyUp],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

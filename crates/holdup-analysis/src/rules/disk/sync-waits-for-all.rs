@@ -1,7 +1,9 @@
 //! sync(2) waits for every file system of the machine.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::CopyUp,
     ],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

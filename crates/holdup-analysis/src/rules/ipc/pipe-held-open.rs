@@ -1,7 +1,7 @@
 //! A pipe does not end because a process that was left behind still has it open.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -59,7 +59,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and(Evidence::new(text, "births, ends and wakings"))
         .and_if(holders.first().map(say::meanwhile))
         .confidence(Confidence::Proved);
-    finding.ns = held;
+    finding.ns = Some(held);
     finding
         .remedy(Remedy::safe(
             "start what stays in the background with its output elsewhere: command >/dev/null 2>&1 &, or a log file",

@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ChildCannotWrite,
     ],
     place: Place::Way,
-    check,
+    check: Check::Waits(check),
 };
 
 /// Whether it waits for room, so that the reader is the one in the way.

@@ -1,7 +1,7 @@
 //! Waiting for a terminal: someone has to type, or the output does not go out.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Threads wait in turn for a lock of the C library's allocator.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use crate::user_code;
 use holdup_evidence::Cause;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

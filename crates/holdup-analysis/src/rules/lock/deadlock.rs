@@ -2,7 +2,7 @@
 
 use crate::attributed::{AttributedWait, Link, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     from: FROM,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -63,11 +63,8 @@ fn finding(circle: &Waits<'_>) -> Finding {
     };
     let mut finding = RULE.finding(severity, title, circle);
     // They stand at the same time: the longest is what the circle costs.
-    finding.ns = circle
-        .iter()
-        .map(|wait| wait.ns)
-        .fold(0, u64::max)
-        .min(finding.ns);
+    let longest = circle.iter().map(|wait| wait.ns).fold(0, u64::max);
+    finding.ns = finding.ns.map(|ns| ns.min(longest));
     for wait in circle.iter() {
         finding = finding.and(side(wait));
     }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{
-    Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, memory, say,
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, memory, say,
 };
 use holdup_evidence::Cause;
 
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Its cgroup is out of memory, and the kernel may not end anybody there: all wait.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 
 /// Where the kernel lets a thread wait that may not be ended.
@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,9 @@
 //! The CPU is spent on freeing memory and fetching it back: swap that is compressed in memory shows no disk at all.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, percent, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 
 /// Wait from which a call counts as given up even where it was not seen how the wait ended, nanoseconds: just under
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// Whether a Unix socket's path is that of a message bus: the system's, or a session's.

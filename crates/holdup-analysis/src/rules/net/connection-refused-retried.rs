@@ -3,7 +3,7 @@
 use crate::attributed::{Resource, ResourceKind};
 use crate::connections::Connections;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 
 /// Refusals from which it is a program that tries again rather than one that goes on to the next address.
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// The peer between whose refusals the most sleep was, if that is worth a finding.
@@ -78,7 +78,7 @@ fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
             "what became of each request for a connection",
         ))
         .proved_if(true);
-    finding.ns = finding.ns.min(peer.slept_ns);
+    finding.ns = finding.ns.map(|ns| ns.min(peer.slept_ns));
     finding.resource = Resource {
         kind: ResourceKind::Socket,
         name: address.clone(),

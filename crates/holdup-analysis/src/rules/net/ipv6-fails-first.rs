@@ -4,7 +4,7 @@ use super::metadata_service_unanswered::address;
 use crate::attributed::AttributedWait;
 use crate::connections::Connections;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn socket(peer: &Connections) -> Option<SocketAddr> {

@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -36,7 +36,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::UnixQueueFull,
     ],
     place: Place::Way,
-    check,
+    check: Check::Waits(check),
 };
 
 fn peer(wait: &AttributedWait) -> String {

@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
 
 /// The rule.
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.
@@ -90,7 +90,7 @@ fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
         .finding(Severity::Critical, title, waits)
         .and(Evidence::new(text, "sched_switch and sched_waking"))
         .confidence(Confidence::Proved);
-    finding.ns = pair.both;
+    finding.ns = Some(pair.both);
     finding
         .remedy(Remedy::safe(
             "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",

@@ -2,7 +2,7 @@
 
 use crate::attributed::{AttributedWait, ThreadLedger};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// Starts from which they are many.
@@ -154,7 +154,7 @@ fn finding(
         .finding(Severity::Warning, title, most)
         .and(Evidence::new(text, "births and ends"))
         .confidence(Confidence::Strong);
-    finding.ns = path;
+    finding.ns = Some(path);
     finding
         .remedy(Remedy::safe(
             "do the work of many in one: a shell's own words instead of expr, basename, sed; one awk for the whole input",

@@ -2,7 +2,7 @@
 
 use crate::attributed::{AttributedWait, ThreadLedger};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 /// Threads of one process from which they are many.

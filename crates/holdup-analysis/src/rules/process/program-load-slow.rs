@@ -1,7 +1,7 @@
 //! Starting programs takes the time.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     gives_way_to: &[RuleId::ManyShortPrograms],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Time that no cause could be given to, or that went into waiting for any of several things.
 
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     gives_way_to: &[],
     place: Place::Way,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
 use crate::finding::{Confidence, Remedy, Severity, Verdict};
-use crate::rules::{Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -38,7 +38,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::MessageQueueFull,
     ],
     place: Place::Way,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! Waiting for a child process, whose own time is what matters.
 
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[RuleId::ChildCannotWrite],
     place: Place::Way,
-    check,
+    check: Check::Waits(check),
 };
 
 /// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork

@@ -1,7 +1,7 @@
 //! Waiting for the kernel's random generator to be seeded for the first time: virtual machines, early boot.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::{Cause, Ns};
 
 /// How far the end of the wait may be from the kernel log's line, nanoseconds. The log's clock and `CLOCK_MONOTONIC`
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -2,7 +2,9 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// Size of the random pool on the generator before Linux 5.18, bits: `/proc/sys/kernel/random/poolsize`.
@@ -17,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn is_random(wait: &AttributedWait) -> bool {

@@ -1,7 +1,7 @@
 //! Threads of an interpreter take turns, because only one of them may run the language at a time.
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     gives_way_to: &[],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

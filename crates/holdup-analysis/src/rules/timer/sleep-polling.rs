@@ -3,7 +3,7 @@
 use super::connection_refused_retried::refused;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[RuleId::PackageManagerLocked, RuleId::SqliteBusy],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

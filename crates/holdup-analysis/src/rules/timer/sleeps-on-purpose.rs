@@ -1,7 +1,7 @@
 //! Sleeping because the program was told to.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::SqliteBusy,
     ],
     place: Place::End,
-    check,
+    check: Check::Waits(check),
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,0 +1,241 @@
+//! What happened at an instant, as logs tell it.
+
+use super::{Quote, When};
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Happening {
+    /// What.
+    pub what: What,
+    /// When.
+    #[serde(default)]
+    pub at: Option<When>,
+    /// The same instant since boot, where the line tells both.
+    #[serde(default)]
+    pub since_boot: Option<Ns>,
+    /// Where it was read.
+    #[serde(default)]
+    pub quote: Quote,
+    /// The line itself, cut to a bearable length.
+    #[serde(default)]
+    pub text: String,
+}
+
+/// What happened, by who tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// The kernel.
+    Kernel(KernelEvent),
+    /// systemd, of a unit.
+    Unit(UnitEvent),
+    /// A JVM.
+    Jvm(JvmEvent),
+    /// A TLS library.
+    Tls(TlsEvent),
+    /// Any log.
+    Log(LogEvent),
+}
+
+/// What the kernel's log tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelEvent {
+    /// The first line of a boot.
+    Boot {
+        /// Kernel release.
+        release: String,
+    },
+    /// The random generator reached a stage: `fully` when it may answer everybody.
+    RandomSeeded {
+        /// Whether it is the last stage.
+        fully: bool,
+    },
+    /// Somebody read the generator before it was seeded.
+    UnseededRead {
+        /// Who.
+        process: String,
+        /// How many more the kernel says it did not log.
+        suppressed: u64,
+    },
+    /// A task blocked for longer than the watchdog bears.
+    HungTask {
+        /// Name and id.
+        process: String,
+        /// Its id.
+        pid: u32,
+        /// For how long.
+        ns: Ns,
+        /// The likely owner of the lock that it waits for, where the kernel names one.
+        owner: Option<String>,
+        /// Its kernel stack, innermost first, as far as the log has it.
+        stack: Vec<String>,
+    },
+    /// A CPU did not schedule.
+    SoftLockup {
+        /// Which.
+        cpu: u32,
+        /// Who had it.
+        process: String,
+        /// For how long.
+        ns: Ns,
+    },
+    /// RCU found a CPU stalled.
+    RcuStall,
+    /// A process was ended for its memory.
+    OomKill {
+        /// Who.
+        process: String,
+        /// Its id.
+        pid: u32,
+        /// What it kept in memory, KiB.
+        resident_kib: Option<u64>,
+        /// The cgroup whose limit was reached; `None` for the machine's memory.
+        cgroup: Option<String>,
+        /// Swap that was free then, KiB; 0 of 0 where there is none.
+        free_swap_kib: Option<u64>,
+        /// Swap that there was.
+        total_swap_kib: Option<u64>,
+    },
+    /// A device failed a request.
+    IoError {
+        /// Which.
+        device: String,
+    },
+    /// A device or its link was reset.
+    DeviceReset {
+        /// Which.
+        device: String,
+    },
+    /// The connection tracking table is full.
+    ConntrackFull,
+    /// Requests for connections come faster than they are taken.
+    SynFlood {
+        /// On which port.
+        port: u16,
+    },
+    /// A network file system's server does not answer, or does again.
+    NfsServer {
+        /// Which.
+        server: String,
+        /// Whether it answers again.
+        ok: bool,
+    },
+    /// A file system has an error, or is read-only for one.
+    FileSystemError {
+        /// Device or mount.
+        on: String,
+    },
+    /// The clock source was given up.
+    ClockUnstable {
+        /// Which.
+        from: String,
+    },
+}
+
+/// What systemd tells of a unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnitEvent {
+    /// It begins to start.
+    Starting {
+        /// Which.
+        unit: String,
+    },
+    /// It has started, or a target was reached.
+    Started {
+        /// Which.
+        unit: String,
+    },
+    /// A step of its start-up, or its stop, took longer than it may.
+    TimedOut {
+        /// Which.
+        unit: String,
+        /// Which step, as systemd names it.
+        step: String,
+    },
+    /// It failed.
+    Failed {
+        /// Which.
+        unit: String,
+    },
+    /// It is started again.
+    Restarting {
+        /// Which.
+        unit: String,
+        /// For which time, where told.
+        times: Option<u32>,
+    },
+    /// A service says that it listens.
+    Listening {
+        /// Which process.
+        process: String,
+        /// On what.
+        on: String,
+    },
+}
+
+/// What a JVM's log tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JvmEvent {
+    /// A thread began.
+    ThreadStarted {
+        /// The kernel's id.
+        tid: u64,
+    },
+    /// A thread ended.
+    ThreadEnded {
+        /// The kernel's id.
+        tid: u64,
+    },
+    /// Compiled code was given up.
+    Deoptimised {
+        /// Of which method.
+        method: String,
+    },
+}
+
+/// What a TLS library's log tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsEvent {
+    /// A client began a handshake.
+    ClientHello {
+        /// Bytes of the session id that it offers.
+        session_id: u32,
+        /// The name it asks for.
+        server: Option<String>,
+        /// Whether it offers a ticket or a pre-shared key; `None` where the artefact is cut before that.
+        ticket: Option<bool>,
+    },
+    /// A server answered.
+    ServerHello {
+        /// Whether it takes up an old session; `None` where that can't be told.
+        resumed: Option<bool>,
+    },
+    /// A certificate was sent: the handshake is a full one.
+    Certificate,
+    /// A fatal alert: the session can't be resumed.
+    Fatal {
+        /// Its text.
+        why: String,
+        /// The function that raised it, where a trace is there.
+        raised_by: Option<String>,
+    },
+    /// The handshake is over.
+    Finished,
+}
+
+/// What any log tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogEvent {
+    /// Time ran backwards: a clock step, or two logs run together.
+    Backwards {
+        /// By how much.
+        ns: Ns,
+    },
+}

@@ -1,0 +1,78 @@
+//! What artefacts show: the files and outputs that people have of a machine, as evidence.
+//!
+//! In: what the readers of `holdup-readers` understood. Out: [`Observed`], on which the same rules judge as on a live
+//! run. Everything keeps the place it was read from, so that a finding can quote it. Nothing grows with the length of an
+//! artefact: series and lists are thinned or cut with a count of what was left out, because a log may be larger than
+//! memory.
+
+mod call_time;
+mod happening;
+mod quote;
+mod sample;
+mod series;
+mod snapshot;
+mod span;
+mod stacks;
+mod when;
+
+pub use call_time::{CallTime, Calls};
+pub use happening::{Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
+pub use quote::{Quote, Source};
+pub use sample::{Samples, Weight};
+pub use series::{Metric, Point, Series};
+pub use snapshot::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State};
+pub use span::{Span, SpanKind};
+pub use stacks::{StackId, Stacks};
+pub use when::{Civil, When};
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that was read, of all artefacts together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observed {
+    /// What was read, in order; a [`Quote`] refers to one by its place here.
+    pub sources: Vec<Source>,
+    /// Figures over time.
+    pub series: Vec<Series>,
+    /// What happened at an instant.
+    pub happenings: Vec<Happening>,
+    /// Threads at an instant.
+    pub snapshots: Vec<Snapshot>,
+    /// Time in system calls.
+    pub calls: Vec<Calls>,
+    /// Profiles.
+    pub samples: Vec<Samples>,
+    /// Durations that the artefacts state or prove.
+    pub spans: Vec<Span>,
+    /// The stacks of snapshots and samples, each once.
+    pub stacks: Stacks,
+}
+
+impl Observed {
+    /// Whether nothing was understood.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+            && self.happenings.is_empty()
+            && self.snapshots.is_empty()
+            && self.calls.is_empty()
+            && self.samples.is_empty()
+            && self.spans.is_empty()
+    }
+
+    /// The series of a metric, of whatever they are.
+    pub fn of(&self, metric: Metric) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(move |series| series.metric == metric)
+    }
+
+    /// Where a quote comes from: `name:line`.
+    #[must_use]
+    pub fn place(&self, quote: &Quote) -> String {
+        match self.sources.get(quote.source as usize) {
+            Some(source) if quote.line > 0 => format!("{}:{}", source.name, quote.line),
+            Some(source) => source.name.clone(),
+            None => String::new(),
+        }
+    }
+}

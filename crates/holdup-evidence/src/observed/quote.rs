@@ -1,0 +1,27 @@
+//! Where something was read.
+
+use serde::{Deserialize, Serialize};
+
+/// An artefact, or the part of one that is of one format.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Source {
+    /// Its name: as it was given, followed by the path within an archive.
+    pub name: String,
+    /// Id of its format, such as `iostat`.
+    pub format: String,
+    /// The host that it names itself.
+    pub host: Option<String>,
+    /// What it says of its own tool and version.
+    pub tool: Option<String>,
+}
+
+/// A place in an artefact.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Quote {
+    /// Place of the artefact in the list of sources.
+    pub source: u32,
+    /// Line, from 1; 0 where the format has none.
+    pub line: u64,
+}

@@ -1,0 +1,137 @@
+//! A figure over time, as iostat, vmstat, top and their kin print it.
+
+use super::{Quote, When};
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// A figure of one thing over time, thinned where there is much of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What is measured.
+    pub metric: Metric,
+    /// Of what: a device, a CPU, a process; empty for the machine.
+    #[serde(default)]
+    pub of: String,
+    /// Which artefact, as a [`Quote`] has it: series of two artefacts are never one.
+    #[serde(default)]
+    pub source: u32,
+    /// The values that were kept, in order. The greatest is always among them.
+    #[serde(default)]
+    pub points: Vec<Point>,
+    /// How many there were, those that were not kept included.
+    #[serde(default)]
+    pub count: u64,
+    /// Their sum.
+    #[serde(default)]
+    pub sum: f64,
+}
+
+/// One value.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Point {
+    /// Which report of its artefact it belongs to, from 0: values of one report were measured together.
+    pub report: u32,
+    /// The value, in the metric's unit.
+    pub value: f64,
+    /// When the report was made.
+    pub at: Option<When>,
+    /// The time that it covers, ns; `None` where it is a state or that is not told.
+    pub over: Option<Ns>,
+    /// Whether it is an average since boot, as the first report of iostat and vmstat is: never to be taken for now.
+    pub since_boot: bool,
+    /// Where it was read.
+    pub quote: Quote,
+}
+
+impl Series {
+    /// The values that are of an interval, and not of the time since boot.
+    pub fn of_intervals(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(|point| !point.since_boot)
+    }
+
+    /// The greatest of them.
+    #[must_use]
+    pub fn greatest(&self) -> Option<&Point> {
+        self.of_intervals().max_by(|a, b| a.value.total_cmp(&b.value))
+    }
+
+    /// The value in one report.
+    #[must_use]
+    pub fn in_report(&self, report: u32) -> Option<&Point> {
+        let at = self.points.binary_search_by_key(&report, |point| point.report);
+        at.ok().map(|at| &self.points[at])
+    }
+}
+
+/// What can be measured. The unit is in the name; shares are 0..100 as the tools print them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // each says itself: what, and in which unit
+pub enum Metric {
+    CpuUserPercent,
+    CpuNicePercent,
+    CpuSystemPercent,
+    CpuIowaitPercent,
+    CpuStealPercent,
+    CpuIdlePercent,
+    CpuIrqPercent,
+    CpuSoftirqPercent,
+    LoadAverage1,
+    LoadAverage5,
+    LoadAverage15,
+    ProcessesRunnable,
+    ProcessesBlocked,
+    ProcessesTotal,
+    DiskUtilPercent,
+    DiskReadsPerSecond,
+    DiskWritesPerSecond,
+    DiskReadsMergedPerSecond,
+    DiskWritesMergedPerSecond,
+    DiskReadKibPerSecond,
+    DiskWriteKibPerSecond,
+    DiskReadWaitMs,
+    DiskWriteWaitMs,
+    DiskWaitMs,
+    DiskServiceMs,
+    DiskQueueLength,
+    DiskRequestKib,
+    DiskReadRequestKib,
+    DiskWriteRequestKib,
+    DiskDiscardsPerSecond,
+    DiskFlushesPerSecond,
+    DiskFlushWaitMs,
+    MemoryTotalKib,
+    MemoryFreeKib,
+    MemoryAvailableKib,
+    MemoryUsedKib,
+    MemoryCachedKib,
+    MemoryDirtyKib,
+    MemoryWritebackKib,
+    MemoryCommittedKib,
+    SwapTotalKib,
+    SwapUsedKib,
+    SwapInKibPerSecond,
+    SwapOutKibPerSecond,
+    BlocksInPerSecond,
+    BlocksOutPerSecond,
+    InterruptsPerSecond,
+    ContextSwitchesPerSecond,
+    MajorFaultsPerSecond,
+    ProcessCpuPercent,
+    ProcessMemoryPercent,
+    ProcessResidentKib,
+    ProcessReadKibPerSecond,
+    ProcessWriteKibPerSecond,
+    ProcessIoDelayTicks,
+    ProcessWaitPercent,
+    PressureCpuSomePercent,
+    PressureMemorySomePercent,
+    PressureMemoryFullPercent,
+    PressureIoSomePercent,
+    PressureIoFullPercent,
+    NetworkReceivedKibPerSecond,
+    NetworkSentKibPerSecond,
+    NetworkUtilPercent,
+    TcpRetransmitsPerSecond,
+}

@@ -1,0 +1,125 @@
+//! Threads at an instant: a thread dump, a list of processes.
+
+use super::{Quote, StackId, When};
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// All threads of a process or machine at an instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// What was looked at.
+    pub kind: SnapshotKind,
+    /// When.
+    #[serde(default)]
+    pub at: Option<When>,
+    /// What the snapshot says of the program: a JVM and its version.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// The threads, in the artefact's order.
+    pub threads: Vec<SeenThread>,
+    /// Deadlocks that the artefact itself reports, each as the names of its threads.
+    #[serde(default)]
+    pub deadlocks: Vec<Vec<String>>,
+    /// Where it begins.
+    #[serde(default)]
+    pub quote: Quote,
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnapshotKind {
+    /// The threads of a JVM, by itself.
+    Jvm,
+    /// Threads or processes by the kernel (`ps`, `top -H`, `/proc/PID/stack`).
+    Kernel,
+}
+
+/// One thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenThread {
+    /// Its name.
+    pub name: String,
+    /// The kernel's thread id (a dump's `nid`).
+    pub tid: Option<u32>,
+    /// Process id, where told.
+    pub pid: Option<u32>,
+    /// What it does, by its own account.
+    pub state: State,
+    /// Its stack, innermost first.
+    pub stack: Option<StackId>,
+    /// The lock that it waits for.
+    pub waits_for: Option<LockRef>,
+    /// Locks that it holds.
+    pub holds: Vec<LockRef>,
+    /// CPU time since it began.
+    pub cpu: Option<Ns>,
+    /// Time since it began.
+    pub elapsed: Option<Ns>,
+    /// Whether it is a virtual thread.
+    pub is_virtual: bool,
+    /// The kernel function that it sleeps in (`wchan`).
+    pub kernel_function: Option<String>,
+    /// Where it was read.
+    pub quote: Quote,
+}
+
+/// What a thread does, by the artefact's account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Not told.
+    #[default]
+    Unknown,
+    /// Runs or could run; of a Java thread also: waits in native code.
+    Runnable,
+    /// Waits to enter a monitor.
+    Blocked,
+    /// Waits without a limit, on a monitor or parked.
+    Waiting,
+    /// The same with a limit.
+    TimedWaiting,
+    /// Sleeps on purpose.
+    Sleeping,
+    /// Not begun or ended.
+    Ended,
+    /// `S` of the kernel: sleeps and can be woken by a signal.
+    Interruptible,
+    /// `D` of the kernel: sleeps and can't.
+    Uninterruptible,
+    /// `T` or `t`: stopped or traced.
+    Stopped,
+    /// `Z`: over, and not yet seen to by its parent.
+    Zombie,
+    /// `I`: an idle kernel thread.
+    Idle,
+}
+
+/// A lock as a dump names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LockRef {
+    /// Its address or number, as the artefact has it.
+    pub id: String,
+    /// Its class.
+    pub class: String,
+    /// How the thread waits for it; `None` for one that it holds.
+    pub wait: Option<LockWait>,
+    /// The thread that has it, where the artefact says so itself.
+    pub owner: Option<String>,
+}
+
+/// How a thread waits for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockWait {
+    /// To enter a monitor.
+    Enter,
+    /// In `Object.wait`.
+    Wait,
+    /// Parked on a synchroniser.
+    Park,
+    /// For a class to be initialised by another thread.
+    ClassInit,
+}

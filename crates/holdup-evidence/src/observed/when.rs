@@ -1,0 +1,88 @@
+//! When something was, as far as an artefact tells.
+//!
+//! Artefacts count from different zeros, and often leave out the date or the zone. What is left out stays out: two
+//! instants have a distance only if what both tell is enough.
+
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+const NS_PER_SECOND: i128 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// An instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Nanoseconds since the epoch: the artefact tells date and zone, or counts from there.
+    Unix(i64),
+    /// As a clock on a wall shows it, without a zone.
+    Civil(Civil),
+    /// Since the machine's boot, `CLOCK_BOOTTIME` or `CLOCK_MONOTONIC`.
+    SinceBoot(Ns),
+    /// Since the process of the artefact started (a JVM's log), or since the artefact itself begins.
+    SinceStart(Ns),
+}
+
+/// A date and time without a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Civil {
+    /// Days since 1970-01-01; `None` where only the time of day is told.
+    pub day: Option<i64>,
+    /// Whether the year is told; if not, `day` is of the year 1972, a leap year.
+    pub year_known: bool,
+    /// Nanoseconds since midnight.
+    pub of_day: Ns,
+}
+
+impl When {
+    /// How much later this is than another, in nanoseconds; `None` where that can't be told.
+    #[must_use]
+    pub fn since(self, earlier: When) -> Option<i128> {
+        match (self, earlier) {
+            (When::Unix(a), When::Unix(b)) => Some(i128::from(a) - i128::from(b)),
+            (When::SinceBoot(a), When::SinceBoot(b)) | (When::SinceStart(a), When::SinceStart(b)) => {
+                Some(i128::from(a) - i128::from(b))
+            }
+            (When::Civil(a), When::Civil(b)) => a.since(b),
+            _ => None,
+        }
+    }
+}
+
+impl Civil {
+    fn since(self, earlier: Civil) -> Option<i128> {
+        let of_day = i128::from(self.of_day) - i128::from(earlier.of_day);
+        let days = match (self.day, earlier.day) {
+            (Some(a), Some(b)) if self.year_known == earlier.year_known => a - b,
+            (None, None) => 0,
+            _ => return None,
+        };
+        Some(i128::from(days * SECONDS_PER_DAY) * NS_PER_SECOND + of_day)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Civil, When};
+
+    fn civil(day: Option<i64>, second: u64) -> When {
+        When::Civil(Civil {
+            day,
+            year_known: true,
+            of_day: second * 1_000_000_000,
+        })
+    }
+
+    #[test]
+    fn a_distance_needs_what_both_tell() {
+        assert_eq!(When::Unix(5).since(When::Unix(7)), Some(-2));
+        assert_eq!(When::SinceBoot(5).since(When::SinceStart(1)), None);
+        assert_eq!(When::Unix(5).since(civil(Some(0), 0)), None);
+        assert_eq!(civil(None, 61).since(civil(None, 60)), Some(1_000_000_000));
+        assert_eq!(
+            civil(Some(1), 0).since(civil(Some(0), 86_399)),
+            Some(1_000_000_000)
+        );
+        assert_eq!(civil(Some(1), 0).since(civil(None, 0)), None);
+    }
+}

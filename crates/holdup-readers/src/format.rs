@@ -1,0 +1,66 @@
+//! What a format is: how it is recognised, and how it is read.
+
+use crate::gather::Out;
+
+/// One format of artefacts.
+pub struct Format {
+    /// Its name, as a report has it.
+    pub id: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// How sure this is it, from the beginning of an artefact (up to [`HEAD`](crate::stream::HEAD) bytes, cut anywhere).
+    pub(crate) recognise: fn(&[u8]) -> Sureness,
+    /// What a line begins with that can only be the beginning of this format, after any blanks. It ends another format in
+    /// the middle of an artefact: people paste several outputs into one file.
+    pub(crate) openings: &'static [&'static str],
+    /// How it is read.
+    pub(crate) shape: Shape,
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// How sure it is that an artefact is of a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sureness {
+    /// It is not.
+    No,
+    /// It has what any of many formats has (lines with times).
+    Weak,
+    /// It looks like it.
+    Likely,
+    /// Something is there that no other format has.
+    Certain,
+}
+
+/// How a format is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// Line by line, however long the artefact is.
+    Lines(fn() -> Box<dyn LineReader>),
+    /// As a whole (JSON, SVG, binary), if it is at most [`DOCUMENT`](crate::stream::DOCUMENT) bytes long.
+    Document(fn(&[u8], &mut Out<'_>)),
+}
+
+/// Reads lines of one format.
+pub(crate) trait LineReader {
+    /// Takes one line, without its end. Bytes, because artefacts are in all encodings.
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood;
+
+    /// The artefact, or this part of it, has ended.
+    fn end(&mut self, _out: &mut Out<'_>) {}
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Understood {
+    /// It gave evidence, or is part of something that does.
+    Evidence,
+    /// It is one of the lines of this format that say nothing to us.
+    Ignorable,
+    /// No.
+    No,
+}

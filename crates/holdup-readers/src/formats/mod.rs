@@ -1,0 +1,8 @@
+//! The formats, one file each.
+
+mod strace_summary;
+
+use crate::format::Format;
+
+/// Every format that is read.
+pub static ALL: &[&Format] = &[&strace_summary::FORMAT];

@@ -1,0 +1,65 @@
+//! Artefacts that people have, as evidence: `holdup read`'s eyes.
+//!
+//! In: streams with names. Out: a [`Reading`]: what they show ([`Observed`], [`SystemFacts`]), and for each an
+//! [`Account`] of which lines were understood. A format is one file below `formats/`, chosen by what a stream contains and
+//! never by its name. Readers never fail whole: a line that can't be understood is counted, and the next one is read.
+
+mod account;
+mod format;
+mod formats;
+mod gather;
+mod lines;
+mod numbers;
+mod stream;
+
+pub use account::{Account, Misunderstood};
+pub use format::Format;
+pub use formats::ALL as FORMATS;
+
+use gather::Gather;
+use holdup_evidence::{Observed, SystemFacts};
+use std::io::Read;
+
+/// What was read of all artefacts together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    /// What they show.
+    pub observed: Observed,
+    /// What they say of the machine.
+    pub facts: SystemFacts,
+    /// What was understood of each; one for each entry of `observed.sources`, in the same order.
+    pub accounts: Vec<Account>,
+}
+
+/// Reads artefacts one after another into one reading.
+#[derive(Debug, Default)]
+pub struct Readers {
+    gather: Gather,
+}
+
+impl Readers {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new() -> Readers {
+        Readers::default()
+    }
+
+    /// Reads one stream to its end, or as far as it can be read; why it ended early is in its account.
+    pub fn read(&mut self, name: &str, stream: &mut dyn Read) {
+        stream::read(name, stream, &mut self.gather);
+    }
+
+    /// All that was read.
+    #[must_use]
+    pub fn finish(self) -> Reading {
+        self.gather.finish()
+    }
+}
+
+/// Reads one text; for tests and small things.
+#[must_use]
+pub fn read_text(name: &str, text: &[u8]) -> Reading {
+    let mut readers = Readers::new();
+    readers.read(name, &mut &*text);
+    readers.finish()
+}
