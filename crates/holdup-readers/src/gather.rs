@@ -31,7 +31,21 @@ pub(crate) struct Gather {
     accounts: Vec<Account>,
     /// Place of each series in `observed.series`, by artefact, metric and what it is of.
     series: HashMap<(u32, Metric, String), usize>,
+    /// The greatest value of each series, in their order: asked for at every figure.
+    peaks: Vec<Peak>,
 }
+
+/// The greatest value of a series.
+#[derive(Debug, Clone, Copy)]
+struct Peak {
+    value: f64,
+    /// Its report, where that is kept for this value alone.
+    alone: Option<u32>,
+}
+
+/// A series that a reader puts figures into, looked up once instead of at every figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeriesAt(usize);
 
 /// The part of it that a reader of one artefact sees.
 pub(crate) struct Out<'a> {
@@ -47,8 +61,10 @@ pub(crate) struct Out<'a> {
 /// The report that figures belong to.
 #[derive(Debug, Default)]
 struct Report {
-    /// How many there were; the current one is the last.
+    /// How many there were.
     count: u32,
+    /// Which of them is the current one, from 0: the last, but where figures are told in another order.
+    number: u32,
     /// Reports whose number is a multiple of this are kept.
     stride: u32,
     at: Option<When>,
@@ -144,6 +160,7 @@ impl Out<'_> {
     /// since boot.
     pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
         self.report = Report {
+            number: self.report.count,
             count: self.report.count.saturating_add(1),
             stride: self.report.stride,
             at,
@@ -153,45 +170,87 @@ impl Out<'_> {
         if self.report.count > REPORTS.saturating_mul(self.report.stride) {
             self.report.stride = self.report.stride.saturating_mul(2);
             let (source, stride) = (self.source, self.report.stride);
-            let own = self.gather.observed.series.iter_mut();
-            for series in own.filter(|series| series.source == source) {
-                thin(series, stride);
+            let all = self.gather.observed.series.iter_mut();
+            let all = all.zip(&mut self.gather.peaks);
+            for (series, peak) in all.filter(|(series, _)| series.source == source) {
+                thin(series, peak, stride);
             }
         }
     }
 
+    /// Figures that follow belong to a report that there was, from 0: some tools print one table of all reports, and then
+    /// the next.
+    pub(crate) fn report_again(&mut self, number: u32, at: Option<When>, over: Option<Ns>) {
+        self.report.number = number.min(self.report.count.saturating_sub(1));
+        self.report.at = at;
+        self.report.over = over;
+        self.report.since_boot = false;
+    }
+
     /// A figure of the current report; `of` is the device, CPU or process, empty for the machine.
     pub(crate) fn figure(&mut self, metric: Metric, of: &str, value: f64) {
+        let at = self.series_at(metric, of);
+        self.figure_at(at, value);
+    }
+
+    /// The series of a metric; `None` where there are too many.
+    pub(crate) fn series_at(&mut self, metric: Metric, of: &str) -> Option<SeriesAt> {
+        self.series_of(metric, of).map(SeriesAt)
+    }
+
+    /// A figure of the current report, into a series of this artefact.
+    pub(crate) fn figure_at(&mut self, at: Option<SeriesAt>, value: f64) {
         if !value.is_finite() {
             return;
         }
         if self.report.count == 0 {
             self.report(None, None, false);
         }
-        let place = self.series_of(metric, of);
-        let Some(series) = place.map(|place| &mut self.gather.observed.series[place]) else {
+        let place = at.map(|at| at.0);
+        let series = place.and_then(|place| self.gather.observed.series.get_mut(place));
+        let peak = place.and_then(|place| self.gather.peaks.get_mut(place));
+        let (Some(series), Some(peak)) = (series, peak) else {
             self.account().left_out += 1;
             return;
         };
         series.count += 1;
         series.sum += value;
-        let number = self.report.count - 1;
-        let greatest = !self.report.since_boot && series.greatest().is_none_or(|most| value > most.value);
+        let number = self.report.number;
+        // A state is of now, whatever else its report is of.
+        let since_boot = self.report.since_boot && !series.metric.is_state();
+        let kept = number % self.report.stride == 0;
+        let greatest = !since_boot && value > peak.value;
         // Twice in a report: a table that names a thing twice; the first stands.
         let again = series.points.last().is_some_and(|last| last.report == number);
-        if !again && (number % self.report.stride == 0 || greatest) {
-            series.points.push(Point {
-                report: number,
-                value,
-                at: self.report.at,
-                over: self.report.over,
-                since_boot: self.report.since_boot,
-                quote: Quote {
-                    source: self.source,
-                    line: self.line,
-                },
-            });
+        if again || !(kept || greatest) {
+            return;
         }
+        if greatest {
+            // Of a figure that only grows each would be the greatest: one is kept.
+            let old = peak.alone.take();
+            let old = old.and_then(|report| {
+                let by = |point: &Point| point.report;
+                series.points.binary_search_by_key(&report, by).ok()
+            });
+            if let Some(old) = old {
+                series.points.remove(old);
+            }
+            *peak = Peak {
+                value,
+                alone: (!kept).then_some(number),
+            };
+        }
+        series.points.push(Point {
+            report: number,
+            value,
+            at: self.report.at,
+            over: self.report.over,
+            since_boot,
+            quote: Quote {
+                source: self.source,
+                line: self.line,
+            },
+        });
     }
 
     fn series_of(&mut self, metric: Metric, of: &str) -> Option<usize> {
@@ -211,6 +270,10 @@ impl Out<'_> {
             points: Vec::new(),
             count: 0,
             sum: 0.0,
+        });
+        self.gather.peaks.push(Peak {
+            value: f64::NEG_INFINITY,
+            alone: None,
         });
         self.gather.series.insert(key, all.len() - 1);
         Some(all.len() - 1)
@@ -267,15 +330,48 @@ impl Out<'_> {
 }
 
 /// Keeps the points of every so manieth report, and the greatest.
-fn thin(series: &mut Series, stride: u32) {
+fn thin(series: &mut Series, peak: &mut Peak, stride: u32) {
     let greatest = series.greatest().map(|point| point.report);
     series
         .points
         .retain(|point| point.report % stride == 0 || Some(point.report) == greatest);
+    peak.alone = greatest.filter(|report| report % stride != 0);
 }
 
 /// A line as it is quoted: its beginning, whatever its encoding.
 pub(crate) fn quoted(line: &[u8]) -> String {
     let cut = &line[..line.len().min(QUOTED)];
     String::from_utf8_lossy(cut).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gather, REPORTS};
+    use holdup_evidence::observed::Metric;
+
+    #[test]
+    fn a_long_series_is_thinned_and_keeps_its_greatest() {
+        let mut gather = Gather::default();
+        let mut out = gather.begin("x", None);
+        for number in 0..3 * REPORTS {
+            out.report(None, None, number == 0);
+            // Only grows, but for one value in the middle that nothing comes near.
+            let value = if number == REPORTS + 1 { 1e9 } else { f64::from(number) };
+            out.figure(Metric::ContextSwitchesPerSecond, "", value);
+            out.figure(Metric::InterruptsPerSecond, "", f64::from(number));
+            out.figure(Metric::MemoryFreeKib, "", 1.0);
+        }
+        let reading = gather.finish();
+        for series in &reading.observed.series {
+            assert!(series.points.len() <= REPORTS as usize + 1, "{}", series.points.len());
+            assert_eq!(series.count, u64::from(3 * REPORTS));
+            assert!(series.points.is_sorted_by_key(|point| point.report));
+        }
+        let greatest = |at: usize| reading.observed.series[at].greatest().map(|point| point.report);
+        assert_eq!(greatest(0), Some(REPORTS + 1));
+        assert_eq!(greatest(1), Some(3 * REPORTS - 1));
+        // The average since boot is none of an interval; what is free is of now in any report.
+        assert!(reading.observed.series[0].points[0].since_boot);
+        assert!(!reading.observed.series[2].points[0].since_boot);
+    }
 }
