@@ -99,7 +99,6 @@ impl Site {
             chain: Vec::new(),
             deadlock: false,
             tcp: None,
-            read_at: String::new(),
             on_path: Share::default(),
         }
     }
