@@ -12,10 +12,13 @@ mod decisions;
 mod devices;
 #[cfg(test)]
 mod examples;
+mod figures;
 mod list;
 mod memory;
+mod paging;
 mod queueing;
 mod run;
+mod saturated;
 mod say;
 #[cfg(test)]
 mod tests;
@@ -107,7 +110,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The trouble in one line, for lists.
     pub about: &'static str,
-    /// What it must be able to see.
+    /// What it must be able to see of a live run; nothing where it judges artefacts only.
     pub needs: &'static [Need],
     /// The causes it looks at, one at a time.
     pub causes: &'static [Cause],
@@ -162,6 +165,12 @@ impl Rule {
             (_, Some((check, observed))) => Some(check(run, observed)),
             (told, None) => told,
         }
+    }
+
+    /// Whether it judges nothing but artefacts, so that a live run has nothing for it.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
     }
 
     fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {
