@@ -4,7 +4,7 @@
 
 use super::figures::{self, Intervals, mean, often, told};
 use super::{Extend, RuleId, Run, say};
-use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -45,7 +45,8 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         high.retain(|report| spare(*report).is_none_or(|spare| spare <= SPARE));
         often(high.len(), queue.count())
     });
-    findings.extend(short.map(|queue| ready_to_run(&queue, cpus)));
+    let machine = say::several(u64::from(cpus), "CPU");
+    findings.extend(short.map(|queue| ready_to_run(&queue, &machine)));
     if !findings.is_empty() {
         return Verdict::Fires(findings);
     }
@@ -64,19 +65,57 @@ fn without_queue(observed: &Observed) -> Verdict {
         return Verdict::CannotTell(figures::missing(observed, Metric::ProcessesRunnable, what));
     };
     let spare = spare(&idle);
-    let spare = idle.points().filter_map(|point| spare(point.report));
-    match spare.reduce(f64::min).filter(|least| *least > SPARE) {
-        Some(least) => Verdict::Clear(format!("the CPU has at least {least:.0} % of its time to spare")),
-        None => Verdict::CannotTell(format!("{what}; the CPU is {} % idle", told(&idle.values(), 0))),
+    let spare: Vec<f64> = idle.points().filter_map(|point| spare(point.report)).collect();
+    let none = spare.iter().filter(|spare| **spare <= SPARE).count();
+    if often(none, spare.len()) {
+        return Verdict::Fires(vec![used_up(&idle)]);
+    }
+    let least = spare.iter().copied().fold(100.0, f64::min);
+    match none {
+        0 => Verdict::Clear(format!("the CPU has at least {least:.0} % of its time to spare")),
+        _ => Verdict::Clear(format!(
+            "the CPU has less than {SPARE:.0} % of its time to spare in {none} of {}",
+            say::several(spare.len() as u64, "interval")
+        )),
     }
 }
 
-/// Without the number of CPUs a queue says nothing, but where none can be longer than it.
+/// A CPU that is used up, where nothing tells whether anybody waits for it.
+fn used_up(idle: &Intervals<'_>) -> Finding {
+    let share = told(&idle.values(), 0);
+    let title = format!("The CPU is {share} % idle: it is used up");
+    let first = idle.evidence(format!(
+        "the CPU is {share} % idle; how many tasks wait for it is not told here (`vmstat 1 5`, `sar -q`)"
+    ));
+    Finding::without_duration(RuleId::CpuContended.id(), Severity::Note, title, Cause::SchedRunqueue, first)
+        .and_if(programs(idle))
+        .and_if(leader(idle))
+        .remedy(Remedy::safe("see who uses it, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+}
+
+/// Where the number of CPUs is not told: a machine without a moment to spare has no more of them than tasks that are
+/// ready, so that much longer queues at other times are queues.
 fn without_cpus(queue: &Intervals<'_>) -> Verdict {
-    let idle = queue.other(Metric::CpuIdlePercent, "").map(|idle| idle.values()).unwrap_or_default();
-    let least = idle.iter().copied().fold(100.0, f64::min);
-    if !idle.is_empty() && least > SPARE {
-        return Verdict::Clear(format!("the CPU is at least {least:.0} % idle in {} intervals", idle.len()));
+    /// Queues longer than the shortest by so much are no chance.
+    const LONGER: f64 = 1.25;
+    /// Percent of CPU time to spare up to which each CPU ran something.
+    const NOTHING: f64 = 2.0;
+    let spare = spare(queue);
+    let left: Vec<f64> = queue.points().filter_map(|point| spare(point.report)).collect();
+    let least = left.iter().copied().fold(100.0, f64::min);
+    if !left.is_empty() && least > SPARE {
+        return Verdict::Clear(format!(
+            "the CPU has at least {least:.0} % of its time to spare in {}",
+            say::several(left.len() as u64, "interval")
+        ));
+    }
+    let full = queue.points().filter(|point| spare(point.report).is_some_and(|spare| spare <= NOTHING));
+    let at_most = full.map(|point| point.value).filter(|ready| *ready >= 1.0).reduce(f64::min);
+    if let Some(at_most) = at_most
+        && often(queue.from(at_most * LONGER).len(), queue.count())
+    {
+        let cpus = format!("at most {}", say::several(at_most as u64, "CPU"));
+        return Verdict::Fires(vec![ready_to_run(queue, &cpus).confidence(Confidence::Suspect)]);
     }
     Verdict::CannotTell(format!(
         "how many CPUs there are: {} tasks are ready to run at a time (nproc, or the banner of iostat)",
@@ -96,24 +135,13 @@ fn spare<'a>(queue: &Intervals<'a>) -> impl Fn(u32) -> Option<f64> + use<'a> {
     }
 }
 
-fn ready_to_run(queue: &Intervals<'_>, cpus: u32) -> Finding {
+fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     let ready = told(&queue.values(), 0);
-    let machine = say::several(u64::from(cpus), "CPU");
     let nice = queue.other(Metric::CpuNicePercent, "").map(|nice| mean(&nice.values()));
     let gives_way = nice.is_some_and(|nice| nice >= NICE);
     let severity = if gives_way { Severity::Note } else { Severity::Warning };
-    let share = |metric| queue.other(metric, "").map(|cpu| mean(&cpu.values()));
-    let (user, system) = (share(Metric::CpuUserPercent), share(Metric::CpuSystemPercent));
-    let used = user.zip(system).map(|(user, system)| {
-        queue.evidence(format!("the CPU spends {user:.0} % in programs and {system:.0} % in the kernel"))
-    });
     let low = nice.filter(|_| gives_way).map(|nice| {
         queue.evidence(format!("{nice:.0} % of it is work of low priority (nice), which gives way to other work"))
-    });
-    let leader = figures::leader(queue.observed, Metric::ProcessCpuPercent);
-    let leader = leader.filter(|leader| leader.most() >= 1.0).map(|leader| {
-        let share = mean(&leader.values());
-        leader.evidence(format!("{} uses the most: {share:.0} % of a CPU", leader.of()))
     });
     let idle = queue.other(Metric::CpuIdlePercent, "").map(|idle| {
         idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0)))
@@ -129,15 +157,30 @@ fn ready_to_run(queue: &Intervals<'_>, cpus: u32) -> Finding {
         )),
     )
     .and_if(idle)
-    .and_if(used)
+    .and_if(programs(queue))
     .and_if(low)
-    .and_if(leader)
+    .and_if(leader(queue))
     .remedy(Remedy::safe("see who uses it").with_command("pidstat -u 1 5"))
     .remedy(Remedy::changing(
         "run less at a time, or give what can wait a lower priority (nice, cpu.weight)",
         "what has the lower priority takes longer",
     ))
     .remedy(Remedy::pointless("faster disks: nobody waits for them here"))
+}
+
+/// What the CPU does.
+fn programs(beside: &Intervals<'_>) -> Option<Evidence> {
+    let user = beside.other(Metric::CpuUserPercent, "")?;
+    let system = beside.other(Metric::CpuSystemPercent, "")?;
+    let (own, kernel) = (mean(&user.values()), mean(&system.values()));
+    Some(user.evidence(format!("the CPU spends {own:.0} % in programs and {kernel:.0} % in the kernel")))
+}
+
+/// Who uses it most, where pidstat or its like is there.
+fn leader(beside: &Intervals<'_>) -> Option<Evidence> {
+    let leader = figures::leader(beside.observed, Metric::ProcessCpuPercent)?;
+    let share = mean(&leader.values());
+    (share >= 1.0).then(|| leader.evidence(format!("{} uses the most: {share:.0} % of a CPU", leader.of())))
 }
 
 fn by_hypervisor(steal: &Intervals<'_>) -> Finding {
