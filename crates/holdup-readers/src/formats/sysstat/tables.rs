@@ -67,6 +67,8 @@ struct Timed {
     last: Option<Ns>,
     /// The current report's.
     current: Option<Ns>,
+    /// Whether a heading came that is not of the report before.
+    restarted: bool,
     /// Days that have gone by since the banner's, in this table.
     days: i64,
     /// Each report's time, with the days before it.
@@ -238,6 +240,8 @@ impl Reader {
         if header.timed
             && let Some((of_day, _)) = time_of(fields.words.iter().copied())
         {
+            // A heading that comes again in the same table has the time of the row before.
+            self.timed.restarted = self.timed.current.is_some_and(|current| current != of_day);
             self.timed.last = Some(of_day);
             self.timed.any = true;
         }
@@ -360,12 +364,12 @@ impl Reader {
         timed.current = Some(of_day);
         let stamp = (timed.days, of_day);
         // The next table of the same reports begins with the first of them again.
-        let back = timed.times.last().is_some_and(|last| *last > stamp)
+        let back = std::mem::take(&mut timed.restarted)
             .then(|| timed.times.iter().position(|(_, at)| *at == of_day))
             .flatten();
         let follows = timed.times.get(timed.place + 1).filter(|next| next.1 == of_day);
         let day = |days| self.day.and_then(|day| day.checked_add(days));
-        let place = follows.map(|_| timed.place + 1).or(back);
+        let place = back.or(follows.map(|_| timed.place + 1));
         if let Some(place) = place {
             timed.place = place;
             timed.days = timed.times.get(place).map_or(0, |(days, _)| *days);
