@@ -157,8 +157,8 @@ impl Out<'_> {
     }
 
     /// Figures that follow belong to a new report: when it was made, what time it covers, and whether it is of the time
-    /// since boot.
-    pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
+    /// since boot. Its number, from 0.
+    pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) -> u32 {
         self.report = Report {
             number: self.report.count,
             count: self.report.count.saturating_add(1),
@@ -176,6 +176,7 @@ impl Out<'_> {
                 thin(series, peak, stride);
             }
         }
+        self.report.number
     }
 
     /// Figures that follow belong to a report that there was, from 0: some tools print one table of all reports, and then
