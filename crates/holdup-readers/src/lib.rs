@@ -80,3 +80,11 @@ pub fn read_text(name: &str, text: &[u8]) -> Reading {
     readers.read(name, &mut &*text);
     readers.finish()
 }
+
+/// Reads a text as one format, whatever it looks like; for tests with hostile input.
+#[must_use]
+pub fn read_as(format: &'static Format, text: &[u8]) -> Reading {
+    let mut gather = Gather::default();
+    stream::read_as(format, text, &mut gather);
+    gather.finish()
+}

@@ -60,6 +60,32 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut 
     }
 }
 
+/// Reads a text as one format, and as nothing else.
+pub(crate) fn read_as(format: &'static Format, mut text: &[u8], gather: &mut Gather) {
+    // To be asked too: it is for any text.
+    let _ = (format.recognise)(&text[..text.len().min(HEAD)]);
+    if let Shape::Document(read) = format.shape {
+        document("text", &mut text, format, read, gather);
+        return;
+    }
+    let mut lines = Lines::new(&mut text, Cleaner::default());
+    let mut out = gather.begin("text", format.id);
+    let mut reader = reader_of(format);
+    part(
+        &mut lines,
+        None,
+        Some(format),
+        &mut reader,
+        &mut out,
+        &mut 0,
+        None,
+    );
+    if let Some(reader) = &mut reader {
+        reader.end(&mut out);
+    }
+    finish(&lines, &mut out);
+}
+
 /// Up to so many bytes of a stream, and why there are no more.
 pub(crate) fn beginning(stream: &mut dyn Read, most: usize) -> (Vec<u8>, Option<std::io::Error>) {
     let mut head = vec![0; most];
