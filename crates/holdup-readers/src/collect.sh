@@ -72,9 +72,8 @@ part 5 uname -a
 part 5 uptime
 file /proc/cmdline
 file /proc/meminfo
-file /proc/pressure/cpu
-file /proc/pressure/memory
-file /proc/pressure/io
+# With the files' names: they all look the same.
+[ -r /proc/pressure/io ] && part 5 grep -H . /proc/pressure/cpu /proc/pressure/memory /proc/pressure/io
 file /proc/diskstats
 file /proc/swaps
 part 5 free -k
