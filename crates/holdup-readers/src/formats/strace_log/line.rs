@@ -38,7 +38,7 @@ pub(super) enum Body<'a> {
     Call(Call<'a>),
     /// The beginning of a call.
     Began { name: &'a [u8], args: &'a [u8] },
-    /// Its end.
+    /// Its end; without a name where another program's words had broken the line.
     Resumed(Call<'a>),
     /// A call that never comes back: exit.
     NoReturn { name: &'a [u8] },
@@ -207,6 +207,8 @@ pub(super) fn body(text: &[u8]) -> Option<Body<'_>> {
             _ => Some(Body::Ended),
         },
         b'>' => text.strip_prefix(b"> ").map(Body::Frame),
+        // The rest of a call that strace's own words had broken.
+        b',' | b')' => finished(b"", text).map(Body::Resumed),
         _ => match text.strip_prefix(b"strace: ") {
             Some(said) => Some(Body::Attached(attached(said))),
             None => call(text),
@@ -220,6 +222,12 @@ fn attached(said: &[u8]) -> Option<u32> {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let tid = number(rest.get(..digits)?)?;
     (rest.get(digits..)? == b" attached").then_some(u32::try_from(tid).ok()?)
+}
+
+/// The same where it stands at the end of a call that it broke.
+pub(super) fn announced(text: &[u8]) -> Option<u32> {
+    let at = memmem::find(text, b"strace: Process ")?;
+    attached(text.get(at + b"strace: ".len()..)?)
 }
 
 fn not_a_call(text: &[u8]) -> Option<Body<'_>> {

@@ -194,7 +194,13 @@ impl LineReader for Reader {
                 self.trace.next_of(&at);
                 self.trace.comes_back(&at, &call);
             }
-            Body::Began { name, args } => self.trace.begins(&at, name, args),
+            Body::Began { name, args } => {
+                self.trace.begins(&at, name, args);
+                // `vfork(strace: Process 17 attached`
+                if let Some(tid) = line::announced(line.body) {
+                    self.trace.threads.announce(tid);
+                }
+            }
             Body::Resumed(call) => self.trace.resumes(&at, &call),
             Body::NoReturn { .. } => self.trace.next_of(&at),
             Body::Ended => {

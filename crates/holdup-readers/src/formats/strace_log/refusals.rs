@@ -17,13 +17,21 @@ const REFUSED: i64 = -111;
 /// A process and its parent.
 type Family = (Place, Option<Place>);
 
+/// What has passed since a refusal.
+#[derive(Debug, Clone, Copy)]
+struct After {
+    peer: usize,
+    slept: Ns,
+    sleeps: u64,
+}
+
 /// Peers and what became of requests to them.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     peers: Vec<(Refused, Option<i64>)>,
     by_peer: HashMap<Box<str>, usize>,
-    /// By process: the peer that refused it or its child last.
-    after: HashMap<Place, usize>,
+    /// By process: the peer that refused it or its child last, and the sleep since.
+    after: HashMap<Place, After>,
 }
 
 impl Refusals {
@@ -36,8 +44,16 @@ impl Refusals {
         at: Option<i64>,
     ) {
         let places = [Some(family.0), family.1];
+        // Sleep counts once another request follows it.
+        let mut since: Option<After> = None;
         for place in places.into_iter().flatten() {
-            self.after.remove(&place);
+            since = since.or(self.after.remove(&place));
+        }
+        if let Some(since) = since
+            && let Some((entry, _)) = self.peers.get_mut(since.peer)
+        {
+            entry.slept = entry.slept.saturating_add(since.slept);
+            entry.sleeps += since.sleeps;
         }
         let known = self.by_peer.get(peer).copied();
         let refused = result == Some(REFUSED);
@@ -54,7 +70,12 @@ impl Refusals {
             entry.pid = by.1;
             *first = first.or(at);
             for place in places.into_iter().flatten() {
-                self.after.insert(place, number);
+                let after = After {
+                    peer: number,
+                    slept: 0,
+                    sleeps: 0,
+                };
+                self.after.insert(place, after);
             }
         } else if made {
             if entry.made == 0
@@ -68,14 +89,14 @@ impl Refusals {
 
     /// A sleep of a process, or of a child of the one whose other child was refused.
     pub(super) fn sleep(&mut self, family: Family, ns: Ns) {
-        let number = self
-            .after
-            .get(&family.0)
-            .or_else(|| self.after.get(&family.1?))
-            .copied();
-        if let Some((entry, _)) = number.and_then(|number| self.peers.get_mut(number)) {
-            entry.slept = entry.slept.saturating_add(ns);
-            entry.sleeps += 1;
+        let places = [Some(family.0), family.1];
+        let known = places
+            .into_iter()
+            .flatten()
+            .find(|place| self.after.contains_key(place));
+        if let Some(after) = known.and_then(|place| self.after.get_mut(&place)) {
+            after.slept = after.slept.saturating_add(ns);
+            after.sleeps += 1;
         }
     }
 

@@ -131,7 +131,7 @@ fn refusals_and_the_sleeps_between_them() {
     };
     assert_eq!(
         (peer.peer.as_str(), peer.refused, peer.sleeps, peer.slept),
-        ("127.0.0.1:99", 4, 4, 2_000_000_000)
+        ("127.0.0.1:99", 4, 3, 1_500_000_000)
     );
 }
 
@@ -159,6 +159,43 @@ fn ltrace_lines_of_the_kernel_count_and_others_do_not() {
     assert_eq!(calls.calls.len(), 1);
     assert_eq!(of(&calls, "clock_nanosleep").ns, 100_233_000);
     assert_eq!(reading.accounts[0].not_understood, 0);
+}
+
+#[test]
+fn on_a_terminal_the_first_thread_has_no_id_at_first() {
+    let (reading, calls) = read(
+        "execve(\"/bin/sh\", [\"sh\"], 0x1) = 0 <0.001000>\n\
+         clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLDstrace: Process 21 attached\n\
+         , child_tidptr=0x7efd) = 21 <0.000171>\n\
+         [pid    21] execve(\"/bin/sleep\", [\"sleep\"], 0x1 <unfinished ...>\n\
+         [pid    20] wait4(-1,  <unfinished ...>\n\
+         [pid    21] <... execve resumed>) = 0 <0.001000>\n\
+         [pid    21] nanosleep({tv_sec=3, tv_nsec=0}, NULL) = 0 <3.000000>\n\
+         [pid    21] +++ exited with 0 +++\n\
+         <... wait4 resumed>[{WIFEXITED(s)}], 0, NULL) = 21 <3.002000>\n\
+         exit_group(0) = ?\n",
+    );
+    assert_eq!(reading.accounts[0].not_understood, 0);
+    assert_eq!(
+        (of(&calls, "wait4").handed_on, of(&calls, "nanosleep").main),
+        (3_002_000_000, 3_000_000_000)
+    );
+    assert!(calls.followed);
+}
+
+#[test]
+fn a_read_from_a_childs_pipe_is_a_wait_for_that_child() {
+    let (_, calls) = read(
+        "10  12:00:00.000000 fork() = 11 <0.000100>\n\
+         10  12:00:00.100000 read(3<pipe:[7]>,  <unfinished ...>\n\
+         11  12:00:00.200000 fsync(4</var/x>) = 0 <1.500000>\n\
+         11  12:00:01.700000 write(1<pipe:[7]>, \"x\", 1) = 1 <0.000010>\n\
+         10  12:00:01.710000 <... read resumed>\"x\", 1) = 1 <1.610000>\n",
+    );
+    let read = of(&calls, "read");
+    assert_eq!((read.handed_on, read.main), (1_610_000_000, 0));
+    assert_eq!(read.children, [(11, 1_610_000_000)]);
+    assert_eq!(of(&calls, "fsync").main, 1_500_000_000);
 }
 
 #[test]

@@ -59,6 +59,10 @@ pub(super) struct Threads {
     live: Vec<Place>,
     /// Told by strace itself before their parent's clone came back.
     announced: Vec<u32>,
+    /// Who wrote into a pipe last, by its name.
+    writers: HashMap<Name, u32>,
+    /// Who ended last.
+    last_ended: Option<u32>,
     /// Whether some have come from nowhere, and too many to remember.
     pub(super) orphans: bool,
 }
@@ -95,11 +99,11 @@ impl Threads {
         let announced = self.announced.iter().position(|known| *known == tid);
         if let Some(at) = announced {
             self.announced.swap_remove(at);
-        } else if let [only] = self.all.as_mut_slice()
-            && only.tid == 0
+        } else if let Some(first) = self.all.first_mut()
+            && first.tid == 0
         {
             // The first lines had no id, as long as there was one thread.
-            only.tid = tid;
+            first.tid = tid;
             self.by_tid.insert(tid, 0);
             return Some(0);
         }
@@ -184,13 +188,10 @@ impl Threads {
         self.live.retain(|live| *live != place);
         if let Some(thread) = self.get(place) {
             thread.ended = true;
-            thread.descriptors = Descriptors::default();
             let tid = thread.tid;
+            thread.descriptors = Descriptors::default();
             thread.meanwhile.shrink_to_fit();
-            if self.by_tid.get(&tid) == Some(&place) && tid != 0 {
-                // Its parent's wait will name it; a new one of the same id takes its place.
-                self.by_tid.insert(tid, place);
-            }
+            self.last_ended = Some(tid);
         }
     }
 
@@ -299,6 +300,27 @@ impl Threads {
                 sum.1 = sum.1.saturating_add(part(handed_on));
             }
         }
+    }
+
+    /// A thread has written into a pipe.
+    pub(super) fn wrote(&mut self, place: Place, pipe: Name) {
+        if let Some(tid) = self.at(place).map(|thread| thread.tid)
+            && (self.writers.len() < THREADS || self.writers.contains_key(&pipe))
+        {
+            self.writers.insert(pipe, tid);
+        }
+    }
+
+    /// Who ended a thread's read from a pipe: the one that wrote into it last, or, at its end, the one that ended last; of
+    /// those that it began itself.
+    pub(super) fn wrote_for(&self, place: Place, pipe: Name, at_end: bool) -> Option<u32> {
+        let tid = if at_end {
+            self.last_ended?
+        } else {
+            *self.writers.get(&pipe)?
+        };
+        let writer = *self.by_tid.get(&tid)?;
+        self.is_below(writer, place).then_some(tid)
     }
 
     /// Those that live.

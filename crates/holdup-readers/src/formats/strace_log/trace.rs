@@ -6,7 +6,7 @@ use super::arguments::{self, descriptor, polled, returned, set, split, string, v
 use super::descriptors::CONNECTING;
 use super::line::{Call, number};
 use super::refusals::Refusals;
-use super::tally::{Entry, Key, NO_NAME, Single, Tally, Way};
+use super::tally::{Entry, Key, NO_NAME, Name, Single, Tally, Way};
 use super::threads::{Open, Place, Threads, makes, makes_thread, waits_for_child};
 use crate::gather::Out;
 use holdup_evidence::Ns;
@@ -109,7 +109,13 @@ impl Trace {
         };
         let room = KEPT.saturating_sub(args_so_far.len());
         args_so_far.extend_from_slice(args.get(..args.len().min(room)).unwrap_or_default());
-        if waits_for_child(name) || name == b"vfork" {
+        let reads_pipe = name == b"read" && {
+            let process = self.threads.at(place).map_or(place, |thread| thread.process);
+            let known = self.threads.at(process).map(|process| &process.descriptors);
+            let object = descriptor(args).and_then(|(fd, said)| known?.object(fd, said));
+            object.is_some_and(|object| object.starts_with("pipe:"))
+        };
+        if waits_for_child(name) || name == b"vfork" || reads_pipe {
             self.threads.waits(place, at.began);
         }
         if let Some(thread) = self.threads.get(place) {
@@ -128,7 +134,7 @@ impl Trace {
             .place
             .and_then(|place| self.threads.get(place))
             .and_then(|thread| thread.open.take());
-        let Some(mut open) = open.filter(|open| *open.name == *call.name) else {
+        let Some(mut open) = open.filter(|open| *open.name == *call.name || call.name.is_empty()) else {
             // Its beginning was before the log's.
             return self.comes_back(
                 &At {
@@ -143,7 +149,7 @@ impl Trace {
             .extend_from_slice(call.args.get(..call.args.len().min(room)).unwrap_or_default());
         let length = || u64::try_from(at.ended?.checked_sub(open.began?)?).ok();
         let whole = Call {
-            name: call.name,
+            name: &open.name,
             args: &open.args,
             result: call.result,
             ns: call.ns.or_else(length),
@@ -180,7 +186,7 @@ impl Trace {
         let Some(place) = at.place else { return };
         let result = returned(call.result);
         let process = self.threads.at(place).map_or(place, |thread| thread.process);
-        let (entry, single) = self.describe(place, process, call, result);
+        let (entry, single, object) = self.describe(place, process, call, result);
         if let Some(thread) = self.threads.get(process) {
             thread.descriptors.learn(call, result);
         }
@@ -190,6 +196,7 @@ impl Trace {
             b"vfork" => result.filter(|value| *value > 0),
             // Of waitid the child stands in what it filled in.
             b"waitid" => after_key(call.args, b"si_pid=").and_then(|pid| i64::try_from(pid).ok()),
+            b"read" | b"write" => self.by_pipe(place, call, object, result, at),
             _ => child,
         };
         match (call.ns, at.began) {
@@ -219,6 +226,27 @@ impl Trace {
                 self.tally.add(entry, &single, 0, None, &at.quote);
             }
         }
+    }
+
+    /// Who ended a read from a pipe that another thread's line had broken: one that did something meanwhile.
+    fn by_pipe(
+        &mut self,
+        place: Place,
+        call: &Call<'_>,
+        object: Name,
+        result: Option<i64>,
+        at: &At,
+    ) -> Option<i64> {
+        if !self.tally.text(object).starts_with("pipe:[") {
+            return None;
+        }
+        if call.name == b"write" {
+            self.threads.wrote(place, object);
+            return None;
+        }
+        let broken = at.began.is_none() || at.ended != at.began;
+        let writer = broken.then(|| self.threads.wrote_for(place, object, result == Some(0)));
+        writer.flatten().map(i64::from)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call")]
@@ -308,7 +336,7 @@ impl Trace {
         process: Place,
         call: &Call<'_>,
         result: Option<i64>,
-    ) -> (Entry, Single) {
+    ) -> (Entry, Single, Name) {
         let mut way = Way::default();
         let mut single = Single {
             returned: result,
@@ -489,7 +517,7 @@ impl Trace {
                 .map_or(NO_NAME, |object| self.tally.name(object)),
             way,
         };
-        (self.tally.entry(key), single)
+        (self.tally.entry(key), single, key.object)
     }
 
     /// Who asked for the call that came back last.
@@ -528,7 +556,7 @@ impl Trace {
                 result: b"",
                 ns: Some(ns),
             };
-            let (entry, single) = self.describe(place, process, &call, None);
+            let (entry, single, _) = self.describe(place, process, &call, None);
             self.tally.open(entry);
             self.account(place, entry, &single, ns, open.began, last, &open.quote);
         }
