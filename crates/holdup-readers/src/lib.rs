@@ -8,9 +8,13 @@ mod account;
 mod format;
 mod formats;
 mod gather;
+mod kernel;
 mod lines;
+mod manager;
 mod numbers;
+mod stamp;
 mod stream;
+mod timespan;
 
 pub use account::{Account, Misunderstood};
 pub use format::Format;

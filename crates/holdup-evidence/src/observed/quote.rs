@@ -14,6 +14,10 @@ pub struct Source {
     pub host: Option<String>,
     /// What it says of its own tool and version.
     pub tool: Option<String>,
+    /// Lines of it that the kernel wrote: what a log that says nothing of a trouble can rule out.
+    pub kernel_lines: u64,
+    /// Lines of it that the service manager wrote.
+    pub manager_lines: u64,
 }
 
 /// A place in an artefact.
