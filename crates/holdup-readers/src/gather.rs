@@ -218,19 +218,24 @@ impl Out<'_> {
 
     /// Something happened; `line` is quoted.
     pub(crate) fn happened(&mut self, what: What, at: Option<When>, since_boot: Option<Ns>, line: &[u8]) {
-        self.happenings += 1;
-        if self.happenings > HAPPENINGS {
-            self.account().left_out += 1;
-            return;
-        }
         let quote = self.here();
-        self.gather.observed.happenings.push(Happening {
+        self.happening(Happening {
             what,
             at,
             since_boot,
             quote,
             text: quoted(line),
         });
+    }
+
+    /// The same of something that was told by a line before.
+    pub(crate) fn happening(&mut self, happening: Happening) {
+        self.happenings += 1;
+        if self.happenings > HAPPENINGS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.happenings.push(happening);
     }
 
     /// Threads at an instant.
