@@ -71,8 +71,10 @@ static __always_inline void describe_socket(struct holdup_object *o, struct sock
 		struct unix_sock *u = (void *)sk;
 		struct sock *peer = BPF_CORE_READ(u, peer);
 		read_unix_name(BPF_CORE_READ(u, addr), o->local_unix, &o->local_unix_len);
-		if (peer)
+		if (peer) {
+			o->peer_inode = BPF_CORE_READ(peer, sk_socket, file, f_inode, i_ino);
 			read_unix_name(BPF_CORE_READ((struct unix_sock *)peer, addr), o->peer_unix, &o->peer_unix_len);
+		}
 		struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
 		if (pid)
 			o->peer_pid = BPF_CORE_READ(pid, numbers[0].nr);

@@ -132,6 +132,7 @@ struct holdup_object {
 	char file_system[16];
 	u16 family, kind, protocol, local_port, peer_port, state;
 	u32 peer_pid;
+	u64 peer_inode;               /* of the other end of a Unix socket; 0: not known */
 	u8 local[16], peer[16];       /* IPv4 in the first four bytes, network order */
 	u32 local_unix_len, peer_unix_len;
 	char local_unix[HOLDUP_UNIX_PATH], peer_unix[HOLDUP_UNIX_PATH];

@@ -44,6 +44,8 @@ pub enum RawEvent {
         object: Object,
         /// Its path begins at the root of its file system, wherever that is mounted.
         in_file_system: bool,
+        /// Of a Unix socket: the inode of its other end.
+        peer_inode: Option<u64>,
     },
     /// The kernel stack of the wait that follows for the same thread and number.
     KernelStack {
@@ -432,6 +434,7 @@ fn polled(one: &wire::holdup_polled) -> PolledFd {
         events: one.events,
         revents: one.revents,
         object: optional_object(one.object),
+        own: false,
     }
 }
 

@@ -234,6 +234,9 @@ pub struct PolledFd {
     pub revents: u16,
     /// What the descriptor was.
     pub object: Option<ObjectId>,
+    /// Whether the waiter's own process has the other end open too: a program wakes itself by such a pipe or socket.
+    #[serde(default)]
+    pub own: bool,
 }
 
 /// What a woken thread's memory said before it ran user code again. Arrives soon after its [`Wait`], before

@@ -18,6 +18,7 @@ pub mod cgroup;
 pub mod clocks;
 pub mod cpu_times;
 pub mod cpuinfo;
+pub mod descriptors;
 pub mod facts;
 pub mod kernel_log;
 pub mod listeners;

@@ -4,6 +4,7 @@
 //! attribution at once, so that memory does not grow with the number of waits.
 
 mod naming;
+mod own_ends;
 
 use crate::commands::run::Collected;
 use crate::signals::{Control, Signals};

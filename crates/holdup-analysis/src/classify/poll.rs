@@ -29,11 +29,18 @@ pub(super) struct Polled {
 struct Awaited<'a> {
     object: &'a Object,
     used: Use,
+    /// Known to have its other end in the waiter's own process.
+    own: bool,
 }
 
 impl Awaited<'_> {
     fn cause(&self) -> Option<Cause> {
         objects::polled_cause(self.object, self.used)
+    }
+
+    /// Whether only the program itself can make it ready: an event loop that awaits nothing else sleeps.
+    fn by_itself(&self) -> bool {
+        self.own || self.object.kind == ObjectKind::Eventfd
     }
 }
 
@@ -68,6 +75,13 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     } else {
         awaited.clone()
     };
+    if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
+        return Polled {
+            cause: Cause::TimerSleep,
+            resource: objects::named(ResourceKind::Kernel, "timer"),
+            timed_out,
+        };
+    }
     if complete && let Some(first) = candidates.first() {
         let cause = first.cause();
         if let Some(cause) = cause
@@ -112,6 +126,7 @@ fn awaited<'a>(site: &Site<'a>, kind: Kind) -> Vec<Awaited<'a>> {
             Some(Awaited {
                 object,
                 used: use_of(fd.events, object),
+                own: fd.own,
             })
         });
         return known.collect();
@@ -124,6 +139,7 @@ fn awaited<'a>(site: &Site<'a>, kind: Kind) -> Vec<Awaited<'a>> {
         .map(|object| Awaited {
             object,
             used: guess_use(object),
+            own: false,
         })
         .into_iter()
         .collect()
@@ -235,11 +251,7 @@ fn guess_use(object: &Object) -> Use {
 /// The set without the descriptors that a program wakes itself by: eventfds; pipes and unnamed Unix sockets
 /// when anything else remains.
 fn without_own_wakeups<'a>(awaited: &[Awaited<'a>]) -> Vec<Awaited<'a>> {
-    let others: Vec<_> = awaited
-        .iter()
-        .copied()
-        .filter(|one| one.object.kind != ObjectKind::Eventfd)
-        .collect();
+    let others: Vec<_> = awaited.iter().copied().filter(|one| !one.by_itself()).collect();
     let remote: Vec<_> = others
         .iter()
         .copied()

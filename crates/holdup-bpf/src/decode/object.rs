@@ -54,6 +54,7 @@ pub(super) fn decode(raw: &wire::holdup_object) -> RawEvent {
             file_system: text(&raw.file_system),
         },
         in_file_system: raw.names_in_file_system != 0,
+        peer_inode: (raw.peer_inode != 0).then_some(raw.peer_inode),
     }
 }
 

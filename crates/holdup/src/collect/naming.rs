@@ -3,6 +3,7 @@
 //!
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
 
+use super::own_ends::OwnEnds;
 use holdup_analysis::attribution::shared_lock_owner;
 use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
 use holdup_evidence::{
@@ -31,6 +32,7 @@ pub(crate) struct Naming {
     asked_of: HashMap<ThreadId, Box<WaitMemory>>,
     memory_of: HashMap<ThreadId, Box<RawMemory>>,
     open_wait_of: HashMap<ThreadId, Box<Wait>>,
+    own_ends: OwnEnds,
     /// Names of processes outside the run, looked up when they were first met.
     outsiders: BTreeMap<u32, String>,
     /// Threads outside the run that own, or owned, a lock which the run shares.
@@ -65,6 +67,7 @@ impl Naming {
             asked_of: HashMap::new(),
             memory_of: HashMap::new(),
             open_wait_of: HashMap::new(),
+            own_ends: OwnEnds::default(),
             outsiders: BTreeMap::new(),
             sharers: BTreeSet::new(),
         }
@@ -106,7 +109,9 @@ impl Naming {
                 id,
                 mut object,
                 in_file_system,
+                peer_inode,
             } => {
+                self.own_ends.described(id, &object, peer_inode);
                 if in_file_system {
                     object.path = object
                         .path
@@ -123,7 +128,10 @@ impl Naming {
                 let stack = self.kernel_stack(addresses, out);
                 self.kernel_stack_of.insert(thread, (seq, stack));
             }
-            RawEvent::Asked(asked) => {
+            RawEvent::Asked(mut asked) => {
+                if let Some((pid, _)) = self.threads.get(&asked.thread) {
+                    self.own_ends.mark(*pid, &mut asked.polled);
+                }
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }
             RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
@@ -207,7 +215,8 @@ impl Naming {
             _ => {
                 let key = ProcessKey(self.next_process);
                 self.next_process += 1;
-                if let Some((_, parent)) = parent {
+                if let Some((parent_pid, parent)) = parent {
+                    self.own_ends.has_child(parent_pid);
                     self.user_stacks.fork(parent, key);
                 }
                 self.processes.insert(pid, key);
@@ -300,11 +309,12 @@ impl Naming {
         self.told(*memory, weight, out);
     }
 
-    fn told(&mut self, memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
+    fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
         let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
         let (first, seq) = (memory.wait.first, memory.wait.seq);
         let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
         if !on_cpu {
+            self.own_ends.mark(memory.pid, &mut memory.wait.polled);
             out.push(Event::WaitMemory(Box::new(memory.wait)));
         }
         if let Some(stack) = stack {

@@ -112,12 +112,20 @@ impl Case {
         let id = u32::try_from(self.known.len()).expect("few objects");
         self.known.push(object(text));
         let fd = PolledFd {
+            own: false,
             fd: 3,
             events,
             revents,
             object: Some(ObjectId(id)),
         };
         self.memory().polled.push(fd);
+        self
+    }
+
+    /// What is polled last has its other end in the same process.
+    fn own(mut self) -> Case {
+        let last = self.memory().polled.last_mut();
+        last.expect("something is polled").own = true;
         self
     }
 

@@ -210,3 +210,21 @@ fn a_poll_that_a_child_s_end_interrupts_waits_for_the_child() {
     let signalled = select().returned(INTERRUPTED).woken(ended("kill"));
     assert_eq!(signalled.cause(), Cause::IpcPipe);
 }
+
+#[test]
+fn an_event_loop_that_awaits_only_itself_sleeps() {
+    let poll = || Case::new("poll", [0, 2, 5000, 0]);
+    let pair = "unix";
+    let alone = |case: Case| case.returned(0).classify();
+    let own = alone(poll().polled(pair, IN, 0).own().polled("eventfd", IN, 0));
+    assert_eq!((own.cause, own.timed_out), (Cause::TimerSleep, true));
+    let shared = alone(poll().polled(pair, IN, 0).polled("eventfd", IN, 0));
+    assert_eq!(shared.cause, Cause::IpcUnix, "its other end may be anybody's");
+    let both = alone(
+        poll()
+            .polled("pipe", IN, 0)
+            .own()
+            .polled("udp 10.0.0.1:53", IN, 0),
+    );
+    assert_eq!(both.cause, Cause::NetDns);
+}
