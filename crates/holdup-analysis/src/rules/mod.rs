@@ -13,6 +13,7 @@ mod devices;
 #[cfg(test)]
 mod examples;
 mod list;
+mod log_times;
 mod memory;
 mod queueing;
 mod run;
@@ -63,6 +64,8 @@ pub enum Need {
     LockHolders,
     /// The kernel log of this boot.
     KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
 }
 
 impl Need {
@@ -74,6 +77,7 @@ impl Need {
         Need::CpuSamples,
         Need::LockHolders,
         Need::KernelLog,
+        Need::Artefacts,
     ];
 
     /// In plain words.
@@ -86,6 +90,7 @@ impl Need {
             Need::CpuSamples => "samples of running threads",
             Need::LockHolders => "holders of locks",
             Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
         }
     }
 }
@@ -142,6 +147,12 @@ type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
 const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
 
 impl Rule {
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
+    }
+
     /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
     /// asked, because it judges by artefacts and there are none.
     #[must_use]

@@ -169,7 +169,11 @@ impl Reader {
         }
         let gaps = self.gaps.whole.iter().chain(&self.gaps.of_threads);
         for gap in gaps {
-            let span = self.span(SpanKind::LogGap, gap, out);
+            let kind = match message::begins(&message::text(&gap.from, gap.from_message)) {
+                true => SpanKind::LogGap,
+                false => SpanKind::LogSilence,
+            };
+            let span = self.span(kind, gap, out);
             out.span(span);
         }
         for gap in &self.gaps.steps {
