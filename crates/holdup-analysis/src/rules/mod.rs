@@ -147,12 +147,6 @@ type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
 const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
 
 impl Rule {
-    /// Whether it judges by artefacts alone, and is not asked of a live run.
-    #[must_use]
-    pub fn of_artefacts_only(&self) -> bool {
-        matches!(self.check, Check::Artefacts(_))
-    }
-
     /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
     /// asked, because it judges by artefacts and there are none.
     #[must_use]
@@ -173,6 +167,12 @@ impl Rule {
             (_, Some((check, observed))) => Some(check(run, observed)),
             (told, None) => told,
         }
+    }
+
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
     }
 
     fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {

@@ -1,6 +1,7 @@
 //! The formats, one file each.
 
 mod jvm_log;
+mod strace_log;
 mod strace_summary;
 mod time_command;
 mod timed_log;
@@ -11,6 +12,8 @@ use crate::format::Format;
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
     &jvm_log::FORMAT,
+    &strace_log::LTRACE,
+    &strace_log::FORMAT,
     &strace_summary::FORMAT,
     &time_command::FORMAT,
     &timed_log::FORMAT,
