@@ -144,6 +144,7 @@ fn classified(call: &CallTime) -> Classified {
         PolledFd {
             fd: -1,
             events,
+            own: false,
             revents: if call.ready { events } else { 0 },
             object: Some(ObjectId(0)),
         }
