@@ -4,7 +4,8 @@ use crate::Reading;
 use crate::account::Account;
 use crate::format::{Format, Understood};
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, Series, Snapshot, Source, Span, StackId, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, Series, Snapshot, SocketTable, Source, Span, StackId,
+    SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 use std::collections::HashMap;
@@ -19,6 +20,11 @@ const SERIES: usize = 20_000;
 const HAPPENINGS: u64 = 20_000;
 const SNAPSHOTS: u64 = 1_000;
 const SPANS: u64 = 20_000;
+
+/// Threads of all snapshots of one artefact, lists of swap areas or sockets and block devices of all that are kept.
+const THREADS: u64 = 100_000;
+const LISTS: usize = 2_000;
+const DEVICES: usize = 10_000;
 
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
@@ -41,6 +47,7 @@ pub(crate) struct Out<'a> {
     report: Report,
     happenings: u64,
     snapshots: u64,
+    threads: u64,
     spans: u64,
 }
 
@@ -76,6 +83,7 @@ impl Gather {
             },
             happenings: 0,
             snapshots: 0,
+            threads: 0,
             spans: 0,
         }
     }
@@ -236,11 +244,51 @@ impl Out<'_> {
     /// Threads at an instant.
     pub(crate) fn snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots += 1;
-        if self.snapshots > SNAPSHOTS {
+        self.threads = self.threads.saturating_add(snapshot.threads.len() as u64);
+        if self.snapshots > SNAPSHOTS || (self.snapshots > 1 && self.threads > THREADS) {
             self.account().left_out += 1;
             return;
         }
         self.gather.observed.snapshots.push(snapshot);
+    }
+
+    /// What was taken for figures of an interval in the first report was an average since boot: that shows only when a
+    /// second report follows.
+    pub(crate) fn first_was_since_boot(&mut self, metrics: &[Metric]) {
+        let source = self.source;
+        let own = self.gather.observed.series.iter_mut();
+        for series in own.filter(|series| series.source == source && metrics.contains(&series.metric)) {
+            if let Some(first) = series.points.first_mut().filter(|point| point.report == 0) {
+                first.since_boot = true;
+            }
+        }
+    }
+
+    /// Swap areas that are switched on, or that there is none.
+    pub(crate) fn swap_list(&mut self, list: SwapList) {
+        if self.gather.observed.swap_lists.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.swap_lists.push(list);
+    }
+
+    /// A block device.
+    pub(crate) fn device(&mut self, device: SeenDevice) {
+        if self.gather.observed.devices.len() >= DEVICES {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.devices.push(device);
+    }
+
+    /// A list of sockets.
+    pub(crate) fn sockets(&mut self, table: SocketTable) {
+        if self.gather.observed.sockets.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.sockets.push(table);
     }
 
     /// Time in calls; the source is filled in.
