@@ -4,5 +4,5 @@ setup() {
     swap_compressed
     if [ "$1" = stall ]; then limit_memory 16M; else limit_memory 128M; fi
 }
-stall() { observe "${confined[@]}" "${timed[@]}" "$PROGRAMS/squeeze" 32 3; }
+stall() { observe "${confined[@]}" "${timed[@]}" "$PROGRAMS/thrash" 32 3; }
 healthy() { stall; }

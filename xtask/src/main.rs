@@ -8,6 +8,7 @@
     reason = "a command-line program for people"
 )]
 
+mod artefacts;
 mod bench;
 mod check;
 mod demo;
@@ -51,6 +52,8 @@ enum Verb {
     New(new::Args),
     /// Make real stalls and judge holdup by them
     Scenarios(scenarios::Args),
+    /// Read the sample artefacts of every format and judge holdup by them
+    Artefacts(artefacts::Args),
     /// Boot a guest without randomness and judge holdup by it
     Guest(guest::Args),
     /// Break the readers with hostile input, led by coverage
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Gen(args) => generate::run(&args),
         Verb::New(args) => new::run(&args),
         Verb::Scenarios(args) => scenarios::run(&args),
+        Verb::Artefacts(args) => artefacts::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench(args) => bench::run(args),

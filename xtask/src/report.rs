@@ -19,6 +19,9 @@ pub(crate) struct Report {
     pub(crate) waits: Vec<Wait>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
+    /// What was read, of `holdup read`.
+    #[serde(default)]
+    pub(crate) artefacts: Vec<Artefact>,
     /// What was seen of it all.
     #[serde(default)]
     pub(crate) coverage: Coverage,
@@ -119,4 +122,69 @@ pub(crate) struct Asker {
 pub(crate) struct Finding {
     /// The rule.
     pub(crate) rule: String,
+    /// How bad.
+    #[serde(default)]
+    pub(crate) severity: String,
+    /// One line.
+    #[serde(default)]
+    title: String,
+    /// What it is about.
+    #[serde(default)]
+    resource: Resource,
+    /// What it rests on.
+    #[serde(default)]
+    evidence: Vec<Text>,
+    /// What to do.
+    #[serde(default)]
+    remedies: Vec<Text>,
+}
+
+/// A resource.
+#[derive(Debug, Default, Deserialize)]
+struct Resource {
+    name: String,
+}
+
+/// Evidence or a remedy.
+#[derive(Debug, Deserialize)]
+struct Text {
+    text: String,
+}
+
+impl Finding {
+    /// All that it says.
+    pub(crate) fn words(&self) -> String {
+        let more = self
+            .evidence
+            .iter()
+            .chain(&self.remedies)
+            .map(|one| one.text.as_str());
+        let words: Vec<&str> = [self.title.as_str(), self.resource.name.as_str()]
+            .into_iter()
+            .chain(more)
+            .collect();
+        words.join("\n")
+    }
+}
+
+/// An artefact that was read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Artefact {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its format.
+    pub(crate) format: Option<String>,
+    /// Lines read.
+    pub(crate) lines: u64,
+    /// Of those, lines that were not understood.
+    pub(crate) not_understood: u64,
+    /// The first few of them.
+    pub(crate) misunderstood: Vec<Misunderstood>,
+}
+
+/// A line that was not understood.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Misunderstood {
+    /// Its beginning.
+    pub(crate) text: String,
 }

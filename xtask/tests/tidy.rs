@@ -24,13 +24,20 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-bpf",
             "holdup-evidence",
             "holdup-proc",
+            "holdup-readers",
             "holdup-symbols",
             "holdup-views",
         ],
     ),
     (
         "holdup-fuzz",
-        &["holdup-bpf", "holdup-evidence", "holdup-proc", "holdup-symbols"],
+        &[
+            "holdup-bpf",
+            "holdup-evidence",
+            "holdup-proc",
+            "holdup-readers",
+            "holdup-symbols",
+        ],
     ),
     // It installs what holdup needs to be built, so it must build without.
     ("xtask", &[]),

@@ -14,7 +14,7 @@ use holdup_evidence::{Call, Cause, Ns, Object, ObjectKind, Observed, TaskState, 
 pub fn attribute(observed: &Observed) -> Attributed {
     let mut attributed = Attributed::default();
     for calls in observed.calls.iter().filter(|calls| calls.wall == Some(true)) {
-        add(&mut attributed, calls);
+        add(&mut attributed, observed, calls);
     }
     attributed.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
     let waits = attributed.waits.iter();
@@ -30,7 +30,7 @@ pub fn attribute(observed: &Observed) -> Attributed {
 }
 
 /// Adds one trace. Several traces are of several runs: their elapsed times add up.
-fn add(attributed: &mut Attributed, calls: &Calls) {
+fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     let elapsed = calls.elapsed.unwrap_or(0);
     attributed.elapsed = attributed.elapsed.saturating_add(elapsed);
     let mut threads: Vec<u32> = calls.calls.iter().map(|call| call.tid).collect();
@@ -39,7 +39,7 @@ fn add(attributed: &mut Attributed, calls: &Calls) {
     // Of several threads it is not told who waited for whom: each one's time is its own, and at most the whole.
     let alone = threads.len() <= 1;
     for call in &calls.calls {
-        let wait = wait(calls, call, alone);
+        let wait = wait(observed, calls, call, alone);
         let tally: &mut Tally = attributed.path.entry(wait.cause).or_default();
         tally.ns += wait.path_ns;
         tally.count += wait.count;
@@ -49,7 +49,7 @@ fn add(attributed: &mut Attributed, calls: &Calls) {
     }
 }
 
-fn wait(calls: &Calls, call: &CallTime, alone: bool) -> AttributedWait {
+fn wait(observed: &Observed, calls: &Calls, call: &CallTime, alone: bool) -> AttributedWait {
     let object = call.object.as_deref().map(object);
     let classified = classify::wait(&Site {
         call: Call::named(&call.call),
@@ -106,6 +106,7 @@ fn wait(calls: &Calls, call: &CallTime, alone: bool) -> AttributedWait {
         kernel_stack: Vec::new(),
         why_unknown: classified.why_unknown,
         tcp: None,
+        read_at: observed.place(&call.quote),
     }
 }
 

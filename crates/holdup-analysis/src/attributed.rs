@@ -304,6 +304,9 @@ pub struct AttributedWait {
     /// What the state of the TCP connections said, where these waits were for some.
     #[serde(default)]
     pub tcp: Option<TcpSeen>,
+    /// The place in an artefact (`file:line`) that tells of these waits; empty for what holdup saw itself.
+    #[serde(default)]
+    pub read_at: String,
 }
 
 /// How a thread came to queue for a CPU.

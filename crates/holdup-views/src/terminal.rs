@@ -5,6 +5,7 @@
 //! between them only says it. Nothing that a name in the report contains can move the cursor, break a line
 //! or change a colour.
 
+mod artefacts;
 mod entry;
 mod finding;
 mod margins;
@@ -15,7 +16,7 @@ mod who;
 use crate::sheet::{Paint, Row, Sheet};
 use crate::style::Style;
 use entry::Depth;
-use holdup_analysis::report::Report;
+use holdup_analysis::report::{Report, SubjectKind};
 use picture::{Picture, picture, too_little_seen};
 use std::io::{self, Write};
 
@@ -25,7 +26,9 @@ use std::io::{self, Write};
 /// When writing to `out` fails.
 pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut sheet = Sheet::new(style);
-    if style.quiet {
+    if report.subject.kind == SubjectKind::Read {
+        artefacts::write(&mut sheet, report);
+    } else if style.quiet {
         quiet(&mut sheet, report);
     } else {
         whole(&mut sheet, report);

@@ -324,6 +324,16 @@ fn length(directory: &Path) -> (usize, usize) {
     (went, whole.calls - went)
 }
 
+/// A third while it loads, a third while CMD waits, a third while CMD ends and the report is made; and whether CMD waits for
+/// its input then. `calls` are holdup's before and after CMD's start.
+fn moment(turn: usize, calls: (usize, usize), random: &mut Random) -> (Moment, bool) {
+    match turn % 3 {
+        0 => (Moment::Calls(1 + random.below(calls.0)), true),
+        1 => (Moment::AfterStart(1 + random.below(TURNS)), true),
+        _ => (Moment::AfterStart(1 + random.below(calls.1)), false),
+    }
+}
+
 #[test]
 fn killed_at_any_moment_it_leaves_cmd_alone_and_nothing_behind() {
     const KILLS: usize = 70;
@@ -334,12 +344,7 @@ fn killed_at_any_moment_it_leaves_cmd_alone_and_nothing_behind() {
     let (mut kills, mut began, mut cut_loading) = (0, 0, 0);
     let mut all_held = BTreeSet::new();
     while kills < KILLS {
-        // A third while it loads, a third while CMD waits, a third while CMD ends and the report is made.
-        let (moment, cmd_waits) = match kills % 3 {
-            0 => (Moment::Calls(1 + random.below(before)), true),
-            1 => (Moment::AfterStart(1 + random.below(TURNS)), true),
-            _ => (Moment::AfterStart(1 + random.below(after)), false),
-        };
+        let (moment, cmd_waits) = moment(kills, (before, after), &mut random);
         let mut traced = Traced::start(directory.path());
         if !cmd_waits {
             traced.tell_cmd_to_go_on();
@@ -406,11 +411,7 @@ fn told_to_end_at_any_moment_it_ends_cmd_or_lets_it_finish() {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let mut sent = 0;
         while sent < EACH {
-            let (moment, cmd_waits) = match sent % 3 {
-                0 => (Moment::Calls(1 + random.below(before)), true),
-                1 => (Moment::AfterStart(1 + random.below(TURNS)), true),
-                _ => (Moment::AfterStart(1 + random.below(after)), false),
-            };
+            let (moment, cmd_waits) = moment(sent, (before, after), &mut random);
             let mut traced = Traced::start(directory.path());
             if !cmd_waits {
                 traced.tell_cmd_to_go_on();

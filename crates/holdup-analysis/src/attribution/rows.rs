@@ -128,6 +128,7 @@ impl Rows<'_> {
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
             tcp: site.tcp.as_deref().cloned(),
+            read_at: String::new(),
         }
     }
 

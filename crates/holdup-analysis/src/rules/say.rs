@@ -3,7 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use crate::attributed::{Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
+use crate::attributed::{AttributedWait, Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
 use holdup_evidence::{Cause, Ns};
 
@@ -113,7 +113,16 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
             format!("{count}{call}, {own} in all, {median} at the median, at most {longest}")
         }
     };
-    Evidence::new(text, SCHEDULER)
+    Evidence::new(text, source(main))
+}
+
+/// Where the times of a wait were seen.
+pub(super) fn source(wait: &AttributedWait) -> &str {
+    if wait.read_at.is_empty() {
+        SCHEDULER
+    } else {
+        &wait.read_at
+    }
 }
 
 /// The clock that the length of these waits names: the median's, or the longest's.
@@ -123,7 +132,7 @@ pub(super) fn clock(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
         let clock = clock_of(length, wait, run.facts)?;
         Some(Evidence::new(
             format!("a wait took {}, which is {clock}", duration(length)),
-            SCHEDULER,
+            source(wait),
         ))
     })
 }

@@ -71,6 +71,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         kernel_stack: Vec::new(),
         why_unknown: None,
         tcp: None,
+        read_at: String::new(),
     }
 }
 

@@ -36,7 +36,13 @@ mod tests {
         names.sort();
         assert_eq!(
             names,
-            ["holdup-doctor.1", "holdup-explain.1", "holdup-run.1", "holdup.1"]
+            [
+                "holdup-doctor.1",
+                "holdup-explain.1",
+                "holdup-read.1",
+                "holdup-run.1",
+                "holdup.1"
+            ]
         );
         let page = std::fs::read_to_string(directory.path().join("holdup-run.1")).unwrap();
         assert!(page.contains("\\-\\-json"), "{page}");

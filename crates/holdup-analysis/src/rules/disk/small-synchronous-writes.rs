@@ -68,7 +68,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             format!("{who} waits {count} times {what}; {each}"),
             group,
         )
-        .and(Evidence::new(text, say::SCHEDULER))
+        .and(Evidence::new(text, say::source(group.main())))
         .and_if(say::clock(run, group));
     let batch = match group.cause() {
         Cause::DiskWrite => Remedy::safe("write more at a time, or several at once"),

@@ -1,7 +1,9 @@
 //! Files that a scanner looks at before they may be opened.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -17,15 +19,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let asks = |wait: &crate::attributed::AttributedWait| {
-        let function = wait.resource.detail.get("function");
-        function.is_some_and(|name| name.starts_with("fanotify_"))
-    };
-    let Some(waits) = waits
-        .only(asks)
-        .filter(|waits| run.matters(waits.cost(), MATTERS))
-    else {
-        return Verdict::Clear("fanotify took less than 10 % of the elapsed time".into());
+    let waits = match decisions::asked(run, waits, "fanotify", |name| name.starts_with("fanotify_")) {
+        Ok(waits) => waits,
+        Err(clear) => return clear,
     };
     let main = waits.main();
     let who = say::who(&main.asker.name);

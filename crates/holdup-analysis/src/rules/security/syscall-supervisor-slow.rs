@@ -1,7 +1,9 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -17,15 +19,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let asks = |wait: &crate::attributed::AttributedWait| {
-        let function = wait.resource.detail.get("function");
-        function.is_some_and(|name| name.contains("seccomp"))
-    };
-    let Some(waits) = waits
-        .only(asks)
-        .filter(|waits| run.matters(waits.cost(), MATTERS))
-    else {
-        return Verdict::Clear("seccomp notifications took less than 10 % of the elapsed time".into());
+    let waits = match decisions::asked(run, waits, "seccomp notifications", |name| {
+        name.contains("seccomp")
+    }) {
+        Ok(waits) => waits,
+        Err(clear) => return clear,
     };
     let main = waits.main();
     let who = say::who(&main.asker.name);

@@ -1,0 +1,185 @@
+//! The report of `holdup read`: what the artefacts say, and how much of them was understood.
+//!
+//! In: a report of artefacts. Out: findings with the places that they quote, time where an artefact proves some, and the
+//! honesty lines: what was read as what, what was not understood, what was missing to tell.
+
+use super::entry::{self, Depth};
+use super::picture::picture;
+use super::{finding, margins};
+use crate::sheet::{Paint, Row, Sheet};
+use crate::units::counted;
+use holdup_analysis::finding::Severity;
+use holdup_analysis::report::{Artefact, Report};
+use std::collections::BTreeMap;
+
+/// Column at which the file names begin in the header.
+const HEADER: usize = 10;
+
+/// Artefacts that get a line each; of more, those with trouble first, and the rest is counted.
+const LISTED: usize = 12;
+
+/// Notes that are printed whole where nothing is wrong; beside trouble only their titles are.
+const NOTES: usize = 3;
+
+/// Writes it.
+pub(super) fn write(sheet: &mut Sheet, report: &Report) {
+    let style = *sheet.style();
+    if !style.quiet {
+        header(sheet, report);
+        sheet.blank();
+    }
+    let trouble = report.findings.iter().any(|one| one.severity > Severity::Note);
+    if !trouble {
+        nothing_wrong(sheet, report);
+        sheet.blank();
+    }
+    if report.subject.wall_ns > 0 {
+        let depth = if style.quiet { Depth::Line } else { Depth::Full };
+        let picture = picture(report, style.verbose);
+        for one in &picture.tiles {
+            entry::write(sheet, report, one, depth, false);
+        }
+        entry::write_rest(sheet, report.subject.wall_ns, &picture.rest);
+        sheet.blank();
+    }
+    let mut notes = 0;
+    for one in &report.findings {
+        let note = one.severity == Severity::Note;
+        notes += usize::from(note);
+        if style.quiet || note && (trouble || notes > NOTES) && !style.verbose {
+            finding::title(sheet, one);
+        } else {
+            finding::write(sheet, one, true);
+            sheet.blank();
+        }
+    }
+    sheet.blank();
+    understood(sheet, report);
+    if style.verbose {
+        margins::other_rules(sheet, report);
+    }
+    sheet.blank();
+    if let Some(first) = report.findings.first() {
+        let page = sheet
+            .name(&format!("holdup explain {}", first.rule))
+            .paint(Paint::Dim);
+        row(sheet, 2, vec![page]);
+    }
+}
+
+/// ` holdup   iostat.log   dump.txt`.
+fn header(sheet: &mut Sheet, report: &Report) {
+    let names = report.subject.command.iter();
+    let body = names
+        .map(|name| sheet.name(name).after(3).paint(Paint::Bold))
+        .collect();
+    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    sheet.row(Row {
+        lead,
+        indent: HEADER,
+        body,
+        ..Row::default()
+    });
+}
+
+fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
+    let words = "These artefacts show nothing that holds anything up.";
+    row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+    let silent = report.cannot_tell.len() as u64;
+    if silent > 0 && !sheet.style().quiet {
+        let rules = counted(silent, "rule", "rules");
+        let words = format!("{rules} could not tell from them; -v says what is missing.");
+        row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    }
+}
+
+/// What was read as what, and what of it was understood.
+fn understood(sheet: &mut Sheet, report: &Report) {
+    let quiet = sheet.style().quiet;
+    let mut order: Vec<&Artefact> = report
+        .artefacts
+        .iter()
+        .filter(|one| one.lines > 0 || !one.problems.is_empty())
+        .collect();
+    order.sort_by_key(|one| one.not_understood == 0 && one.problems.is_empty());
+    let shown = if sheet.style().verbose {
+        order.len()
+    } else {
+        LISTED
+    };
+    for (at, artefact) in order.iter().take(shown).enumerate() {
+        if quiet && artefact.not_understood == 0 && artefact.problems.is_empty() {
+            continue;
+        }
+        one(sheet, artefact, at == 0);
+    }
+    if let Some(rest) = order.get(shown..).filter(|rest| !rest.is_empty() && !quiet) {
+        let mut formats: BTreeMap<&str, u64> = BTreeMap::new();
+        for artefact in rest {
+            *formats
+                .entry(artefact.format.as_deref().unwrap_or("not recognised"))
+                .or_default() += 1;
+        }
+        let formats: Vec<String> = formats
+            .iter()
+            .map(|(format, count)| format!("{count} {format}"))
+            .collect();
+        let words = format!("and {} more: {}", rest.len(), formats.join(", "));
+        labelled(sheet, "", vec![sheet.words(&words)]);
+    }
+}
+
+fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
+    let format = artefact.format.as_deref().unwrap_or("not recognised");
+    let lines = counted(artefact.lines, "line", "lines");
+    let words = match artefact.not_understood {
+        0 => format!("{format}, {lines}, all understood"),
+        missed => format!("{format}, {lines}, {missed} not understood"),
+    };
+    let paint = match artefact.not_understood * 10 > artefact.lines {
+        true => Paint::Yellow,
+        false => Paint::Plain,
+    };
+    let body = vec![
+        sheet.name(&artefact.name),
+        sheet.words(&words).paint(paint).after(2),
+    ];
+    labelled(sheet, if first { "read" } else { "" }, body);
+    let shown = if sheet.style().verbose {
+        artefact.misunderstood.len()
+    } else {
+        1
+    };
+    for missed in artefact.misunderstood.iter().take(shown) {
+        let text = format!("line {}: {}", missed.line, missed.text.trim());
+        labelled(sheet, "", vec![sheet.name(&text).paint(Paint::Dim).after(2)]);
+    }
+    for problem in &artefact.problems {
+        labelled(sheet, "", vec![sheet.words(problem).paint(Paint::Yellow)]);
+    }
+    if artefact.left_out > 0 {
+        let words = format!("{} understood and left out: too many", artefact.left_out);
+        labelled(sheet, "", vec![sheet.words(&words).paint(Paint::Yellow)]);
+    }
+}
+
+/// Column at which the words after a label begin.
+const WORDS: usize = 13;
+
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
+    let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
+    sheet.row(Row {
+        lead: vec![lead],
+        indent: WORDS,
+        body,
+        ..Row::default()
+    });
+}
+
+fn row(sheet: &mut Sheet, indent: usize, body: Vec<crate::sheet::Piece>) {
+    sheet.row(Row {
+        indent,
+        body,
+        ..Row::default()
+    });
+}
