@@ -5,7 +5,8 @@ use crate::account::Account;
 use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, SeenThread, Snapshot, Source, Span, StackId, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenThread, Snapshot, SocketTable, Source,
+    Span, StackId, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -37,6 +38,10 @@ const ALL_STACKS_BYTES: usize = 64 << 20;
 /// Rows of all tables of calls together, and stacks of all profiles.
 const ALL_CALLS: usize = 200_000;
 const ALL_SAMPLES: usize = 2_000_000;
+
+/// Lists of swap areas or sockets, and block devices, of all artefacts that are kept.
+const LISTS: usize = 2_000;
+const DEVICES: usize = 10_000;
 
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
@@ -350,6 +355,45 @@ impl Out<'_> {
         }
         (self.gather.threads, self.gather.threads_bytes) = (threads, bytes);
         self.gather.observed.snapshots.push(snapshot);
+    }
+
+    /// What was taken for figures of an interval in the first report was an average since boot: that shows only when a
+    /// second report follows.
+    pub(crate) fn first_was_since_boot(&mut self, metrics: &[Metric]) {
+        let source = self.source;
+        let own = self.gather.observed.series.iter_mut();
+        for series in own.filter(|series| series.source == source && metrics.contains(&series.metric)) {
+            if let Some(first) = series.points.first_mut().filter(|point| point.report == 0) {
+                first.since_boot = true;
+            }
+        }
+    }
+
+    /// Swap areas that are switched on, or that there is none.
+    pub(crate) fn swap_list(&mut self, list: SwapList) {
+        if self.gather.observed.swap_lists.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.swap_lists.push(list);
+    }
+
+    /// A block device.
+    pub(crate) fn device(&mut self, device: SeenDevice) {
+        if self.gather.observed.devices.len() >= DEVICES {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.devices.push(device);
+    }
+
+    /// A list of sockets.
+    pub(crate) fn sockets(&mut self, table: SocketTable) {
+        if self.gather.observed.sockets.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.sockets.push(table);
     }
 
     /// Time in calls; the source is filled in.
