@@ -15,7 +15,7 @@ mod span;
 mod stacks;
 mod when;
 
-pub use call_time::{CallTime, Calls};
+pub use call_time::{CallTime, Calls, Refused};
 pub use happening::{Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
