@@ -304,6 +304,16 @@ impl Out<'_> {
         });
     }
 
+    /// The same for what is told over several lines: it keeps the place and text of its first.
+    pub(crate) fn happened_there(&mut self, happening: Happening) {
+        self.happenings += 1;
+        if self.happenings > HAPPENINGS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.happenings.push(happening);
+    }
+
     /// Threads at an instant.
     pub(crate) fn snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots += 1;

@@ -1,9 +1,31 @@
 //! The formats, one file each.
 
+mod dmesg;
+mod dmesg_json;
+mod journal;
+mod journal_json;
 mod strace_log;
 mod strace_summary;
+mod systemd_blame;
+mod systemd_chain;
+mod systemd_dump;
+mod systemd_plot;
+mod systemd_time;
 
 use crate::format::Format;
 
 /// Every format that is read.
-pub static ALL: &[&Format] = &[&strace_log::LTRACE, &strace_log::FORMAT, &strace_summary::FORMAT];
+pub static ALL: &[&Format] = &[
+    &dmesg::FORMAT,
+    &dmesg_json::FORMAT,
+    &journal::FORMAT,
+    &journal_json::FORMAT,
+    &strace_log::FORMAT,
+    &strace_log::LTRACE,
+    &strace_summary::FORMAT,
+    &systemd_blame::FORMAT,
+    &systemd_chain::FORMAT,
+    &systemd_dump::FORMAT,
+    &systemd_plot::FORMAT,
+    &systemd_time::FORMAT,
+];
