@@ -289,13 +289,8 @@ impl Out<'_> {
 
     /// Something happened; `line` is quoted.
     pub(crate) fn happened(&mut self, what: What, at: Option<When>, since_boot: Option<Ns>, line: &[u8]) {
-        self.happenings += 1;
-        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
-            self.account().left_out += 1;
-            return;
-        }
         let quote = self.here();
-        self.gather.observed.happenings.push(Happening {
+        self.happening(Happening {
             what,
             at,
             since_boot,
@@ -305,9 +300,9 @@ impl Out<'_> {
     }
 
     /// The same for what is told over several lines: it keeps the place and text of its first.
-    pub(crate) fn happened_there(&mut self, happening: Happening) {
+    pub(crate) fn happening(&mut self, happening: Happening) {
         self.happenings += 1;
-        if self.happenings > HAPPENINGS {
+        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
             self.account().left_out += 1;
             return;
         }

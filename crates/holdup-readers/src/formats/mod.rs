@@ -4,6 +4,7 @@ mod dmesg;
 mod dmesg_json;
 mod journal;
 mod journal_json;
+mod jvm_log;
 mod strace_log;
 mod strace_summary;
 mod systemd_blame;
@@ -11,6 +12,9 @@ mod systemd_chain;
 mod systemd_dump;
 mod systemd_plot;
 mod systemd_time;
+mod time_command;
+mod timed_log;
+mod tls_debug;
 
 use crate::format::Format;
 
@@ -20,6 +24,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &journal::FORMAT,
     &journal_json::FORMAT,
+    &jvm_log::FORMAT,
     &strace_log::FORMAT,
     &strace_log::LTRACE,
     &strace_summary::FORMAT,
@@ -28,4 +33,7 @@ pub static ALL: &[&Format] = &[
     &systemd_dump::FORMAT,
     &systemd_plot::FORMAT,
     &systemd_time::FORMAT,
+    &time_command::FORMAT,
+    &timed_log::FORMAT,
+    &tls_debug::FORMAT,
 ];
