@@ -75,11 +75,17 @@ pub(crate) struct Out<'a> {
     spans: u64,
 }
 
+/// A series that a reader puts figures into, looked up once instead of at every figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeriesAt(usize);
+
 /// The report that figures belong to.
 #[derive(Debug, Default)]
 struct Report {
-    /// How many there were; the current one is the last.
+    /// How many there were.
     count: u32,
+    /// Which of them is the current one, from 0: the last, but where figures are told in another order.
+    number: u32,
     at: Option<When>,
     over: Option<Ns>,
     since_boot: bool,
@@ -221,6 +227,7 @@ impl Out<'_> {
     pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
         self.report = Report {
             count: self.report.count.saturating_add(1),
+            number: self.report.count,
             at,
             over,
             since_boot,
@@ -238,6 +245,15 @@ impl Out<'_> {
         }
     }
 
+    /// Figures that follow belong to a report that there was, from 0: some tools print one table of all reports, and then
+    /// the next.
+    pub(crate) fn report_again(&mut self, number: u32, at: Option<When>, over: Option<Ns>) {
+        self.report.number = number.min(self.report.count.saturating_sub(1));
+        self.report.at = at;
+        self.report.over = over;
+        self.report.since_boot = false;
+    }
+
     /// Reports whose number is a multiple of this are kept.
     fn stride(&self) -> u32 {
         self.gather.strides[self.source as usize]
@@ -245,6 +261,19 @@ impl Out<'_> {
 
     /// A figure of the current report; `of` is the device, CPU or process, empty for the machine.
     pub(crate) fn figure(&mut self, metric: Metric, of: &str, value: f64) {
+        let at = self.series_at(metric, of);
+        self.figure_at(at, value);
+    }
+
+    /// The series of a metric; `None` where there are too many.
+    pub(crate) fn series_at(&mut self, metric: Metric, of: &str) -> Option<SeriesAt> {
+        let all = &mut self.gather.observed.series;
+        let entry = self.figures.find(metric, of, self.source, all, SERIES);
+        entry.map(SeriesAt)
+    }
+
+    /// A figure of the current report, into a series of this artefact.
+    pub(crate) fn figure_at(&mut self, at: Option<SeriesAt>, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -254,16 +283,17 @@ impl Out<'_> {
         if self.gather.points >= POINTS {
             self.gather.thin();
         }
-        let all = &mut self.gather.observed.series;
-        let Some(entry) = self.figures.find(metric, of, self.source, all, SERIES) else {
+        let Some(SeriesAt(entry)) = at else {
             self.account().left_out += 1;
             return;
         };
-        let series = &mut all[self.figures.place(entry)];
+        let series = &mut self.gather.observed.series[self.figures.place(entry)];
         series.count += 1;
         series.sum += value;
-        let number = self.report.count - 1;
-        let greatest = !self.report.since_boot && self.figures.is_greatest(entry, value);
+        let number = self.report.number;
+        // A state is of now, whatever else its report is of.
+        let since_boot = self.report.since_boot && !series.metric.is_state();
+        let greatest = !since_boot && self.figures.is_greatest(entry, value);
         let stride = self.gather.strides[self.source as usize];
         let last = series.points.last();
         // Twice in a report: a table that names a thing twice; the first stands.
@@ -282,7 +312,7 @@ impl Out<'_> {
             value,
             at: self.report.at,
             over: self.report.over,
-            since_boot: self.report.since_boot,
+            since_boot,
             quote: Quote {
                 source: self.source,
                 line: self.line,

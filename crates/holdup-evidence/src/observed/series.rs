@@ -140,4 +140,40 @@ pub enum Metric {
     NetworkSentKibPerSecond,
     NetworkUtilPercent,
     TcpRetransmitsPerSecond,
+    DiskTransfersPerSecond,
+    SwapInPagesPerSecond,
+    SwapOutPagesPerSecond,
+    NetworkReceiveDropsPerSecond,
+    NetworkReceiveErrorsPerSecond,
+    TcpSegmentsSentPerSecond,
+}
+
+impl Metric {
+    /// Whether it is how things stand at an instant, and not of a stretch of time: the first report of vmstat has such
+    /// figures beside averages since boot.
+    #[must_use]
+    pub fn is_state(self) -> bool {
+        use Metric as M;
+        matches!(
+            self,
+            M::LoadAverage1
+                | M::LoadAverage5
+                | M::LoadAverage15
+                | M::ProcessesRunnable
+                | M::ProcessesBlocked
+                | M::ProcessesTotal
+                | M::MemoryTotalKib
+                | M::MemoryFreeKib
+                | M::MemoryAvailableKib
+                | M::MemoryUsedKib
+                | M::MemoryCachedKib
+                | M::MemoryDirtyKib
+                | M::MemoryWritebackKib
+                | M::MemoryCommittedKib
+                | M::SwapTotalKib
+                | M::SwapUsedKib
+                | M::ProcessMemoryPercent
+                | M::ProcessResidentKib
+        )
+    }
 }
