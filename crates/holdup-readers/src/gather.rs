@@ -35,8 +35,11 @@ const ALL_THREADS_BYTES: usize = 64 << 20;
 /// Bytes of all stacks and of the names of their frames; what comes after has a stack that says so.
 const ALL_STACKS_BYTES: usize = 64 << 20;
 
+/// Tables of calls, and profiles.
+const TABLES: usize = 20_000;
+
 /// Rows of all tables of calls together, and stacks of all profiles.
-const ALL_CALLS: usize = 200_000;
+const ALL_CALLS: usize = 100_000;
 const ALL_SAMPLES: usize = 2_000_000;
 
 /// Lists of swap areas or sockets, and block devices, of all artefacts that are kept.
@@ -399,10 +402,16 @@ impl Out<'_> {
     /// Time in calls; the source is filled in.
     pub(crate) fn calls(&mut self, mut calls: Calls) {
         let room = ALL_CALLS.saturating_sub(self.gather.calls);
+        if room == 0 || self.gather.observed.calls.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
         if calls.calls.len() > room {
             self.account().left_out += (calls.calls.len() - room) as u64;
             calls.calls.truncate(room);
         }
+        // What was cut, and what a reader had in reserve, is not kept.
+        calls.calls.shrink_to_fit();
         self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
@@ -411,10 +420,16 @@ impl Out<'_> {
     /// A profile; the source is filled in.
     pub(crate) fn samples(&mut self, mut samples: Samples) {
         let room = ALL_SAMPLES.saturating_sub(self.gather.samples);
+        if room == 0 || self.gather.observed.samples.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
         if samples.stacks.len() > room {
             self.account().left_out += (samples.stacks.len() - room) as u64;
             samples.stacks.truncate(room);
         }
+        // What was cut, and what a reader had in reserve, is not kept.
+        samples.stacks.shrink_to_fit();
         self.gather.samples += samples.stacks.len();
         let source = self.source;
         self.gather.observed.samples.push(Samples { source, ..samples });
