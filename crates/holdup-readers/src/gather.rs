@@ -2,12 +2,13 @@
 
 use crate::Reading;
 use crate::account::Account;
-use crate::format::{Format, Understood};
+use crate::figures::{Figures, thin};
+use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, Series, Snapshot, Source, Span, StackId, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenThread, Snapshot, SocketTable, Source,
+    Span, StackId, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
-use std::collections::HashMap;
 
 /// Reports of an artefact that are kept. Of more, every second one goes, and again: an hour of seconds is kept whole.
 const REPORTS: u32 = 4096;
@@ -15,13 +16,41 @@ const REPORTS: u32 = 4096;
 /// Series of all artefacts together: a top of a busy machine names some thousands of processes.
 const SERIES: usize = 20_000;
 
+/// Points of all series together: some 100 bytes each. Of more, every second report of every artefact goes.
+const POINTS: usize = 500_000;
+
 /// Happenings, snapshots and spans of one artefact that are kept.
 const HAPPENINGS: u64 = 20_000;
 const SNAPSHOTS: u64 = 1_000;
 const SPANS: u64 = 20_000;
 
+/// The same of all artefacts together: of a folder with thousands of logs.
+const ALL_HAPPENINGS: usize = 60_000;
+const ALL_SPANS: usize = 60_000;
+
+/// Threads of all snapshots together, and the bytes of their names and locks.
+const ALL_THREADS: usize = 300_000;
+const ALL_THREADS_BYTES: usize = 64 << 20;
+
+/// Bytes of all stacks and of the names of their frames; what comes after has a stack that says so.
+const ALL_STACKS_BYTES: usize = 64 << 20;
+
+/// Tables of calls, and profiles.
+const TABLES: usize = 20_000;
+
+/// Rows of all tables of calls together, and stacks of all profiles.
+const ALL_CALLS: usize = 100_000;
+const ALL_SAMPLES: usize = 2_000_000;
+
+/// Lists of swap areas or sockets, and block devices, of all artefacts that are kept.
+const LISTS: usize = 2_000;
+const DEVICES: usize = 10_000;
+
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
+
+/// The frame of a stack that was left out because there were too many others.
+const LEFT_OUT: &str = "(left out)";
 
 /// Everything that is being gathered.
 #[derive(Debug, Default)]
@@ -29,23 +58,15 @@ pub(crate) struct Gather {
     observed: Observed,
     facts: SystemFacts,
     accounts: Vec<Account>,
-    /// Place of each series in `observed.series`, by artefact, metric and what it is of.
-    series: HashMap<(u32, Metric, String), usize>,
-    /// The greatest value of each series, in their order: asked for at every figure.
-    peaks: Vec<Peak>,
+    /// Of each artefact: reports whose number is a multiple of this are kept.
+    strides: Vec<u32>,
+    /// Points of all series.
+    points: usize,
+    threads: usize,
+    threads_bytes: usize,
+    calls: usize,
+    samples: usize,
 }
-
-/// The greatest value of a series.
-#[derive(Debug, Clone, Copy)]
-struct Peak {
-    value: f64,
-    /// Its report, where that is kept for this value alone.
-    alone: Option<u32>,
-}
-
-/// A series that a reader puts figures into, looked up once instead of at every figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SeriesAt(usize);
 
 /// The part of it that a reader of one artefact sees.
 pub(crate) struct Out<'a> {
@@ -53,10 +74,15 @@ pub(crate) struct Out<'a> {
     source: u32,
     line: u64,
     report: Report,
+    figures: Figures,
     happenings: u64,
     snapshots: u64,
     spans: u64,
 }
+
+/// A series that a reader puts figures into, looked up once instead of at every figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeriesAt(usize);
 
 /// The report that figures belong to.
 #[derive(Debug, Default)]
@@ -65,35 +91,75 @@ struct Report {
     count: u32,
     /// Which of them is the current one, from 0: the last, but where figures are told in another order.
     number: u32,
-    /// Reports whose number is a multiple of this are kept.
-    stride: u32,
     at: Option<When>,
     over: Option<Ns>,
     since_boot: bool,
 }
 
 impl Gather {
-    /// Begins an artefact, or a part of one that is of another format.
-    pub(crate) fn begin(&mut self, name: &str, format: Option<&Format>) -> Out<'_> {
+    /// Begins an artefact, or a part of one that is of another format. The id of the format is empty where it is of none.
+    pub(crate) fn begin(&mut self, name: &str, format: &str) -> Out<'_> {
         let source = u32::try_from(self.observed.sources.len()).expect("artefacts are far fewer than 2^32");
         self.observed.sources.push(Source {
             name: name.to_owned(),
-            format: format.map(|format| format.id.to_owned()).unwrap_or_default(),
+            format: format.to_owned(),
             ..Source::default()
         });
         self.accounts.push(Account::default());
+        self.strides.push(1);
+        self.out_of(source)
+    }
+
+    /// An artefact that was begun before.
+    pub(crate) fn out_of(&mut self, source: u32) -> Out<'_> {
         Out {
             gather: self,
             source,
             line: 0,
-            report: Report {
-                stride: 1,
-                ..Report::default()
-            },
+            report: Report::default(),
+            figures: Figures::default(),
             happenings: 0,
             snapshots: 0,
             spans: 0,
         }
+    }
+
+    /// Begins a folder, an archive or another whole whose parts are artefacts; which artefact it is itself.
+    pub(crate) fn begin_whole(&mut self, name: &str, format: &str) -> u32 {
+        self.begin(name, format).source
+    }
+
+    /// How many artefacts there are, parts counted.
+    pub(crate) fn sources(&self) -> usize {
+        self.observed.sources.len()
+    }
+
+    /// Takes back the last artefact if it is of no format and came to nothing, with what was wrong with it.
+    pub(crate) fn take_back(&mut self) -> Option<Account> {
+        let unrecognised = self.observed.sources.last()?.format.is_empty();
+        let nothing = self.accounts.last()?.evidence == 0;
+        if !unrecognised || !nothing {
+            return None;
+        }
+        self.observed.sources.pop();
+        self.strides.pop();
+        self.accounts.pop()
+    }
+
+    /// Keeps every second report of every artefact.
+    fn thin(&mut self) {
+        for stride in &mut self.strides {
+            *stride = stride.saturating_mul(2);
+        }
+        for series in &mut self.observed.series {
+            thin(series, self.strides[series.source as usize]);
+        }
+        self.points = self
+            .observed
+            .series
+            .iter()
+            .map(|series| series.points.len())
+            .sum();
     }
 
     pub(crate) fn finish(self) -> Reading {
@@ -153,27 +219,33 @@ impl Out<'_> {
 
     /// The id of a stack, innermost frame first.
     pub(crate) fn stack<'s>(&mut self, frames: impl IntoIterator<Item = &'s str>) -> StackId {
-        self.gather.observed.stacks.intern(frames)
+        let stacks = &mut self.gather.observed.stacks;
+        if stacks.bytes() < ALL_STACKS_BYTES {
+            return stacks.intern(frames);
+        }
+        self.account().left_out += 1;
+        self.gather.observed.stacks.intern([LEFT_OUT])
     }
 
     /// Figures that follow belong to a new report: when it was made, what time it covers, and whether it is of the time
     /// since boot. Its number, from 0.
     pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) -> u32 {
         self.report = Report {
-            number: self.report.count,
             count: self.report.count.saturating_add(1),
-            stride: self.report.stride,
+            number: self.report.count,
             at,
             over,
             since_boot,
         };
-        if self.report.count > REPORTS.saturating_mul(self.report.stride) {
-            self.report.stride = self.report.stride.saturating_mul(2);
-            let (source, stride) = (self.source, self.report.stride);
-            let all = self.gather.observed.series.iter_mut();
-            let all = all.zip(&mut self.gather.peaks);
-            for (series, peak) in all.filter(|(series, _)| series.source == source) {
-                thin(series, peak, stride);
+        let (source, stride) = (self.source, self.stride());
+        if self.report.count > REPORTS.saturating_mul(stride) {
+            let stride = stride.saturating_mul(2);
+            self.gather.strides[source as usize] = stride;
+            let own = self.gather.observed.series.iter_mut();
+            for series in own.filter(|series| series.source == source) {
+                self.gather.points -= series.points.len();
+                thin(series, stride);
+                self.gather.points += series.points.len();
             }
         }
         self.report.number
@@ -188,6 +260,11 @@ impl Out<'_> {
         self.report.since_boot = false;
     }
 
+    /// Reports whose number is a multiple of this are kept.
+    fn stride(&self) -> u32 {
+        self.gather.strides[self.source as usize]
+    }
+
     /// A figure of the current report; `of` is the device, CPU or process, empty for the machine.
     pub(crate) fn figure(&mut self, metric: Metric, of: &str, value: f64) {
         let at = self.series_at(metric, of);
@@ -196,7 +273,9 @@ impl Out<'_> {
 
     /// The series of a metric; `None` where there are too many.
     pub(crate) fn series_at(&mut self, metric: Metric, of: &str) -> Option<SeriesAt> {
-        self.series_of(metric, of).map(SeriesAt)
+        let all = &mut self.gather.observed.series;
+        let entry = self.figures.find(metric, of, self.source, all, SERIES);
+        entry.map(SeriesAt)
     }
 
     /// A figure of the current report, into a series of this artefact.
@@ -207,40 +286,33 @@ impl Out<'_> {
         if self.report.count == 0 {
             self.report(None, None, false);
         }
-        let place = at.map(|at| at.0);
-        let series = place.and_then(|place| self.gather.observed.series.get_mut(place));
-        let peak = place.and_then(|place| self.gather.peaks.get_mut(place));
-        let (Some(series), Some(peak)) = (series, peak) else {
+        if self.gather.points >= POINTS {
+            self.gather.thin();
+        }
+        let Some(SeriesAt(entry)) = at else {
             self.account().left_out += 1;
             return;
         };
+        let series = &mut self.gather.observed.series[self.figures.place(entry)];
         series.count += 1;
         series.sum += value;
         let number = self.report.number;
         // A state is of now, whatever else its report is of.
         let since_boot = self.report.since_boot && !series.metric.is_state();
-        let kept = number % self.report.stride == 0;
-        let greatest = !since_boot && value > peak.value;
+        let greatest = !since_boot && self.figures.is_greatest(entry, value);
+        let stride = self.gather.strides[self.source as usize];
+        let last = series.points.last();
         // Twice in a report: a table that names a thing twice; the first stands.
-        let again = series.points.last().is_some_and(|last| last.report == number);
-        if again || !(kept || greatest) {
+        let again = last.is_some_and(|last| last.report == number);
+        if again || !(number.is_multiple_of(stride) || greatest) {
             return;
         }
-        if greatest {
-            // Of a figure that only grows each would be the greatest: one is kept.
-            let old = peak.alone.take();
-            let old = old.and_then(|report| {
-                let by = |point: &Point| point.report;
-                series.points.binary_search_by_key(&report, by).ok()
-            });
-            if let Some(old) = old {
-                series.points.remove(old);
-            }
-            *peak = Peak {
-                value,
-                alone: (!kept).then_some(number),
-            };
+        // What grows all the time is not kept whole: the last one was the greatest until now, and had no other reason.
+        if greatest && last.is_some_and(|last| !last.report.is_multiple_of(stride)) {
+            series.points.pop();
+            self.gather.points -= 1;
         }
+        self.gather.points += 1;
         series.points.push(Point {
             report: number,
             value,
@@ -254,41 +326,10 @@ impl Out<'_> {
         });
     }
 
-    fn series_of(&mut self, metric: Metric, of: &str) -> Option<usize> {
-        // A key with an owned name only where the series is new: this is done for every figure.
-        let key = (self.source, metric, of.to_owned());
-        if let Some(place) = self.gather.series.get(&key) {
-            return Some(*place);
-        }
-        let all = &mut self.gather.observed.series;
-        if all.len() >= SERIES {
-            return None;
-        }
-        all.push(Series {
-            metric,
-            of: of.to_owned(),
-            source: self.source,
-            points: Vec::new(),
-            count: 0,
-            sum: 0.0,
-        });
-        self.gather.peaks.push(Peak {
-            value: f64::NEG_INFINITY,
-            alone: None,
-        });
-        self.gather.series.insert(key, all.len() - 1);
-        Some(all.len() - 1)
-    }
-
     /// Something happened; `line` is quoted.
     pub(crate) fn happened(&mut self, what: What, at: Option<When>, since_boot: Option<Ns>, line: &[u8]) {
-        self.happenings += 1;
-        if self.happenings > HAPPENINGS {
-            self.account().left_out += 1;
-            return;
-        }
         let quote = self.here();
-        self.gather.observed.happenings.push(Happening {
+        self.happening(Happening {
             what,
             at,
             since_boot,
@@ -297,24 +338,100 @@ impl Out<'_> {
         });
     }
 
-    /// Threads at an instant.
-    pub(crate) fn snapshot(&mut self, snapshot: Snapshot) {
-        self.snapshots += 1;
-        if self.snapshots > SNAPSHOTS {
+    /// The same for what is told over several lines: it keeps the place and text of its first.
+    pub(crate) fn happening(&mut self, happening: Happening) {
+        self.happenings += 1;
+        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
             self.account().left_out += 1;
             return;
         }
+        self.gather.observed.happenings.push(happening);
+    }
+
+    /// Threads at an instant.
+    pub(crate) fn snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshots += 1;
+        let threads = self.gather.threads.saturating_add(snapshot.threads.len());
+        let bytes = self.gather.threads_bytes.saturating_add(bytes_of(&snapshot));
+        if self.snapshots > SNAPSHOTS || threads > ALL_THREADS || bytes > ALL_THREADS_BYTES {
+            self.account().left_out += 1;
+            return;
+        }
+        (self.gather.threads, self.gather.threads_bytes) = (threads, bytes);
         self.gather.observed.snapshots.push(snapshot);
     }
 
+    /// What was taken for figures of an interval in the first report was an average since boot: that shows only when a
+    /// second report follows.
+    pub(crate) fn first_was_since_boot(&mut self, metrics: &[Metric]) {
+        let source = self.source;
+        let own = self.gather.observed.series.iter_mut();
+        for series in own.filter(|series| series.source == source && metrics.contains(&series.metric)) {
+            if let Some(first) = series.points.first_mut().filter(|point| point.report == 0) {
+                first.since_boot = true;
+            }
+        }
+    }
+
+    /// Swap areas that are switched on, or that there is none.
+    pub(crate) fn swap_list(&mut self, list: SwapList) {
+        if self.gather.observed.swap_lists.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.swap_lists.push(list);
+    }
+
+    /// A block device.
+    pub(crate) fn device(&mut self, device: SeenDevice) {
+        if self.gather.observed.devices.len() >= DEVICES {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.devices.push(device);
+    }
+
+    /// A list of sockets.
+    pub(crate) fn sockets(&mut self, table: SocketTable) {
+        if self.gather.observed.sockets.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.sockets.push(table);
+    }
+
     /// Time in calls; the source is filled in.
-    pub(crate) fn calls(&mut self, calls: Calls) {
+    pub(crate) fn calls(&mut self, mut calls: Calls) {
+        let room = ALL_CALLS.saturating_sub(self.gather.calls);
+        if room == 0 || self.gather.observed.calls.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
+        if calls.calls.len() > room {
+            self.account().left_out += (calls.calls.len() - room) as u64;
+            calls.calls.truncate(room);
+        }
+        // What was cut, and what a reader had in reserve, is not kept.
+        calls.calls.shrink_to_fit();
+        self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
     }
 
     /// A profile; the source is filled in.
-    pub(crate) fn samples(&mut self, samples: Samples) {
+    pub(crate) fn samples(&mut self, mut samples: Samples) {
+        let room = ALL_SAMPLES.saturating_sub(self.gather.samples);
+        if room == 0 || self.gather.observed.samples.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
+        if samples.stacks.len() > room {
+            self.account().left_out += (samples.stacks.len() - room) as u64;
+            samples.stacks.truncate(room);
+        }
+        // What was cut, and what a reader had in reserve, is not kept.
+        samples.stacks.shrink_to_fit();
+        self.gather.samples += samples.stacks.len();
         let source = self.source;
         self.gather.observed.samples.push(Samples { source, ..samples });
     }
@@ -322,7 +439,7 @@ impl Out<'_> {
     /// A duration. Readers of formats with many keep the longest and count the others themselves.
     pub(crate) fn span(&mut self, span: Span) {
         self.spans += 1;
-        if self.spans > SPANS {
+        if self.spans > SPANS || self.gather.observed.spans.len() >= ALL_SPANS {
             self.account().left_out += 1;
             return;
         }
@@ -330,49 +447,104 @@ impl Out<'_> {
     }
 }
 
-/// Keeps the points of every so manieth report, and the greatest.
-fn thin(series: &mut Series, peak: &mut Peak, stride: u32) {
-    let greatest = series.greatest().map(|point| point.report);
-    series
-        .points
-        .retain(|point| point.report % stride == 0 || Some(point.report) == greatest);
-    peak.alone = greatest.filter(|report| report % stride != 0);
+/// Bytes of the texts of a snapshot.
+fn bytes_of(snapshot: &Snapshot) -> usize {
+    let locks = |thread: &SeenThread| -> usize {
+        let locks = thread.holds.iter().chain(&thread.waits_for);
+        locks.map(|lock| lock.id.len() + lock.class.len()).sum()
+    };
+    let threads = snapshot.threads.iter();
+    threads.map(|thread| thread.name.len() + locks(thread)).sum()
 }
 
 /// A line as it is quoted: its beginning, whatever its encoding.
 pub(crate) fn quoted(line: &[u8]) -> String {
     let cut = &line[..line.len().min(QUOTED)];
-    String::from_utf8_lossy(cut).trim_end().to_owned()
+    text_of(cut).trim_end().to_owned()
+}
+
+/// Bytes as text: UTF-8, perhaps cut within a character; or else each byte is a character of Latin-1, as files from
+/// before Unicode have it.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(error) if error.error_len().is_none() => {
+            String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned()
+        }
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Gather, REPORTS};
-    use holdup_evidence::observed::Metric;
+    use super::{Gather, POINTS, REPORTS, text_of};
+    use holdup_evidence::observed::Metric::{CpuIdlePercent, DiskUtilPercent};
 
     #[test]
-    fn a_long_series_is_thinned_and_keeps_its_greatest() {
+    fn a_series_keeps_its_greatest_value_and_bounded_points() {
         let mut gather = Gather::default();
-        let mut out = gather.begin("x", None);
+        let mut out = gather.begin("a", "iostat");
         for number in 0..3 * REPORTS {
             out.report(None, None, number == 0);
-            // Only grows, but for one value in the middle that nothing comes near.
-            let value = if number == REPORTS + 1 { 1e9 } else { f64::from(number) };
-            out.figure(Metric::ContextSwitchesPerSecond, "", value);
-            out.figure(Metric::InterruptsPerSecond, "", f64::from(number));
-            out.figure(Metric::MemoryFreeKib, "", 1.0);
+            // Since boot: never the greatest. Then it grows all the time.
+            out.figure(
+                DiskUtilPercent,
+                "sda",
+                if number == 0 { 1e9 } else { f64::from(number) },
+            );
+            out.figure(DiskUtilPercent, "sdb", if number == 77 { 5.0 } else { 1.0 });
+            out.figure(CpuIdlePercent, "", 50.0);
         }
         let reading = gather.finish();
-        for series in &reading.observed.series {
-            assert!(series.points.len() <= REPORTS as usize + 1, "{}", series.points.len());
+        let [sda, sdb, cpu] = reading.observed.series.as_slice() else {
+            panic!("{:?}", reading.observed.series)
+        };
+        assert_eq!((&*sda.of, &*sdb.of, &*cpu.of), ("sda", "sdb", ""));
+        assert_eq!(sda.greatest().map(|point| point.report), Some(3 * REPORTS - 1));
+        assert_eq!(sdb.greatest().map(|point| point.report), Some(77));
+        for series in [sda, sdb, cpu] {
             assert_eq!(series.count, u64::from(3 * REPORTS));
+            assert!(
+                series.points.len() <= REPORTS as usize + 1,
+                "{}",
+                series.points.len()
+            );
             assert!(series.points.is_sorted_by_key(|point| point.report));
         }
-        let greatest = |at: usize| reading.observed.series[at].greatest().map(|point| point.report);
-        assert_eq!(greatest(0), Some(REPORTS + 1));
-        assert_eq!(greatest(1), Some(3 * REPORTS - 1));
-        // The average since boot is none of an interval; what is free is of now in any report.
-        assert!(reading.observed.series[0].points[0].since_boot);
-        assert!(!reading.observed.series[2].points[0].since_boot);
+    }
+
+    #[test]
+    fn many_series_share_the_points_that_there_are() {
+        let names: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
+        let mut gather = Gather::default();
+        let mut out = gather.begin("a", "top");
+        for _ in 0..300 {
+            out.report(None, None, false);
+            for name in &names {
+                out.figure(CpuIdlePercent, name, 1.0);
+            }
+        }
+        let observed = gather.finish().observed;
+        let points: usize = observed.series.iter().map(|series| series.points.len()).sum();
+        assert_eq!(observed.series.len(), names.len());
+        assert!(points <= POINTS && points > POINTS / 4, "{points}");
+        let first: Vec<u32> = observed.series[0]
+            .points
+            .iter()
+            .map(|point| point.report)
+            .collect();
+        let last: Vec<u32> = observed.series[4_999]
+            .points
+            .iter()
+            .map(|point| point.report)
+            .collect();
+        assert_eq!(first[..20], last[..20], "reports are kept whole");
+    }
+
+    #[test]
+    fn text_is_utf8_or_latin_1() {
+        assert_eq!(text_of("Zeit für".as_bytes()), "Zeit für");
+        assert_eq!(text_of(b"Zeit f\xfcr"), "Zeit für");
+        assert_eq!(text_of(&"für".as_bytes()[..2]), "f");
     }
 }

@@ -6,6 +6,8 @@
 
 #[path = "net/accept-queue-full.rs"]
 mod accept_queue_full;
+#[path = "runtime/allocation-stalls.rs"]
+mod allocation_stalls;
 #[path = "lock/allocator-contended.rs"]
 mod allocator_contended;
 #[path = "random/blocking-entropy-device.rs"]
@@ -18,6 +20,10 @@ mod busy_waits;
 mod cache_pushed_out;
 #[path = "process/child-cannot-write.rs"]
 mod child_cannot_write;
+#[path = "runtime/collector-stops-threads.rs"]
+mod collector_stops_threads;
+#[path = "runtime/compiled-code-given-up.rs"]
+mod compiled_code_given_up;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
 #[path = "net/connection-refused-retried.rs"]
@@ -48,6 +54,8 @@ mod disk_answers_slowly;
 mod disk_busy;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "net/fatal-alert-ends-session.rs"]
+mod fatal_alert_ends_session;
 #[path = "ipc/fifo-without-peer.rs"]
 mod fifo_without_peer;
 #[path = "fs/file-system-frozen.rs"]
@@ -72,8 +80,14 @@ mod kernel_time_dominates;
 mod link_saturated;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "log/log-gap.rs"]
+mod log_gap;
 #[path = "ipc/log-socket-full.rs"]
 mod log_socket_full;
+#[path = "log/log-steps.rs"]
+mod log_steps;
+#[path = "log/log-time-runs-backwards.rs"]
+mod log_time_runs_backwards;
 #[path = "cpu/low-priority.rs"]
 mod low_priority;
 #[path = "mem/made-to-free-memory.rs"]
@@ -88,6 +102,8 @@ mod mapped_write_waits;
 mod message_queue_full;
 #[path = "net/metadata-service-unanswered.rs"]
 mod metadata_service_unanswered;
+#[path = "log/mostly-waits.rs"]
+mod mostly_waits;
 #[path = "net/name-search-list-multiplies.rs"]
 mod name_search_list_multiplies;
 #[path = "net/name-service-slow.rs"]
@@ -118,6 +134,8 @@ mod reads_wait_for_disk;
 mod real_time_thread_hogs_cpu;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
+#[path = "runtime/safepoint-slow-to-reach.rs"]
+mod safepoint_slow_to_reach;
 #[path = "net/segments-sent-again.rs"]
 mod segments_sent_again;
 #[path = "lock/semaphore-held.rs"]
@@ -144,6 +162,10 @@ mod swap_thrash;
 mod sync_waits_for_all;
 #[path = "security/syscall-supervisor-slow.rs"]
 mod syscall_supervisor_slow;
+#[path = "log/time-a-request.rs"]
+mod time_a_request;
+#[path = "net/tls-never-resumed.rs"]
+mod tls_never_resumed;
 #[path = "ipc/unix-queue-full.rs"]
 mod unix_queue_full;
 #[path = "mem/userfault-handler-slow.rs"]
@@ -170,6 +192,8 @@ use super::Rule;
 pub enum RuleId {
     /// `accept-queue-full`
     AcceptQueueFull,
+    /// `allocation-stalls`
+    AllocationStalls,
     /// `allocator-contended`
     AllocatorContended,
     /// `blocking-entropy-device`
@@ -182,6 +206,10 @@ pub enum RuleId {
     CachePushedOut,
     /// `child-cannot-write`
     ChildCannotWrite,
+    /// `collector-stops-threads`
+    CollectorStopsThreads,
+    /// `compiled-code-given-up`
+    CompiledCodeGivenUp,
     /// `connection-cut`
     ConnectionCut,
     /// `connection-refused-retried`
@@ -212,6 +240,8 @@ pub enum RuleId {
     DiskBusy,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `fatal-alert-ends-session`
+    FatalAlertEndsSession,
     /// `fifo-without-peer`
     FifoWithoutPeer,
     /// `file-system-frozen`
@@ -236,8 +266,14 @@ pub enum RuleId {
     LinkSaturated,
     /// `lock-convoy`
     LockConvoy,
+    /// `log-gap`
+    LogGap,
     /// `log-socket-full`
     LogSocketFull,
+    /// `log-steps`
+    LogSteps,
+    /// `log-time-runs-backwards`
+    LogTimeRunsBackwards,
     /// `low-priority`
     LowPriority,
     /// `made-to-free-memory`
@@ -252,6 +288,8 @@ pub enum RuleId {
     MessageQueueFull,
     /// `metadata-service-unanswered`
     MetadataServiceUnanswered,
+    /// `mostly-waits`
+    MostlyWaits,
     /// `name-search-list-multiplies`
     NameSearchListMultiplies,
     /// `name-service-slow`
@@ -282,6 +320,8 @@ pub enum RuleId {
     RealTimeThreadHogsCpu,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
+    /// `safepoint-slow-to-reach`
+    SafepointSlowToReach,
     /// `segments-sent-again`
     SegmentsSentAgain,
     /// `semaphore-held`
@@ -308,6 +348,10 @@ pub enum RuleId {
     SyncWaitsForAll,
     /// `syscall-supervisor-slow`
     SyscallSupervisorSlow,
+    /// `time-a-request`
+    TimeARequest,
+    /// `tls-never-resumed`
+    TlsNeverResumed,
     /// `unix-queue-full`
     UnixQueueFull,
     /// `userfault-handler-slow`
@@ -334,12 +378,15 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => "accept-queue-full",
+            RuleId::AllocationStalls => "allocation-stalls",
             RuleId::AllocatorContended => "allocator-contended",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::BusyWaits => "busy-waits",
             RuleId::CachePushedOut => "cache-pushed-out",
             RuleId::ChildCannotWrite => "child-cannot-write",
+            RuleId::CollectorStopsThreads => "collector-stops-threads",
+            RuleId::CompiledCodeGivenUp => "compiled-code-given-up",
             RuleId::ConnectionCut => "connection-cut",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionUnanswered => "connection-unanswered",
@@ -355,6 +402,7 @@ impl RuleId {
             RuleId::DiskAnswersSlowly => "disk-answers-slowly",
             RuleId::DiskBusy => "disk-busy",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FatalAlertEndsSession => "fatal-alert-ends-session",
             RuleId::FifoWithoutPeer => "fifo-without-peer",
             RuleId::FileSystemFrozen => "file-system-frozen",
             RuleId::ForkCopiesMemory => "fork-copies-memory",
@@ -367,7 +415,10 @@ impl RuleId {
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::LinkSaturated => "link-saturated",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LogGap => "log-gap",
             RuleId::LogSocketFull => "log-socket-full",
+            RuleId::LogSteps => "log-steps",
+            RuleId::LogTimeRunsBackwards => "log-time-runs-backwards",
             RuleId::LowPriority => "low-priority",
             RuleId::MadeToFreeMemory => "made-to-free-memory",
             RuleId::ManyShortPrograms => "many-short-programs",
@@ -375,6 +426,7 @@ impl RuleId {
             RuleId::MappedWriteWaits => "mapped-write-waits",
             RuleId::MessageQueueFull => "message-queue-full",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::MostlyWaits => "mostly-waits",
             RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
             RuleId::OutOfMemoryPaused => "out-of-memory-paused",
@@ -390,6 +442,7 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
+            RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
             RuleId::SegmentsSentAgain => "segments-sent-again",
             RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
@@ -403,6 +456,8 @@ impl RuleId {
             RuleId::SwapThrash => "swap-thrash",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
+            RuleId::TimeARequest => "time-a-request",
+            RuleId::TlsNeverResumed => "tls-never-resumed",
             RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::WaitUnexplained => "wait-unexplained",
@@ -420,12 +475,15 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
+            RuleId::AllocationStalls => include_str!("runtime/allocation-stalls.md"),
             RuleId::AllocatorContended => include_str!("lock/allocator-contended.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
             RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
+            RuleId::CollectorStopsThreads => include_str!("runtime/collector-stops-threads.md"),
+            RuleId::CompiledCodeGivenUp => include_str!("runtime/compiled-code-given-up.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
@@ -441,6 +499,7 @@ impl RuleId {
             RuleId::DiskAnswersSlowly => include_str!("disk/disk-answers-slowly.md"),
             RuleId::DiskBusy => include_str!("disk/disk-busy.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FatalAlertEndsSession => include_str!("net/fatal-alert-ends-session.md"),
             RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
             RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
             RuleId::ForkCopiesMemory => include_str!("process/fork-copies-memory.md"),
@@ -453,7 +512,10 @@ impl RuleId {
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::LinkSaturated => include_str!("net/link-saturated.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LogGap => include_str!("log/log-gap.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
+            RuleId::LogSteps => include_str!("log/log-steps.md"),
+            RuleId::LogTimeRunsBackwards => include_str!("log/log-time-runs-backwards.md"),
             RuleId::LowPriority => include_str!("cpu/low-priority.md"),
             RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
             RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
@@ -461,6 +523,7 @@ impl RuleId {
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
             RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::MostlyWaits => include_str!("log/mostly-waits.md"),
             RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
             RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
@@ -476,6 +539,7 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
+            RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
             RuleId::SegmentsSentAgain => include_str!("net/segments-sent-again.md"),
             RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
@@ -489,6 +553,8 @@ impl RuleId {
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
+            RuleId::TimeARequest => include_str!("log/time-a-request.md"),
+            RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
@@ -505,12 +571,15 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &accept_queue_full::RULE,
+    &allocation_stalls::RULE,
     &allocator_contended::RULE,
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
     &busy_waits::RULE,
     &cache_pushed_out::RULE,
     &child_cannot_write::RULE,
+    &collector_stops_threads::RULE,
+    &compiled_code_given_up::RULE,
     &connection_cut::RULE,
     &connection_refused_retried::RULE,
     &connection_unanswered::RULE,
@@ -526,6 +595,7 @@ pub const ALL: &[&Rule] = &[
     &disk_answers_slowly::RULE,
     &disk_busy::RULE,
     &dns_server_silent::RULE,
+    &fatal_alert_ends_session::RULE,
     &fifo_without_peer::RULE,
     &file_system_frozen::RULE,
     &fork_copies_memory::RULE,
@@ -538,7 +608,10 @@ pub const ALL: &[&Rule] = &[
     &kernel_time_dominates::RULE,
     &link_saturated::RULE,
     &lock_convoy::RULE,
+    &log_gap::RULE,
     &log_socket_full::RULE,
+    &log_steps::RULE,
+    &log_time_runs_backwards::RULE,
     &low_priority::RULE,
     &made_to_free_memory::RULE,
     &many_short_programs::RULE,
@@ -546,6 +619,7 @@ pub const ALL: &[&Rule] = &[
     &mapped_write_waits::RULE,
     &message_queue_full::RULE,
     &metadata_service_unanswered::RULE,
+    &mostly_waits::RULE,
     &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
     &out_of_memory_paused::RULE,
@@ -561,6 +635,7 @@ pub const ALL: &[&Rule] = &[
     &reads_wait_for_disk::RULE,
     &real_time_thread_hogs_cpu::RULE,
     &reclaim_takes_cpu::RULE,
+    &safepoint_slow_to_reach::RULE,
     &segments_sent_again::RULE,
     &semaphore_held::RULE,
     &sleep_polling::RULE,
@@ -574,6 +649,8 @@ pub const ALL: &[&Rule] = &[
     &swap_thrash::RULE,
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
+    &time_a_request::RULE,
+    &tls_never_resumed::RULE,
     &unix_queue_full::RULE,
     &userfault_handler_slow::RULE,
     &wait_unexplained::RULE,

@@ -14,6 +14,7 @@ mod devices;
 mod examples;
 mod figures;
 mod list;
+mod log_times;
 mod memory;
 mod paging;
 mod queueing;
@@ -66,6 +67,8 @@ pub enum Need {
     LockHolders,
     /// The kernel log of this boot.
     KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
 }
 
 impl Need {
@@ -77,6 +80,7 @@ impl Need {
         Need::CpuSamples,
         Need::LockHolders,
         Need::KernelLog,
+        Need::Artefacts,
     ];
 
     /// In plain words.
@@ -89,6 +93,7 @@ impl Need {
             Need::CpuSamples => "samples of running threads",
             Need::LockHolders => "holders of locks",
             Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
         }
     }
 }
@@ -110,7 +115,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The trouble in one line, for lists.
     pub about: &'static str,
-    /// What it must be able to see of a live run; nothing where it judges artefacts only.
+    /// What it must be able to see.
     pub needs: &'static [Need],
     /// The causes it looks at, one at a time.
     pub causes: &'static [Cause],
@@ -167,7 +172,7 @@ impl Rule {
         }
     }
 
-    /// Whether it judges nothing but artefacts, so that a live run has nothing for it.
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
     #[must_use]
     pub fn of_artefacts_only(&self) -> bool {
         matches!(self.check, Check::Artefacts(_))

@@ -23,7 +23,8 @@ const NICE: f64 = 50.0;
 /// The verdict.
 pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let machine = |metric| figures::of(observed, metric).filter(|cpu| cpu.of().is_empty());
-    let stolen = machine(Metric::CpuStealPercent).find(|steal| often(steal.from(STOLEN).len(), steal.count()));
+    let stolen =
+        machine(Metric::CpuStealPercent).find(|steal| often(steal.from(STOLEN).len(), steal.count()));
     let mut findings: Vec<Finding> = stolen.map(|steal| by_hypervisor(&steal)).into_iter().collect();
     let mut queues = machine(Metric::ProcessesRunnable).peekable();
     let Some(first) = queues.peek().copied() else {
@@ -91,10 +92,16 @@ fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
     let first = idle.evidence(format!(
         "the CPU is {share} % idle; how many tasks wait for it is not told here (`vmstat 1 5`, `sar -q`)"
     ));
-    Finding::without_duration(RuleId::CpuContended.id(), Severity::Note, title, Cause::SchedRunqueue, first)
-        .and_if(programs(idle))
-        .and_if(leader(idle))
-        .remedy(Remedy::safe("see who uses it, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        Severity::Note,
+        title,
+        Cause::SchedRunqueue,
+        first,
+    )
+    .and_if(programs(idle))
+    .and_if(leader(idle))
+    .remedy(Remedy::safe("see who uses it, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
 }
 
 /// Where the number of CPUs is not told: a machine without a moment to spare has no more of them than tasks that are
@@ -113,8 +120,13 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
             say::several(left.len() as u64, "interval")
         ));
     }
-    let full = queue.points().filter(|point| spare(point.report).is_some_and(|spare| spare <= NOTHING));
-    let at_most = full.map(|point| point.value).filter(|ready| *ready >= 1.0).reduce(f64::min);
+    let full = queue
+        .points()
+        .filter(|point| spare(point.report).is_some_and(|spare| spare <= NOTHING));
+    let at_most = full
+        .map(|point| point.value)
+        .filter(|ready| *ready >= 1.0)
+        .reduce(f64::min);
     if let Some(at_most) = at_most
         && often(queue.from(at_most * LONGER).len(), queue.count())
     {
@@ -141,15 +153,23 @@ fn spare<'a>(queue: &Intervals<'a>) -> impl Fn(u32) -> Option<f64> + use<'a> {
 
 fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     let ready = told(&queue.values(), 0);
-    let nice = queue.other(Metric::CpuNicePercent, "").map(|nice| mean(&nice.values()));
+    let nice = queue
+        .other(Metric::CpuNicePercent, "")
+        .map(|nice| mean(&nice.values()));
     let gives_way = nice.is_some_and(|nice| nice >= NICE);
-    let severity = if gives_way { Severity::Note } else { Severity::Warning };
+    let severity = if gives_way {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
     let low = nice.filter(|_| gives_way).map(|nice| {
-        queue.evidence(format!("{nice:.0} % of it is work of low priority (nice), which gives way to other work"))
+        queue.evidence(format!(
+            "{nice:.0} % of it is work of low priority (nice), which gives way to other work"
+        ))
     });
-    let idle = queue.other(Metric::CpuIdlePercent, "").map(|idle| {
-        idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0)))
-    });
+    let idle = queue
+        .other(Metric::CpuIdlePercent, "")
+        .map(|idle| idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0))));
     Finding::without_duration(
         RuleId::CpuContended.id(),
         severity,
@@ -177,7 +197,9 @@ fn programs(beside: &Intervals<'_>) -> Option<Evidence> {
     let user = beside.other(Metric::CpuUserPercent, "")?;
     let system = beside.other(Metric::CpuSystemPercent, "")?;
     let (own, kernel) = (mean(&user.values()), mean(&system.values()));
-    Some(user.evidence(format!("the CPU spends {own:.0} % in programs and {kernel:.0} % in the kernel")))
+    Some(user.evidence(format!(
+        "the CPU spends {own:.0} % in programs and {kernel:.0} % in the kernel"
+    )))
 }
 
 /// Who uses it most, where pidstat or its like is there.

@@ -68,7 +68,9 @@ impl Columns {
         if !is_it {
             return None;
         }
-        let known = names.iter().rposition(|name| matches!(*name, b"us" | b"sy" | b"id" | b"wa" | b"st" | b"gu"))?;
+        let known = names
+            .iter()
+            .rposition(|name| matches!(*name, b"us" | b"sy" | b"id" | b"wa" | b"st" | b"gu"))?;
         let stamped = names.get(known + 1).map(|zone| matches!(*zone, b"UTC" | b"GMT"));
         let names = names.get(..=known)?;
         let metrics: Vec<Option<Metric>> = names
@@ -142,9 +144,10 @@ impl LineReader for Reader {
         if let Some(columns) = Columns::of(line) {
             self.disks = false;
             // The heading comes again with every screenful; the series stay.
-            let same = self.columns.as_ref().is_some_and(|old| {
-                old.metrics == columns.metrics && old.stamped == columns.stamped
-            });
+            let same = self
+                .columns
+                .as_ref()
+                .is_some_and(|old| old.metrics == columns.metrics && old.stamped == columns.stamped);
             if !same {
                 self.columns = Some(columns);
             }
@@ -154,7 +157,9 @@ impl LineReader for Reader {
             self.disks = true;
             return Understood::Evidence;
         }
-        if self.disks && let Some(understood) = self.disk(line, out) {
+        if self.disks
+            && let Some(understood) = self.disk(line, out)
+        {
             return understood;
         }
         self.command(line)
@@ -196,7 +201,9 @@ impl Reader {
             return Understood::No;
         }
         self.rows += 1;
-        let over = at.and_then(|at| u64::try_from(at.since(self.before?)?).ok()).filter(|ns| *ns > 0);
+        let over = at
+            .and_then(|at| u64::try_from(at.since(self.before?)?).ok())
+            .filter(|ns| *ns > 0);
         self.before = at;
         let since_boot = self.rows == 1 && !self.without_first;
         out.report(at, over.filter(|_| !since_boot), since_boot);
@@ -205,7 +212,9 @@ impl Reader {
         let memory: f64 = told
             .clone()
             .enumerate()
-            .filter(|(at, (metric, _))| is_memory_column(&columns.metrics, *at) && **metric != Some(Metric::SwapUsedKib))
+            .filter(|(at, (metric, _))| {
+                is_memory_column(&columns.metrics, *at) && **metric != Some(Metric::SwapUsedKib)
+            })
             .map(|(_, (_, value))| value)
             .sum();
         let in_kib = memory >= LEAST_MEMORY_KIB;
@@ -235,7 +244,11 @@ impl Reader {
             (None, _) => None,
             _ => return None,
         };
-        let now = Counters { counts, at, turn: self.last.get(name).map_or(0, |last| last.turn + 1) };
+        let now = Counters {
+            counts,
+            at,
+            turn: self.last.get(name).map_or(0, |last| last.turn + 1),
+        };
         let text = String::from_utf8_lossy(name);
         if let Some(last) = self.last.get_mut(name) {
             // The first disk of a report that was seen in the one before begins it.
@@ -254,7 +267,9 @@ impl Reader {
 
 /// Whether a column is one of the four of memory.
 fn is_memory_column(metrics: &[Option<Metric>], at: usize) -> bool {
-    let swpd = metrics.iter().position(|metric| *metric == Some(Metric::SwapUsedKib));
+    let swpd = metrics
+        .iter()
+        .position(|metric| *metric == Some(Metric::SwapUsedKib));
     swpd.is_some_and(|swpd| at >= swpd && at < swpd + 4)
 }
 
@@ -295,11 +310,21 @@ impl Counters {
 
     /// What the disk did since.
     fn since(&self, last: &Counters, name: &str, out: &mut Out<'_>) {
-        let [reads, read_merged, read_sectors, read_ms, writes, write_merged, write_sectors, write_ms, _, busy] =
-            std::array::from_fn(|at| {
-                let (now, then) = (self.counts.get(at).copied(), last.counts.get(at).copied());
-                now.zip(then).and_then(|(now, then)| now.checked_sub(then))
-            });
+        let [
+            reads,
+            read_merged,
+            read_sectors,
+            read_ms,
+            writes,
+            write_merged,
+            write_sectors,
+            write_ms,
+            _,
+            busy,
+        ] = std::array::from_fn(|at| {
+            let (now, then) = (self.counts.get(at).copied(), last.counts.get(at).copied());
+            now.zip(then).and_then(|(now, then)| now.checked_sub(then))
+        });
         let mut put = |metric, part: Option<u64>, whole: f64| {
             if let Some(part) = part.filter(|_| whole > 0.0) {
                 out.figure(metric, name, part as f64 / whole);
@@ -308,8 +333,16 @@ impl Counters {
         put(Metric::DiskReadWaitMs, read_ms, reads.unwrap_or(0) as f64);
         put(Metric::DiskWriteWaitMs, write_ms, writes.unwrap_or(0) as f64);
         // Two sectors of 512 bytes are a KiB.
-        put(Metric::DiskReadRequestKib, read_sectors, 2.0 * reads.unwrap_or(0) as f64);
-        put(Metric::DiskWriteRequestKib, write_sectors, 2.0 * writes.unwrap_or(0) as f64);
+        put(
+            Metric::DiskReadRequestKib,
+            read_sectors,
+            2.0 * reads.unwrap_or(0) as f64,
+        );
+        put(
+            Metric::DiskWriteRequestKib,
+            write_sectors,
+            2.0 * writes.unwrap_or(0) as f64,
+        );
         let Some(over) = self.over(last) else { return };
         let seconds = over as f64 / 1e9;
         put(Metric::DiskReadsPerSecond, reads, seconds);
@@ -334,7 +367,8 @@ mod tests {
     use crate::{Reading, read_text};
     use holdup_evidence::observed::{Metric, When};
 
-    const TABLE: &str = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- ----Zeitstempel----
+    const TABLE: &str =
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- ----Zeitstempel----
  r  b   swpd   frei   buff  Cache   si   so    bi    bo   in   cs us sy id wa st                 UTC
  8  1     70 231448  10792 111052   75   84  4742  3917  874 6070 43 17 36  3  0 2026-11-22 04:09:47
  2  1     71 231448  10792 111052  410    0     4  1985  484 2829 19  8 12 61  0 2026-11-22 04:09:49
@@ -343,16 +377,30 @@ mod tests {
     fn values(reading: &Reading, metric: Metric, of: &str) -> Vec<(f64, bool)> {
         let found = reading.observed.of(metric).find(|series| series.of == of);
         let points = found.map(|series| series.points.as_slice()).unwrap_or_default();
-        points.iter().map(|point| (point.value, point.since_boot)).collect()
+        points
+            .iter()
+            .map(|point| (point.value, point.since_boot))
+            .collect()
     }
 
     #[test]
     fn the_first_row_is_since_boot_but_for_what_is_a_state() {
         let reading = read_text("v", TABLE.as_bytes());
-        assert_eq!(values(&reading, Metric::SwapInKibPerSecond, ""), [(75.0, true), (410.0, false)]);
-        assert_eq!(values(&reading, Metric::ProcessesRunnable, ""), [(8.0, false), (2.0, false)]);
+        assert_eq!(
+            values(&reading, Metric::SwapInKibPerSecond, ""),
+            [(75.0, true), (410.0, false)]
+        );
+        assert_eq!(
+            values(&reading, Metric::ProcessesRunnable, ""),
+            [(8.0, false), (2.0, false)]
+        );
         assert_eq!(values(&reading, Metric::MemoryFreeKib, "")[0], (231_448.0, false));
-        let points = &reading.observed.of(Metric::CpuIowaitPercent).next().unwrap().points;
+        let points = &reading
+            .observed
+            .of(Metric::CpuIowaitPercent)
+            .next()
+            .unwrap()
+            .points;
         assert_eq!(points[1].over, Some(2_000_000_000));
         assert!(matches!(points[1].at, Some(When::Unix(_))));
         assert_eq!(reading.accounts[0].not_understood, 0);
@@ -378,8 +426,14 @@ sda      110     10     880     700    200     20    1600    1000      0     15 
 ";
         let reading = read_text("v", text.as_bytes());
         assert_eq!(values(&reading, Metric::DiskReadWaitMs, "sda"), [(20.0, false)]);
-        assert_eq!(values(&reading, Metric::DiskReadRequestKib, "sda"), [(4.0, false)]);
-        assert_eq!(values(&reading, Metric::DiskReadsPerSecond, "sda"), [(0.5, false)]);
+        assert_eq!(
+            values(&reading, Metric::DiskReadRequestKib, "sda"),
+            [(4.0, false)]
+        );
+        assert_eq!(
+            values(&reading, Metric::DiskReadsPerSecond, "sda"),
+            [(0.5, false)]
+        );
         assert_eq!(values(&reading, Metric::DiskUtilPercent, "sda"), [(50.0, false)]);
         // Nothing was written: there is no time for a write.
         assert_eq!(values(&reading, Metric::DiskWriteWaitMs, "sda"), []);
@@ -391,10 +445,20 @@ sda      110     10     880     700    200     20    1600    1000      0     15 
         let whole = format!("{TABLE}{disks}");
         for at in 0..whole.len() {
             let (head, tail) = whole.as_bytes().split_at(at);
-            for rubbish in [&b""[..], b"\0", b"\xff ", b" 99999999999999999999999 ", b" -1 ", b"\r\n"] {
+            for rubbish in [
+                &b""[..],
+                b"\0",
+                b"\xff ",
+                b" 99999999999999999999999 ",
+                b" -1 ",
+                b"\r\n",
+            ] {
                 let reading = read_text("v", &[head, rubbish, tail].concat());
                 let account = &reading.accounts[0];
-                assert_eq!(account.lines, account.evidence + account.ignorable + account.not_understood);
+                assert_eq!(
+                    account.lines,
+                    account.evidence + account.ignorable + account.not_understood
+                );
             }
         }
     }

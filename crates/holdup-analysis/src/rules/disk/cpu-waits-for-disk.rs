@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, paging, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -21,7 +21,7 @@ const DISKS: usize = 3;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuWaitsForDisk,
     about: "the CPU has little to do but to wait for disks",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
     gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],
@@ -52,7 +52,10 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
     let names: Vec<&str> = busy.iter().map(Intervals::of).collect();
     let title = match names.as_slice() {
         [] => format!("The CPU waits for disks {waits} % of its time"),
-        _ => format!("The CPU waits for disks {waits} % of its time: {}", names.join(", ")),
+        _ => format!(
+            "The CPU waits for disks {waits} % of its time: {}",
+            names.join(", ")
+        ),
     };
     let first = cpu.evidence(format!(
         "iowait is {waits} %; at least {WAITS:.0} % in {} of {}",
@@ -64,10 +67,11 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         name: names.first().map(|name| (*name).to_owned()).unwrap_or_default(),
         ..Resource::default()
     };
-    let mut finding = Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
-        .about(resource, Asker::default())
-        .and_if(others(cpu, Metric::CpuUserPercent, "in its own code"))
-        .and_if(blocked(cpu));
+    let mut finding =
+        Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
+            .about(resource, Asker::default())
+            .and_if(others(cpu, Metric::CpuUserPercent, "in its own code"))
+            .and_if(blocked(cpu));
     for disk in &busy {
         finding = finding.and(paging::disk(disk));
     }
@@ -86,7 +90,11 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         finding = finding.remedy(Remedy::safe("see which disk it is").with_command("iostat -xz 1 5"));
     }
     finding
-        .confidence(if unnamed { Confidence::Suspect } else { Confidence::Strong })
+        .confidence(if unnamed {
+            Confidence::Suspect
+        } else {
+            Confidence::Strong
+        })
         .remedy(Remedy::safe("see who waits").with_command("ps -eo pid,stat,wchan:24,comm | grep ' D'"))
         .remedy(Remedy::pointless("more CPUs: they have nothing to do"))
 }
@@ -107,7 +115,9 @@ fn others(cpu: &Intervals<'_>, metric: Metric, what: &str) -> Option<Evidence> {
 }
 
 fn blocked(cpu: &Intervals<'_>) -> Option<Evidence> {
-    let blocked = cpu.other(Metric::ProcessesBlocked, "").filter(|blocked| blocked.most() >= 1.0)?;
+    let blocked = cpu
+        .other(Metric::ProcessesBlocked, "")
+        .filter(|blocked| blocked.most() >= 1.0)?;
     Some(blocked.evidence(format!(
         "{} tasks are blocked for a disk at a time",
         told(&blocked.values(), 0)

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -20,7 +20,7 @@ const SOME: f64 = 2.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskAnswersSlowly,
     about: "a disk takes long for a request although it is not busy",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
     gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],
@@ -31,7 +31,10 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     // What is written is written back by the kernel in bursts that nobody waits for; reads are waited for.
     let waits = [Metric::DiskReadWaitMs, Metric::DiskWaitMs];
-    let all: Vec<Intervals<'_>> = waits.into_iter().flat_map(|metric| figures::of(observed, metric)).collect();
+    let all: Vec<Intervals<'_>> = waits
+        .into_iter()
+        .flat_map(|metric| figures::of(observed, metric))
+        .collect();
     let Some(longest) = all.iter().max_by(|a, b| a.most().total_cmp(&b.most())) else {
         let what = "how long a disk takes for a request (`iostat -x`: await)";
         return Verdict::CannotTell(figures::missing(observed, Metric::DiskWaitMs, what));
@@ -66,13 +69,18 @@ fn slow_reports(disk: &Intervals<'_>) -> Vec<u32> {
     };
     let spare = |report| value(Metric::DiskUtilPercent, report).is_some_and(|util| util < SPARE);
     let long = disk.from(LONG_MS).into_iter();
-    long.filter(|report| reads_most(*report) && spare(*report)).collect()
+    long.filter(|report| reads_most(*report) && spare(*report))
+        .collect()
 }
 
 fn finding(disk: &Intervals<'_>, reports: &[u32]) -> Finding {
     let name = disk.of();
     let waits = disk.in_reports(reports);
-    let beside = |metric| disk.beside(metric).map(|of| of.in_reports(reports)).unwrap_or_default();
+    let beside = |metric| {
+        disk.beside(metric)
+            .map(|of| of.in_reports(reports))
+            .unwrap_or_default()
+    };
     let util = beside(Metric::DiskUtilPercent);
     let title = format!(
         "{name} takes {} ms for a read although it is only {} % busy",
@@ -94,14 +102,25 @@ fn finding(disk: &Intervals<'_>, reports: &[u32]) -> Finding {
     };
     let queue = mean(&beside(Metric::DiskQueueLength)) >= 1.0;
     let text = match queue {
-        true => "requests come in bursts and queue behind each other, or a limit (a cloud volume's, a hypervisor's, a cgroup's) holds them",
-        false => "each request by itself takes long: a disk that spins up or repairs, a path that fails over, or a limit",
+        true => {
+            "requests come in bursts and queue behind each other, or a limit (a cloud volume's, a hypervisor's, a cgroup's) holds them"
+        }
+        false => {
+            "each request by itself takes long: a disk that spins up or repairs, a path that fails over, or a limit"
+        }
     };
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
         .about(resource, Asker::default())
         .and_if(Some(disk.evidence(text)))
         .confidence(Confidence::Suspect)
-        .remedy(Remedy::safe("compare with the limits of the volume, and of cgroups (io.max, blkio.throttle)"))
-        .remedy(Remedy::safe("see whether the kernel reports errors or resets of it").with_command("dmesg -T | grep -iE 'error|reset|timeout'"))
-        .remedy(Remedy::pointless("to move other work off this disk: it has time to spare"))
+        .remedy(Remedy::safe(
+            "compare with the limits of the volume, and of cgroups (io.max, blkio.throttle)",
+        ))
+        .remedy(
+            Remedy::safe("see whether the kernel reports errors or resets of it")
+                .with_command("dmesg -T | grep -iE 'error|reset|timeout'"),
+        )
+        .remedy(Remedy::pointless(
+            "to move other work off this disk: it has time to spare",
+        ))
 }

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -34,7 +34,7 @@ const SAME_INTERVALS: usize = 4;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskBusy,
     about: "a disk never rests, while the CPU has time to spare",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     from: MATTERS,
     gives_way_to: &[RuleId::SwapThrash],
@@ -87,8 +87,15 @@ fn is_short(disk: &Intervals<'_>) -> bool {
     if !often(reports.len(), disk.count()) {
         return false;
     }
-    let told = |metric: Metric| disk.beside(metric).map(|beside| mean(&beside.in_reports(&reports)));
-    let waits = [Metric::DiskWaitMs, Metric::DiskReadWaitMs, Metric::DiskWriteWaitMs];
+    let told = |metric: Metric| {
+        disk.beside(metric)
+            .map(|beside| mean(&beside.in_reports(&reports)))
+    };
+    let waits = [
+        Metric::DiskWaitMs,
+        Metric::DiskReadWaitMs,
+        Metric::DiskWriteWaitMs,
+    ];
     let waits = waits.into_iter().filter_map(told).reduce(f64::max);
     let queue = told(Metric::DiskQueueLength);
     // Where neither is told the share of time is all there is to go by.
@@ -98,8 +105,12 @@ fn is_short(disk: &Intervals<'_>) -> bool {
 /// Whether a name is of a layer above disks, or of a part of one.
 fn is_layer(name: &str, disk: &str) -> bool {
     let part = name.strip_prefix(disk);
-    let is_part = part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || c == 'p') && !part.is_empty());
-    is_part || ["dm-", "md", "drbd", "bcache"].iter().any(|layer| name.starts_with(layer))
+    let is_part =
+        part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || c == 'p') && !part.is_empty());
+    is_part
+        || ["dm-", "md", "drbd", "bcache"]
+            .iter()
+            .any(|layer| name.starts_with(layer))
 }
 
 /// Whether what is read and written through the one is as good as all that the other does.
@@ -132,7 +143,9 @@ struct Work {
 fn work(disk: &Intervals<'_>, reports: &[u32]) -> Work {
     let values = |metric| {
         let beside = disk.beside(metric);
-        beside.map(|beside| beside.in_reports(reports)).unwrap_or_default()
+        beside
+            .map(|beside| beside.in_reports(reports))
+            .unwrap_or_default()
     };
     let (writes, merged) = (
         values(Metric::DiskWritesPerSecond),
@@ -164,7 +177,11 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
         (false, false) => Cause::DiskRead,
     };
     let (name, shares) = (disk.of(), told(&disk.values(), 0));
-    let cpu = |metric| disk.other(metric, "").map(|cpu| cpu.in_reports(&reports)).unwrap_or_default();
+    let cpu = |metric| {
+        disk.other(metric, "")
+            .map(|cpu| cpu.in_reports(&reports))
+            .unwrap_or_default()
+    };
     let (idle, iowait) = (cpu(Metric::CpuIdlePercent), cpu(Metric::CpuIowaitPercent));
     let free = (!idle.is_empty()).then(|| mean(&idle) + mean(&iowait));
     let title = match free {
@@ -206,7 +223,10 @@ fn of_cpu(disk: &Intervals<'_>, idle: &[f64], iowait: &[f64]) -> Option<Evidence
     let cpu = disk.other(Metric::CpuIdlePercent, "")?;
     let waits = match iowait {
         [] => String::new(),
-        _ => format!(", and {} % idle with a request to a disk open (iowait)", told(iowait, 0)),
+        _ => format!(
+            ", and {} % idle with a request to a disk open (iowait)",
+            told(iowait, 0)
+        ),
     };
     Some(cpu.evidence(format!("the CPU is {} % idle{waits}", told(idle, 0))))
 }
@@ -223,7 +243,9 @@ fn of_work(disk: &Intervals<'_>, work: &Work) -> Option<Evidence> {
             false => String::new(),
         };
         let each = work.asked_kib.filter(|_| !work.merged.is_empty());
-        let each = each.map(|kib| format!(", {kib:.1} KiB each before it")).unwrap_or_default();
+        let each = each
+            .map(|kib| format!(", {kib:.1} KiB each before it"))
+            .unwrap_or_default();
         parts.push(format!("{} writes/s{merged}{each}", told(&work.writes, 0)));
     }
     if parts.is_empty() {
@@ -257,8 +279,14 @@ fn layers(disk: &Intervals<'_>, disks: &[Intervals<'_>], reports: &[u32]) -> Opt
     let layer = disks.iter().find(|layer| carries(layer, disk))?;
     let work = work(layer, reports);
     let writes_more = mean(&work.writes) > mean(&work.reads);
-    let (rates, what) = if writes_more { (&work.writes, "writes/s") } else { (&work.reads, "reads/s") };
-    let sectors = layer.beside(Metric::DiskRequestKib).or_else(|| layer.beside(Metric::DiskWriteRequestKib));
+    let (rates, what) = if writes_more {
+        (&work.writes, "writes/s")
+    } else {
+        (&work.reads, "reads/s")
+    };
+    let sectors = layer
+        .beside(Metric::DiskRequestKib)
+        .or_else(|| layer.beside(Metric::DiskWriteRequestKib));
     let each = sectors.map(|size| mean(&size.values())).or(work.asked_kib);
     let each = each.map(|kib| format!(" of {kib:.1} KiB")).unwrap_or_default();
     let verb = if writes_more { "written to" } else { "read from" };
@@ -280,8 +308,15 @@ fn of_habit(disk: &Intervals<'_>, work: &Work) -> Evidence {
 
 /// A rate that is the same in each interval is held by something.
 fn limit(disk: &Intervals<'_>, busy: &[u32]) -> Option<Evidence> {
-    let rate = |metric| disk.beside(metric).map(|beside| beside.in_reports(busy)).unwrap_or_default();
-    let (reads, writes) = (rate(Metric::DiskReadsPerSecond), rate(Metric::DiskWritesPerSecond));
+    let rate = |metric| {
+        disk.beside(metric)
+            .map(|beside| beside.in_reports(busy))
+            .unwrap_or_default()
+    };
+    let (reads, writes) = (
+        rate(Metric::DiskReadsPerSecond),
+        rate(Metric::DiskWritesPerSecond),
+    );
     let merged = rate(Metric::DiskTransfersPerSecond);
     let all: Vec<f64> = match reads.len() == writes.len() && !reads.is_empty() {
         true => reads.iter().zip(&writes).map(|(a, b)| a + b).collect(),

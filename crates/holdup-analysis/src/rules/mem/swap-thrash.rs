@@ -85,10 +85,15 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         return fires(seen_in(run, disk, Some(swap)));
     }
     if let Some((series, _)) = counted.first() {
-        let most = counted.iter().map(|(series, _)| series.most()).fold(0.0, f64::max);
+        let most = counted
+            .iter()
+            .map(|(series, _)| series.most())
+            .fold(0.0, f64::max);
         let unit = unit(series.series.metric);
         let intervals = say::several(series.count() as u64, "interval");
-        return Verdict::Clear(format!("at most {most:.0} {unit} came back from swap in {intervals}"));
+        return Verdict::Clear(format!(
+            "at most {most:.0} {unit} came back from swap in {intervals}"
+        ));
     }
     if let Some((disk, swap)) = disks.first() {
         let (name, most) = (disk.of(), disk.most());
@@ -126,7 +131,9 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
                 Metric::SwapInKibPerSecond => Metric::SwapOutKibPerSecond,
                 _ => Metric::SwapOutPagesPerSecond,
             };
-            let out = rate.other(out, "").map(|out| format!(", {} go out", told(&out.values(), 0)));
+            let out = rate
+                .other(out, "")
+                .map(|out| format!(", {} go out", told(&out.values(), 0)));
             rate.evidence(format!("{rates} {unit} come in{}", out.unwrap_or_default()))
         }
     };
@@ -135,10 +142,11 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
         name: swap.unwrap_or("swap").to_owned(),
         ..Resource::default()
     };
-    let mut finding = Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::MemSwapin, first)
-        .about(resource, Asker::default())
-        .and_if(state(run, rate))
-        .and_if(iowait(rate));
+    let mut finding =
+        Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::MemSwapin, first)
+            .about(resource, Asker::default())
+            .and_if(state(run, rate))
+            .and_if(iowait(rate));
     let others = figures::of(rate.observed, Metric::DiskUtilPercent).filter(|disk| {
         let own = swap.is_some() && disk.of() == rate.of();
         !own && disk.series.source == rate.series.source && disk.most() >= BUSY
@@ -150,7 +158,11 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
         && !faults.of().is_empty()
         && mean(&faults.values()) >= 1.0
     {
-        let text = format!("{} waits for the most pages: {} major faults/s", faults.of(), told(&faults.values(), 0));
+        let text = format!(
+            "{} waits for the most pages: {} major faults/s",
+            faults.of(),
+            told(&faults.values(), 0)
+        );
         finding = finding.and(faults.evidence(text));
     }
     finding
@@ -162,14 +174,25 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
             "limit or stop what is not needed",
             "whoever used it is without it",
         ))
-        .remedy(Remedy::pointless("more swap: it delays the end of memory, and slows everything down until then"))
+        .remedy(Remedy::pointless(
+            "more swap: it delays the end of memory, and slows everything down until then",
+        ))
 }
 
 /// How much swap is used.
 fn state(run: &Run<'_>, rate: &Intervals<'_>) -> Option<Evidence> {
     let used = figures::leader(rate.observed, Metric::SwapUsedKib).filter(|used| used.most() >= 1.0)?;
-    let size: u64 = run.facts.swaps.iter().map(|swap| swap.size).fold(0, u64::saturating_add);
-    let of = if size > 0 { format!(" of {}", say::bytes(size)) } else { String::new() };
+    let size: u64 = run
+        .facts
+        .swaps
+        .iter()
+        .map(|swap| swap.size)
+        .fold(0, u64::saturating_add);
+    let of = if size > 0 {
+        format!(" of {}", say::bytes(size))
+    } else {
+        String::new()
+    };
     let most = say::bytes((used.most() * 1024.0) as u64);
     Some(used.evidence(format!("up to {most}{of} of swap are used")))
 }

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -14,7 +14,7 @@ const FULL: f64 = 80.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LinkSaturated,
     about: "a network interface carries as much as its link can",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::NetSend, Cause::NetReceive],
     from: MATTERS,
     gives_way_to: &[],
@@ -29,7 +29,10 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         let what = "how much of its speed an interface uses (`sar -n DEV`, %ifutil)";
         return Verdict::CannotTell(figures::missing(observed, Metric::NetworkUtilPercent, what));
     };
-    match links.iter().find(|link| often(link.from(FULL).len(), link.count())) {
+    match links
+        .iter()
+        .find(|link| often(link.from(FULL).len(), link.count()))
+    {
         Some(link) => fires(finding(link)),
         None => Verdict::Clear(format!(
             "{} uses at most {:.1} % of its speed in {}",
@@ -42,14 +45,28 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 
 fn finding(link: &Intervals<'_>) -> Finding {
     let (name, used) = (link.of(), told(&link.values(), 0));
-    let rate = |metric| link.beside(metric).map(|rate| mean(&rate.values())).unwrap_or(0.0);
-    let (received, sent) = (rate(Metric::NetworkReceivedKibPerSecond), rate(Metric::NetworkSentKibPerSecond));
+    let rate = |metric| {
+        link.beside(metric)
+            .map(|rate| mean(&rate.values()))
+            .unwrap_or(0.0)
+    };
+    let (received, sent) = (
+        rate(Metric::NetworkReceivedKibPerSecond),
+        rate(Metric::NetworkSentKibPerSecond),
+    );
     let (cause, verb) = match sent > received {
         true => (Cause::NetSend, "sends"),
         false => (Cause::NetReceive, "receives"),
     };
-    let drops = link.beside(Metric::NetworkReceiveDropsPerSecond).filter(|drops| drops.most() > 0.0);
-    let drops = drops.map(|drops| drops.evidence(format!("{name} drops {} received packets/s", told(&drops.values(), 0))));
+    let drops = link
+        .beside(Metric::NetworkReceiveDropsPerSecond)
+        .filter(|drops| drops.most() > 0.0);
+    let drops = drops.map(|drops| {
+        drops.evidence(format!(
+            "{name} drops {} received packets/s",
+            told(&drops.values(), 0)
+        ))
+    });
     let resource = Resource {
         kind: ResourceKind::Device,
         name: name.to_owned(),
@@ -63,7 +80,10 @@ fn finding(link: &Intervals<'_>) -> Finding {
         .about(resource, Asker::default())
         .and_if(drops)
         .remedy(Remedy::safe("see which connections carry it").with_command("ss -tin state established"))
-        .remedy(Remedy::safe("see whether the link runs at the speed it should").with_command("ethtool INTERFACE"))
+        .remedy(
+            Remedy::safe("see whether the link runs at the speed it should")
+                .with_command("ethtool INTERFACE"),
+        )
         .remedy(Remedy::changing(
             "spread or limit what can wait (backups, replication), or use a faster link",
             "what is limited takes longer",

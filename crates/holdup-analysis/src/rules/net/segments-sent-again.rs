@@ -3,7 +3,7 @@
 use crate::attributed::Asker;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -18,7 +18,7 @@ const SOME: f64 = 1.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SegmentsSentAgain,
     about: "much of what TCP sends has to be sent again",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
     gives_way_to: &[],
@@ -29,14 +29,18 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut most: Option<(f64, usize)> = None;
     for again in figures::of(observed, Metric::TcpRetransmitsPerSecond) {
-        let Some(sent) = again.other(Metric::TcpSegmentsSentPerSecond, "") else { continue };
+        let Some(sent) = again.other(Metric::TcpSegmentsSentPerSecond, "") else {
+            continue;
+        };
         let shares = shares(&again, &sent);
         let high: Vec<f64> = shares.iter().copied().filter(|share| *share >= AGAIN).collect();
         if often(high.len(), shares.len()) {
             return fires(finding(&again, &shares));
         }
         let here = shares.iter().copied().fold(0.0, f64::max);
-        most = Some(most.map_or((here, shares.len()), |(most, count)| (most.max(here), count + shares.len())));
+        most = Some(most.map_or((here, shares.len()), |(most, count)| {
+            (most.max(here), count + shares.len())
+        }));
     }
     match most {
         Some((share, count)) => Verdict::Clear(format!(
@@ -54,7 +58,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 /// Of each interval the share that was sent again, 0..1.
 fn shares(again: &Intervals<'_>, sent: &Intervals<'_>) -> Vec<f64> {
     let of = |report| sent.in_reports(&[report]).first().copied();
-    let both = again.points().filter_map(|point| Some((point.value, of(point.report)?)));
+    let both = again
+        .points()
+        .filter_map(|point| Some((point.value, of(point.report)?)));
     both.map(|(again, sent)| match again >= SOME {
         true => again / (sent + again).max(1.0),
         false => 0.0,
@@ -65,9 +71,14 @@ fn shares(again: &Intervals<'_>, sent: &Intervals<'_>) -> Vec<f64> {
 fn finding(again: &Intervals<'_>, shares: &[f64]) -> Finding {
     let percent: Vec<f64> = shares.iter().map(|share| share * 100.0).collect();
     let percent = told(&percent, 1);
-    let drops = figures::leader(again.observed, Metric::NetworkReceiveDropsPerSecond).filter(|drops| drops.most() > 0.0);
+    let drops = figures::leader(again.observed, Metric::NetworkReceiveDropsPerSecond)
+        .filter(|drops| drops.most() > 0.0);
     let drops = drops.map(|drops| {
-        drops.evidence(format!("{} drops {} received packets/s", drops.of(), told(&drops.values(), 0)))
+        drops.evidence(format!(
+            "{} drops {} received packets/s",
+            drops.of(),
+            told(&drops.values(), 0)
+        ))
     });
     let first = again.evidence(format!("{} segments/s are sent again", told(&again.values(), 0)));
     let title = format!("TCP sends {percent} % of its segments again: packets are lost");
@@ -77,5 +88,7 @@ fn finding(again: &Intervals<'_>, shares: &[f64]) -> Finding {
         .remedy(Remedy::safe("see which connections lose them").with_command("ss -tin state established"))
         .remedy(Remedy::safe("see whether a queue of this machine drops them").with_command("tc -s qdisc"))
         .remedy(Remedy::safe("look for errors on the link and its switch").with_command("ip -s link"))
-        .remedy(Remedy::pointless("larger socket buffers: what is lost on the way is lost with them, too"))
+        .remedy(Remedy::pointless(
+            "larger socket buffers: what is lost on the way is lost with them, too",
+        ))
 }

@@ -129,9 +129,7 @@ fn of_names(names: &[&[u8]], timed: bool) -> Option<Header> {
     let named = names.iter().enumerate().skip(labels);
     let mut columns: Vec<(usize, Metric, f64)> = named
         .clone()
-        .filter_map(|(at, name)| {
-            column(kind, name).map(|(metric, factor)| (at - labels, metric, factor))
-        })
+        .filter_map(|(at, name)| column(kind, name).map(|(metric, factor)| (at - labels, metric, factor)))
         .collect();
     // Retransmissions of TCP; NFS has a column of that name, too.
     if let Some(at) = place(b"retrans/s").filter(|_| place(b"atmptf/s").is_some()) {

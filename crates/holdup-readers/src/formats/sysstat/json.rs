@@ -26,7 +26,9 @@ pub(super) fn read(document: &[u8], out: &mut Out<'_>) {
     while let Some(found) = find(document, from, b"\"statistics\"") {
         host(document.get(from..found).unwrap_or_default(), out);
         any = true;
-        let Some(open) = find(document, found, b"[") else { break };
+        let Some(open) = find(document, found, b"[") else {
+            break;
+        };
         from = reports(document, open + 1, &mut line, out);
     }
     if !any {
@@ -50,7 +52,10 @@ fn host(head: &[u8], out: &mut Out<'_>) {
     if let Some(name) = word("\"nodename\"") {
         out.source().host = Some(name);
     }
-    let (release, cpus) = (word("\"release\""), text("\"number-of-cpus\"").and_then(|cpus| cpus.as_u64()));
+    let (release, cpus) = (
+        word("\"release\""),
+        text("\"number-of-cpus\"").and_then(|cpus| cpus.as_u64()),
+    );
     let facts = out.facts();
     if facts.kernel_release.is_none() {
         facts.kernel_release = release;
@@ -80,7 +85,9 @@ fn reports(document: &[u8], mut from: usize, lines: &mut Lines, out: &mut Out<'_
     let mut number = 0_u32;
     loop {
         let rest = document.get(from..).unwrap_or_default();
-        let skipped = rest.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b',');
+        let skipped = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace() && *byte != b',');
         let Some(skipped) = skipped else {
             out.problem("it ends in the middle: its list of reports is not closed");
             return document.len();
@@ -94,7 +101,10 @@ fn reports(document: &[u8], mut from: usize, lines: &mut Lines, out: &mut Out<'_
         let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
         match values.next() {
             Some(Ok(Value::Object(report))) => {
-                let last = !values.byte_offset().checked_add(from).is_some_and(|end| more(document, end));
+                let last = !values
+                    .byte_offset()
+                    .checked_add(from)
+                    .is_some_and(|end| more(document, end));
                 one(&report, number, last, out);
                 out.count(b"", Understood::Evidence);
             }
@@ -166,7 +176,11 @@ fn section_of(section: &str, value: &Value, out: &mut Out<'_>) {
             if let Some(name) = name("disk_device").or_else(|| name("disk-device")) {
                 figures(Kind::Disk, name, row, out);
             } else if let Some(name) = name("cpu").filter(|_| section == "cpu-load") {
-                let cpu = if name == "all" { String::new() } else { format!("cpu{name}") };
+                let cpu = if name == "all" {
+                    String::new()
+                } else {
+                    format!("cpu{name}")
+                };
                 figures(Kind::Cpu, &cpu, row, out);
             } else if let Some(name) = name("iface") {
                 figures(Kind::Interface, name, row, out);
@@ -184,7 +198,13 @@ fn section_of(section: &str, value: &Value, out: &mut Out<'_>) {
 fn of_machine(section: &str, row: &Map<String, Value>, out: &mut Out<'_>) {
     match section {
         "avg-cpu" => figures(Kind::Cpu, "", row, out),
-        "queue" | "swap-pages" | "paging" | "io-reads" | "io-writes" | "memory" | "net-tcp"
+        "queue"
+        | "swap-pages"
+        | "paging"
+        | "io-reads"
+        | "io-writes"
+        | "memory"
+        | "net-tcp"
         | "process-and-context-switch" => figures(Kind::Machine, "", row, out),
         _ => {
             let own: &[(&str, Metric)] = match section {

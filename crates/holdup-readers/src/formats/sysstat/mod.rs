@@ -64,13 +64,21 @@ pub(super) static JSON: Format = Format {
 
 fn sure(head: &[u8], tool: Tool) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
-    let first = head.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = head
+        .trim_ascii_start()
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     // A banner opens iostat's format, whosever it is.
     let format = match lines.find_map(tool_of) {
         Some(_) if stamp::banner(first).is_some() => Some(Tool::Iostat),
         other => other,
     };
-    if format == Some(tool) { Sureness::Certain } else { Sureness::No }
+    if format == Some(tool) {
+        Sureness::Certain
+    } else {
+        Sureness::No
+    }
 }
 
 #[cfg(test)]

@@ -171,11 +171,19 @@ mod tests {
     fn a_banner_of_any_version() {
         let text = b"Linux 2.6.32-131.el6.x86_64 (web-1) \t05/01/17 \t_x86_64_\t(1 CPU)";
         let read = banner(text).unwrap();
-        assert_eq!((read.release.as_str(), read.host.as_str()), ("2.6.32-131.el6.x86_64", "web-1"));
+        assert_eq!(
+            (read.release.as_str(), read.host.as_str()),
+            ("2.6.32-131.el6.x86_64", "web-1")
+        );
         // Of May or of January: not told.
         assert_eq!((read.day, read.cpus), (None, Some(1)));
         assert_eq!(banner(b"Linux 2.6.9 (db) 22.11.2026").unwrap().day, Some(20_779));
-        for wrong in [&b"Linux version 6.1 (gcc)"[..], b"Linux host 6.1", b"Linux (", b"\xff"] {
+        for wrong in [
+            &b"Linux version 6.1 (gcc)"[..],
+            b"Linux host 6.1",
+            b"Linux (",
+            b"\xff",
+        ] {
             assert_eq!(banner(wrong), None);
         }
     }
@@ -203,13 +211,27 @@ mod tests {
         let at = |text: &str| line(text.as_bytes()).map(|(at, _)| at);
         let of_day = (4 * 3600 + 2 * 60 + 28) * SECOND;
         assert_eq!(at("Time: 04:02:28 AM"), Some(civil(None, of_day)));
-        assert_eq!(at("Time: 16:02:28"), Some(civil(None, of_day + 12 * 3600 * SECOND)));
+        assert_eq!(
+            at("Time: 16:02:28"),
+            Some(civil(None, of_day + 12 * 3600 * SECOND))
+        );
         assert_eq!(at("11/22/26 04:02:28"), Some(civil(Some(20_779), of_day)));
         assert_eq!(at("22.11.2026 04:02:28"), Some(civil(Some(20_779), of_day)));
-        assert_eq!(at("05/01/17 04:02:28 PM"), Some(civil(None, of_day + 12 * 3600 * SECOND)));
+        assert_eq!(
+            at("05/01/17 04:02:28 PM"),
+            Some(civil(None, of_day + 12 * 3600 * SECOND))
+        );
         let unix = (20_779 * 86_400 + 3 * 3600 + 2 * 60 + 28) * 1_000_000_000;
         assert_eq!(at("2026-11-22T04:02:28+0100"), Some(When::Unix(unix)));
-        for wrong in ["", "Time:", "04:02:28 AM all 1.0", "sda 1.0 2.0", "T", "04:02:28+", "99:99:99"] {
+        for wrong in [
+            "",
+            "Time:",
+            "04:02:28 AM all 1.0",
+            "sda 1.0 2.0",
+            "T",
+            "04:02:28+",
+            "99:99:99",
+        ] {
             assert_eq!(at(wrong), None, "{wrong}");
         }
     }

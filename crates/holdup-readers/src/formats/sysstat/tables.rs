@@ -246,7 +246,10 @@ impl Reader {
             self.timed.any = true;
         }
         let skip = fields.count - header.width.min(fields.count);
-        let text = fields.words.get(skip.min(WORDS)..fields.count.min(WORDS)).unwrap_or_default();
+        let text = fields
+            .words
+            .get(skip.min(WORDS)..fields.count.min(WORDS))
+            .unwrap_or_default();
         let text = text.join(&b' ');
         let known = self
             .tables
@@ -279,7 +282,11 @@ impl Reader {
             }
             self.iostat.seen.push(place);
         }
-        if idle { Understood::Ignorable } else { Understood::Evidence }
+        if idle {
+            Understood::Ignorable
+        } else {
+            Understood::Evidence
+        }
     }
 
     fn iostat_report(&mut self, out: &mut Out<'_>) {
@@ -455,9 +462,14 @@ impl Table {
         }
         let text = String::from_utf8_lossy(name);
         let columns = self.header.columns.iter();
-        let at = columns.map(|(_, metric, _)| out.series_at(*metric, &text)).collect();
+        let at = columns
+            .map(|(_, metric, _)| out.series_at(*metric, &text))
+            .collect();
         let name: Box<[u8]> = name.into();
-        self.rows.push(Row { name: name.clone(), at });
+        self.rows.push(Row {
+            name: name.clone(),
+            at,
+        });
         self.by_name.insert(name, self.rows.len() - 1);
         Some(self.rows.len() - 1)
     }

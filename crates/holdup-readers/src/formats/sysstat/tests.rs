@@ -24,7 +24,11 @@ fn series<'a>(reading: &'a Reading, metric: Metric, of: &str) -> &'a Series {
 }
 
 fn values(reading: &Reading, metric: Metric, of: &str) -> Vec<f64> {
-    series(reading, metric, of).points.iter().map(|point| point.value).collect()
+    series(reading, metric, of)
+        .points
+        .iter()
+        .map(|point| point.value)
+        .collect()
 }
 
 #[test]
@@ -34,7 +38,10 @@ fn a_log_without_banner_has_no_average_since_boot() {
     assert_eq!(values(&reading, Metric::DiskUtilPercent, "sdb"), [98.96, 90.16]);
     // Megabytes become KiB, sectors of 512 bytes too.
     assert_eq!(values(&reading, Metric::DiskRequestKib, "sdb")[0], 22.06);
-    assert_eq!(values(&reading, Metric::DiskWriteKibPerSecond, "sdb")[0], 3.90 * 1024.0);
+    assert_eq!(
+        values(&reading, Metric::DiskWriteKibPerSecond, "sdb")[0],
+        3.90 * 1024.0
+    );
     let points = &series(&reading, Metric::CpuIdlePercent, "").points;
     assert!(points.iter().all(|point| !point.since_boot));
     assert_eq!(points[1].over, Some(10_000_000_000));
@@ -44,15 +51,31 @@ fn a_log_without_banner_has_no_average_since_boot() {
 
 #[test]
 fn with_a_banner_the_first_report_is_since_boot_but_with_y() {
-    let report = MIDDLE.replace("Time: 05:11:56 AM\n", "").replace("Time: 05:12:06 AM\n", "");
-    for (head, first) in [("", true), ("$ iostat -xyz 1 2\n", false), ("$ iostat -xz --human 1\n", true)] {
+    let report = MIDDLE
+        .replace("Time: 05:11:56 AM\n", "")
+        .replace("Time: 05:12:06 AM\n", "");
+    for (head, first) in [
+        ("", true),
+        ("$ iostat -xyz 1 2\n", false),
+        ("$ iostat -xz --human 1\n", true),
+    ] {
         let reading = read_text("x", format!("{head}{BANNER}{report}").as_bytes());
         let points = &series(&reading, Metric::DiskUtilPercent, "sdb").points;
-        assert_eq!(points.iter().map(|p| p.since_boot).collect::<Vec<_>>(), [first, false], "{head}");
+        assert_eq!(
+            points.iter().map(|p| p.since_boot).collect::<Vec<_>>(),
+            [first, false],
+            "{head}"
+        );
         let last = reading.accounts.last().unwrap();
         assert_eq!(last.not_understood, 0);
-        assert_eq!((reading.facts.cpus, reading.facts.kernel_release.as_deref()), (Some(8), Some("6.1.0")));
-        assert_eq!(reading.observed.sources.last().unwrap().host.as_deref(), Some("host1"));
+        assert_eq!(
+            (reading.facts.cpus, reading.facts.kernel_release.as_deref()),
+            (Some(8), Some("6.1.0"))
+        );
+        assert_eq!(
+            reading.observed.sources.last().unwrap().host.as_deref(),
+            Some("host1")
+        );
     }
 }
 
@@ -64,11 +87,15 @@ fn any_order_of_columns_commas_units_and_odd_hyphens() {
     assert_eq!(values(&reading, Metric::DiskUtilPercent, "sdb"), [99.0]);
     assert_eq!(values(&reading, Metric::DiskQueueLength, "sdb"), [1.5]);
     assert_eq!(values(&reading, Metric::DiskReadKibPerSecond, "sdb"), [1536.0]);
-    let tail = "avg-cpu: %idle\n 50\n\n r/s rkB/s Device\n 3.0 4.0k sda\n\n aqu-sz %util Device\n 0.1 12.5% sda\n";
+    let tail =
+        "avg-cpu: %idle\n 50\n\n r/s rkB/s Device\n 3.0 4.0k sda\n\n aqu-sz %util Device\n 0.1 12.5% sda\n";
     let reading = read_text("x", tail.as_bytes());
     assert_eq!(values(&reading, Metric::DiskUtilPercent, "sda"), [12.5]);
     // Several tables of one report.
-    assert_eq!(series(&reading, Metric::DiskUtilPercent, "sda").points[0].report, 0);
+    assert_eq!(
+        series(&reading, Metric::DiskUtilPercent, "sda").points[0].report,
+        0
+    );
 }
 
 #[test]
@@ -94,11 +121,19 @@ fn tables_of_a_day_are_joined_by_their_times_past_midnight() {
         series(&reading, Metric::CpuIdlePercent, ""),
         series(&reading, Metric::DiskUtilPercent, "sda"),
     );
-    let reports = |series: &Series| series.points.iter().map(|point| (point.report, point.at)).collect::<Vec<_>>();
+    let reports = |series: &Series| {
+        series
+            .points
+            .iter()
+            .map(|point| (point.report, point.at))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(reports(idle), reports(util));
     assert_eq!(idle.points.len(), 2);
     assert_eq!(util.points[0].over, Some(600_000_000_000));
-    let Some(When::Civil(at)) = util.points[1].at else { panic!("{util:?}") };
+    let Some(When::Civil(at)) = util.points[1].at else {
+        panic!("{util:?}")
+    };
     assert_eq!((at.day, at.of_day), (Some(20_780), 601_000_000_000));
     assert_eq!(reading.accounts[0].not_understood, 0, "{:?}", reading.accounts);
     assert_eq!(reading.observed.sources[0].format, "sar");
@@ -124,9 +159,15 @@ fn processes_with_blanks_and_threads() {
     let text = "04:00:01 UID TGID TID %usr %CPU CPU Command\n04:00:02 0 77 - 1.0 31.0 1 Web Content\n\
                 04:00:02 0 - 78 1.0 30.0 1 |__GC Thread#0\n\n# Time UID PID kB_wr/s Command\n1396137601 0 9 5.0 dd\n";
     let reading = read_text("x", text.as_bytes());
-    assert_eq!(values(&reading, Metric::ProcessCpuPercent, "Web Content (pid 77)"), [31.0]);
+    assert_eq!(
+        values(&reading, Metric::ProcessCpuPercent, "Web Content (pid 77)"),
+        [31.0]
+    );
     assert_eq!(reading.observed.of(Metric::ProcessCpuPercent).count(), 1);
-    assert_eq!(values(&reading, Metric::ProcessWriteKibPerSecond, "dd (pid 9)"), [5.0]);
+    assert_eq!(
+        values(&reading, Metric::ProcessWriteKibPerSecond, "dd (pid 9)"),
+        [5.0]
+    );
     assert_eq!(reading.accounts[0].not_understood, 0, "{:?}", reading.accounts);
 }
 
@@ -134,7 +175,12 @@ fn processes_with_blanks_and_threads() {
 fn a_second_banner_begins_another_artefact() {
     let text = format!("{BANNER}{MIDDLE}{}{MIDDLE}", BANNER.replace("host1", "host2"));
     let reading = read_text("x", text.as_bytes());
-    let hosts: Vec<_> = reading.observed.sources.iter().map(|s| s.host.as_deref()).collect();
+    let hosts: Vec<_> = reading
+        .observed
+        .sources
+        .iter()
+        .map(|s| s.host.as_deref())
+        .collect();
     assert_eq!(hosts, [Some("host1"), Some("host2")]);
     assert_eq!(reading.observed.of(Metric::DiskUtilPercent).count(), 2);
 }
@@ -150,8 +196,17 @@ const JSON: &str = r#"{"sysstat": {"hosts": [{"nodename": "host1", "release": "6
 fn json_is_read_as_far_as_it_goes() {
     let reading = read_text("x", JSON.as_bytes());
     let util = series(&reading, Metric::DiskUtilPercent, "sda");
-    assert_eq!(util.points.iter().map(|p| (p.value, p.since_boot)).collect::<Vec<_>>(), [(9.0, true), (99.0, false)]);
-    assert_eq!(values(&reading, Metric::DiskReadsMergedPerSecond, "sda"), [2.0, 2.0]);
+    assert_eq!(
+        util.points
+            .iter()
+            .map(|p| (p.value, p.since_boot))
+            .collect::<Vec<_>>(),
+        [(9.0, true), (99.0, false)]
+    );
+    assert_eq!(
+        values(&reading, Metric::DiskReadsMergedPerSecond, "sda"),
+        [2.0, 2.0]
+    );
     assert_eq!(reading.facts.cpus, Some(2));
     let whole = reading.observed.series.len();
     for end in 0..JSON.len() {
@@ -167,18 +222,32 @@ fn json_is_read_as_far_as_it_goes() {
 
 #[test]
 fn hostile_text_of_any_kind_is_survived() {
-    let sar = "04:00:01 PM CPU %user %idle\n04:00:02 PM all 10.0 90.0\n#Time UID PID %CPU Command\n1 2 3 4 x\n";
+    let sar =
+        "04:00:01 PM CPU %user %idle\n04:00:02 PM all 10.0 90.0\n#Time UID PID %CPU Command\n1 2 3 4 x\n";
     let whole = format!("$ iostat -y\n{BANNER}{MIDDLE}{sar}");
     for at in 0..whole.len() {
         // Cut anywhere, and with rubbish in the middle of it.
         let (head, tail) = whole.as_bytes().split_at(at);
         let _ = read_text("x", head);
-        for rubbish in [&b"\0\0"[..], b"\xe2\x80\x90\xff", b" 99999999999999999999 ", b"\r\n\r\n", b": -1 # / \xc2\xa0"] {
+        for rubbish in [
+            &b"\0\0"[..],
+            b"\xe2\x80\x90\xff",
+            b" 99999999999999999999 ",
+            b"\r\n\r\n",
+            b": -1 # / \xc2\xa0",
+        ] {
             let reading = read_text("x", &[head, rubbish, tail].concat());
             let account = &reading.accounts[0];
-            assert_eq!(account.lines, account.evidence + account.ignorable + account.not_understood);
+            assert_eq!(
+                account.lines,
+                account.evidence + account.ignorable + account.not_understood
+            );
         }
     }
-    let wide = format!("04:00:01 INTR {}\n04:00:02 sum {}\n", "CPU ".repeat(500), "1.0 ".repeat(500));
+    let wide = format!(
+        "04:00:01 INTR {}\n04:00:02 sum {}\n",
+        "CPU ".repeat(500),
+        "1.0 ".repeat(500)
+    );
     let _ = read_text("x", format!("{BANNER}{wide}").as_bytes());
 }
