@@ -212,7 +212,7 @@ impl Reader {
     fn command(&mut self, fields: &Fields<'_>) -> Option<Understood> {
         let all = fields.words.get(..fields.count.min(WORDS))?;
         let tool = |word: &&[u8]| matches!(*word, b"iostat" | b"mpstat" | b"pidstat" | b"sar" | b"sadf");
-        let at = all.iter().position(|word| tool(word))?;
+        let at = all.iter().position(tool)?;
         let prompt = at == 0
             || all
                 .get(at - 1)
