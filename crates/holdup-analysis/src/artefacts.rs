@@ -4,6 +4,8 @@
 //! critical path but where one thread was traced: its own time is the elapsed time. What threads of a dump wait for is not
 //! here: an instant has no duration.
 
+pub mod clock;
+
 use crate::attributed::{Asker, Attributed, AttributedWait, Coverage, How, Resource, Tally, ThreadName};
 use crate::classify::{self, Site};
 use holdup_evidence::observed::{CallTime, Calls};

@@ -26,7 +26,13 @@ impl Manager {
     }
 
     /// Takes a message of systemd's.
-    pub(crate) fn message(&mut self, text: &[u8], stamp: Stamp, line: &[u8], out: &mut Out<'_>) -> Understood {
+    pub(crate) fn message(
+        &mut self,
+        text: &[u8],
+        stamp: Stamp,
+        line: &[u8],
+        out: &mut Out<'_>,
+    ) -> Understood {
         out.source().manager_lines += 1;
         match of_systemd(text) {
             Some(event) => self.happened(event, stamp, line, out),

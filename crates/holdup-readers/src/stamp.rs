@@ -321,10 +321,7 @@ mod tests {
             at("[Wed Apr 17 12:05:06 2019] x"),
             (civil(18_003, true, NOON), "x")
         );
-        assert_eq!(
-            at("Apr 17 12:05:06 host x"),
-            (civil(837, false, NOON), "host x")
-        );
+        assert_eq!(at("Apr 17 12:05:06 host x"), (civil(837, false, NOON), "host x"));
         assert_eq!(at("Apr  7 12:05:06 host x").0, civil(827, false, NOON));
         assert_eq!(
             at("Wed 2019-04-17 12:05:06 EEST host x"),

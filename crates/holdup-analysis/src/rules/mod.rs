@@ -13,12 +13,15 @@ mod devices;
 #[cfg(test)]
 mod examples;
 mod list;
+mod logs;
 mod memory;
 mod queueing;
 mod run;
 mod say;
+mod seeding;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
@@ -63,6 +66,8 @@ pub enum Need {
     LockHolders,
     /// The kernel log of this boot.
     KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
 }
 
 impl Need {
@@ -74,6 +79,7 @@ impl Need {
         Need::CpuSamples,
         Need::LockHolders,
         Need::KernelLog,
+        Need::Artefacts,
     ];
 
     /// In plain words.
@@ -86,6 +92,7 @@ impl Need {
             Need::CpuSamples => "samples of running threads",
             Need::LockHolders => "holders of locks",
             Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
         }
     }
 }
@@ -162,6 +169,12 @@ impl Rule {
             (_, Some((check, observed))) => Some(check(run, observed)),
             (told, None) => told,
         }
+    }
+
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
     }
 
     fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {

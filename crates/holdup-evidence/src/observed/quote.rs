@@ -14,6 +14,8 @@ pub struct Source {
     pub host: Option<String>,
     /// What it says of its own tool and version.
     pub tool: Option<String>,
+    /// The instant that its times since its start count from, where a line of it tells both.
+    pub started: Option<super::When>,
     /// Lines of it that the kernel wrote: what a log that says nothing of a trouble can rule out.
     pub kernel_lines: u64,
     /// Lines of it that the service manager wrote.

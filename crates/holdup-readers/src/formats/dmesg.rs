@@ -13,7 +13,10 @@ pub(crate) static FORMAT: Format = Format {
     id: "dmesg",
     about: "dmesg",
     recognise,
-    openings: &["[    0.000000] Linux version ", "[    0.000000] Booting Linux on "],
+    openings: &[
+        "[    0.000000] Linux version ",
+        "[    0.000000] Booting Linux on ",
+    ],
     shape: Shape::Lines(|| Box::<Reader>::default()),
 };
 

@@ -82,11 +82,7 @@ impl Entry<'_> {
 fn entry(line: &[u8]) -> Option<Entry<'_>> {
     let (line, version) = after_priority(line);
     let (mut stamp, text) = stamp::leading(line)?;
-    let (host, program, mut message) = if version {
-        fields(text)?
-    } else {
-        program(text)?
-    };
+    let (host, program, mut message) = if version { fields(text)? } else { program(text)? };
     // Syslog keeps the kernel's own time in the message.
     if program == b"kernel"
         && message.first() == Some(&b'[')
@@ -142,7 +138,11 @@ fn fields(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         Some(message) => message,
         None => rest.get(memchr::memmem::find(rest, b"] ")? + 2..)?,
     };
-    Some((host, program, message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message)))
+    Some((
+        host,
+        program,
+        message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message),
+    ))
 }
 
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -195,10 +195,9 @@ impl LineReader for Reader {
                 out,
             ),
             Writer::Manager => self.manager.message(entry.message, entry.stamp, line, out),
-            Writer::Service => {
-                self.manager
-                    .of_service(entry.program, entry.message, entry.stamp, line, out)
-            }
+            Writer::Service => self
+                .manager
+                .of_service(entry.program, entry.message, entry.stamp, line, out),
         }
     }
 
@@ -233,7 +232,14 @@ impl Reader {
         }
         match self.last {
             Some((stamp, Writer::Kernel)) if line.first().is_some_and(u8::is_ascii_whitespace) => {
-                self.kernel.message(Message { text: line, stamp, line }, out)
+                self.kernel.message(
+                    Message {
+                        text: line,
+                        stamp,
+                        line,
+                    },
+                    out,
+                )
             }
             Some(_) if line.first().is_some_and(u8::is_ascii_whitespace) => Understood::Ignorable,
             // `box last message repeated 3 times`: by syslog itself.

@@ -29,8 +29,13 @@ fn recognise(head: &[u8]) -> Sureness {
         .map(object)
         .find(|line| !line.is_empty())
         .unwrap_or_default();
-    let of_journal = first.starts_with(b"{") && memchr::memmem::find(first, b"\"__REALTIME_TIMESTAMP\"").is_some();
-    if of_journal { Sureness::Certain } else { Sureness::No }
+    let of_journal =
+        first.starts_with(b"{") && memchr::memmem::find(first, b"\"__REALTIME_TIMESTAMP\"").is_some();
+    if of_journal {
+        Sureness::Certain
+    } else {
+        Sureness::No
+    }
 }
 
 /// The object in a line of any of the relatives.
@@ -100,7 +105,11 @@ impl LineReader for Reader {
             self.host_known = true;
             out.source().host = Some(host.to_owned());
         }
-        if let Some(boot) = entry.boot.as_deref().filter(|boot| self.boot.as_deref() != Some(boot)) {
+        if let Some(boot) = entry
+            .boot
+            .as_deref()
+            .filter(|boot| self.boot.as_deref() != Some(boot))
+        {
             self.boot = Some(boot.to_owned());
             self.manager.another_boot();
             self.kernel.another_boot(self.boot.clone(), b"", out);
@@ -168,7 +177,10 @@ mod tests {
 
     #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
-        let text = format!("{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\0\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}", &LINE[..50]);
+        let text = format!(
+            "{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\0\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}",
+            &LINE[..50]
+        );
         let reading = read_text("j", text.as_bytes());
         assert_eq!(reading.observed.happenings.len(), 3);
         assert_eq!(reading.accounts[0].not_understood, 4, "{:?}", reading.accounts[0]);

@@ -63,7 +63,15 @@ fn row(line: &[u8]) -> Option<(Ns, &[u8])> {
     let kind = name.rsplit(|byte| *byte == b'.').next()?;
     let is_unit = matches!(
         kind,
-        b"service" | b"mount" | b"device" | b"socket" | b"swap" | b"target" | b"automount" | b"timer" | b"path"
+        b"service"
+            | b"mount"
+            | b"device"
+            | b"socket"
+            | b"swap"
+            | b"target"
+            | b"automount"
+            | b"timer"
+            | b"path"
     );
     if !is_unit || kind.len() == name.len() {
         return None;
@@ -91,7 +99,11 @@ mod tests {
             .collect();
         assert_eq!(
             read,
-            [("dev-sdb1.device", 90_123), ("x.service", 2_500), ("y.mount", 300)]
+            [
+                ("dev-sdb1.device", 90_123),
+                ("x.service", 2_500),
+                ("y.mount", 300)
+            ]
         );
         assert_eq!(reading.accounts[0].not_understood, 1);
     }

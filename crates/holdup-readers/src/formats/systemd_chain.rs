@@ -41,7 +41,10 @@ const BRANCHES: [(&str, bool); 6] = [
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
-    if lines.clone().any(|line| line.trim_ascii_start().starts_with(HEADER)) {
+    if lines
+        .clone()
+        .any(|line| line.trim_ascii_start().starts_with(HEADER))
+    {
         return Sureness::Certain;
     }
     // Pasted without its header.
@@ -277,7 +280,9 @@ multi-user.target @1min 40.100s
 
     #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
-        let text = format!("{CHAIN}└─\n└─.service @1s\nx.service @\nx.service @1s +\n\0\u{fffd}│││\nx.service @99999999999999y\ny.service\n");
+        let text = format!(
+            "{CHAIN}└─\n└─.service @1s\nx.service @\nx.service @1s +\n\0\u{fffd}│││\nx.service @99999999999999y\ny.service\n"
+        );
         let reading = read_text("c", text.as_bytes());
         assert_eq!(holes(&reading), [("web.service", 90_500)]);
         assert_eq!(reading.accounts[0].not_understood, 5, "{:?}", reading.accounts[0]);

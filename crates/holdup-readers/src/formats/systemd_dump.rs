@@ -72,7 +72,11 @@ impl LineReader for Reader {
         }
         let property =
             line.is_empty() || line.starts_with(b"-> ") || memchr::memchr2(b':', b'=', line).is_some();
-        if property { Understood::Ignorable } else { Understood::No }
+        if property {
+            Understood::Ignorable
+        } else {
+            Understood::No
+        }
     }
 }
 

@@ -44,7 +44,11 @@ impl LineReader for Reader {
         }
         // `graphical.target was never reached`, and that the boot is not over.
         let known = line.ends_with(b"was never reached") || line.starts_with(b"Bootup is not yet finished");
-        if known { Understood::Ignorable } else { Understood::No }
+        if known {
+            Understood::Ignorable
+        } else {
+            Understood::No
+        }
     }
 }
 
@@ -90,7 +94,8 @@ mod tests {
 
     #[test]
     fn parts_of_the_boot_and_its_target() {
-        let text = "Startup finished in 1.002s (firmware) + 2.1s (kernel) + 1min 45.121s (userspace) = 1min 48.223s.
+        let text =
+            "Startup finished in 1.002s (firmware) + 2.1s (kernel) + 1min 45.121s (userspace) = 1min 48.223s.
 graphical.target reached after 1min 45.121s in userspace.
 Startup finished in (kernel) + x
 graphical.target reached after in userspace

@@ -37,10 +37,14 @@ fn reset(device: &[u8]) -> Option<KernelEvent> {
 /// `I/O error, dev vda, sector 8 op 0x0:(READ)` with the name of a function before it on older kernels, and
 /// `Buffer I/O error on dev vda, logical block 0`. Requests that a device does not know are no failure of it.
 fn io_error(text: &[u8]) -> Option<KernelEvent> {
-    let text = [&b"blk_update_request: "[..], b"print_req_error: ", b"end_request: "]
-        .iter()
-        .find_map(|function| text.strip_prefix(*function))
-        .unwrap_or(text);
+    let text = [
+        &b"blk_update_request: "[..],
+        b"print_req_error: ",
+        b"end_request: ",
+    ]
+    .iter()
+    .find_map(|function| text.strip_prefix(*function))
+    .unwrap_or(text);
     let device = if let Some(said) = text.strip_prefix(b"Buffer I/O error on dev") {
         word(said.strip_prefix(b"ice").unwrap_or(said).trim_ascii_start())
     } else if [
@@ -119,7 +123,9 @@ fn mmc(text: &[u8]) -> Option<KernelEvent> {
 /// `NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out`.
 fn transmit_timeout(text: &[u8]) -> Option<KernelEvent> {
     let said = text.strip_prefix(b"NETDEV WATCHDOG: ")?;
-    let said = said.strip_prefix(b"CPU: ").map_or(Some(said), |cpu| after(cpu, b": "));
+    let said = said
+        .strip_prefix(b"CPU: ")
+        .map_or(Some(said), |cpu| after(cpu, b": "));
     has(text, b"transmit queue").then(|| reset(word(said?)))?
 }
 

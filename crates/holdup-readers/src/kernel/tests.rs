@@ -17,7 +17,13 @@ fn events(messages: &[&str]) -> Vec<KernelEvent> {
         What::Kernel(event) => event,
         other => panic!("{other:?}"),
     };
-    reading.observed.happenings.into_iter().skip(1).map(kernel).collect()
+    reading
+        .observed
+        .happenings
+        .into_iter()
+        .skip(1)
+        .map(kernel)
+        .collect()
 }
 
 fn one(message: &str) -> KernelEvent {
@@ -154,14 +160,15 @@ fn ended_for_their_memory_by_the_machine_and_by_a_cgroup() {
         "Out of memory: Kill process 4242 (java) score 900 or sacrifice child",
         "Killed process 4242 (java) total-vm:10000kB, anon-rss:7000kB, file-rss:40kB",
     ];
-    let kill = |process: &str, resident, cgroup: Option<&str>, swap: Option<(u64, u64)>| KernelEvent::OomKill {
-        process: process.to_owned(),
-        pid: 4242,
-        resident_kib: resident,
-        cgroup: cgroup.map(str::to_owned),
-        free_swap_kib: swap.map(|swap| swap.0),
-        total_swap_kib: swap.map(|swap| swap.1),
-    };
+    let kill =
+        |process: &str, resident, cgroup: Option<&str>, swap: Option<(u64, u64)>| KernelEvent::OomKill {
+            process: process.to_owned(),
+            pid: 4242,
+            resident_kib: resident,
+            cgroup: cgroup.map(str::to_owned),
+            free_swap_kib: swap.map(|swap| swap.0),
+            total_swap_kib: swap.map(|swap| swap.1),
+        };
     assert_eq!(
         events(&machine),
         [kill("java", Some(7040), None, Some((12, 2_097_148)))]
@@ -187,8 +194,14 @@ fn disks_and_their_links() {
         ("blk_update_request: I/O error, dev sda, sector 8", "sda"),
         ("print_req_error: I/O error, dev sda, sector 8", "sda"),
         ("end_request: I/O error, dev sda, sector 8", "sda"),
-        ("blk_update_request: critical medium error, dev sda, sector 8", "sda"),
-        ("Buffer I/O error on dev vda, logical block 0, async page read", "vda"),
+        (
+            "blk_update_request: critical medium error, dev sda, sector 8",
+            "sda",
+        ),
+        (
+            "Buffer I/O error on dev vda, logical block 0, async page read",
+            "vda",
+        ),
         ("Buffer I/O error on device sda1, logical block 0", "sda1"),
     ] {
         let device = device.to_owned();
@@ -198,11 +211,20 @@ fn disks_and_their_links() {
         ("ata1.00: failed command: READ FPDMA QUEUED", "ata1.00"),
         ("ata1: hard resetting link", "ata1"),
         ("nvme nvme0: I/O 12 QID 3 timeout, aborting", "nvme0"),
-        ("nvme nvme0: I/O 12 (I/O Cmd) QID 3 timeout, reset controller", "nvme0"),
-        ("nvme nvme0: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10", "nvme0"),
+        (
+            "nvme nvme0: I/O 12 (I/O Cmd) QID 3 timeout, reset controller",
+            "nvme0",
+        ),
+        (
+            "nvme nvme0: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10",
+            "nvme0",
+        ),
         ("sd 2:0:0:0: [sdb] tag#5 timing out command, waited 180s", "sdb"),
         ("sd 2:0:0:0: attempting task abort! scmd(0000)", "2:0:0:0"),
-        ("NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out", "eth0"),
+        (
+            "NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out",
+            "eth0",
+        ),
         ("e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly", "eth0"),
     ] {
         let device = device.to_owned();
@@ -226,9 +248,18 @@ fn disks_and_their_links() {
 #[test]
 fn networks_and_file_systems() {
     for (message, port) in [
-        ("TCP: request_sock_TCP: Possible SYN flooding on port 80. Sending cookies.  Check SNMP counters.", 80),
-        ("TCP: request_sock_TCP: Possible SYN flooding on port 0.0.0.0:8080. Sending cookies.", 8080),
-        ("TCP: TCP: Possible SYN flooding on port [::]:443. Dropping request.", 443),
+        (
+            "TCP: request_sock_TCP: Possible SYN flooding on port 80. Sending cookies.  Check SNMP counters.",
+            80,
+        ),
+        (
+            "TCP: request_sock_TCP: Possible SYN flooding on port 0.0.0.0:8080. Sending cookies.",
+            8080,
+        ),
+        (
+            "TCP: TCP: Possible SYN flooding on port [::]:443. Dropping request.",
+            443,
+        ),
         ("possible SYN flooding on port 25. Sending cookies.", 25),
     ] {
         assert_eq!(one(message), KernelEvent::SynFlood { port }, "{message}");
@@ -245,25 +276,51 @@ fn networks_and_file_systems() {
         ("nfs: server nas not responding, timed out", false),
         ("lockd: server nas not responding, still trying", false),
         ("nfs: server nas OK", true),
-        ("CIFS: VFS: \\\\nas has not responded in 180 seconds. Reconnecting...", false),
-        ("CIFS VFS: Server nas has not responded in 120 seconds. Reconnecting...", false),
+        (
+            "CIFS: VFS: \\\\nas has not responded in 180 seconds. Reconnecting...",
+            false,
+        ),
+        (
+            "CIFS VFS: Server nas has not responded in 120 seconds. Reconnecting...",
+            false,
+        ),
     ] {
         let server = "nas".to_owned();
         assert_eq!(one(message), KernelEvent::NfsServer { server, ok }, "{message}");
     }
     for (message, on, read_only) in [
-        ("EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0", "sda1", false),
+        (
+            "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0",
+            "sda1",
+            false,
+        ),
         ("EXT4-fs (sda1): Remounting filesystem read-only", "sda1", true),
-        ("XFS (dm-0): Corruption detected. Unmount and run xfs_repair", "dm-0", false),
+        (
+            "XFS (dm-0): Corruption detected. Unmount and run xfs_repair",
+            "dm-0",
+            false,
+        ),
         ("XFS (dm-0): log I/O error -5", "dm-0", false),
-        ("XFS (dm-0): Log I/O Error Detected. Shutting down filesystem", "dm-0", true),
+        (
+            "XFS (dm-0): Log I/O Error Detected. Shutting down filesystem",
+            "dm-0",
+            true,
+        ),
         ("Aborting journal on device sda1-8.", "sda1-8", true),
         ("BTRFS info (device sda1): forced readonly", "sda1", true),
-        ("BTRFS: error (device sda1) in btrfs_commit_transaction:2236: errno=-5 IO failure", "sda1", false),
+        (
+            "BTRFS: error (device sda1) in btrfs_commit_transaction:2236: errno=-5 IO failure",
+            "sda1",
+            false,
+        ),
         ("FAT-fs (sdb1): Filesystem has been set read-only", "sdb1", true),
     ] {
         let on = on.to_owned();
-        assert_eq!(one(message), KernelEvent::FileSystemError { on, read_only }, "{message}");
+        assert_eq!(
+            one(message),
+            KernelEvent::FileSystemError { on, read_only },
+            "{message}"
+        );
     }
 }
 
