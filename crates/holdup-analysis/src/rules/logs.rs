@@ -64,14 +64,14 @@ pub(super) fn manager_silent(observed: &Observed, what: &str) -> Verdict {
     }
 }
 
-/// Whole seconds as such, up to ten minutes; anything else as lengths are printed elsewhere. Logs have whole seconds, and
-/// people compare them with limits that are given in seconds.
+/// Seconds to the millisecond, up to ten minutes; anything else as lengths are printed elsewhere. People compare these
+/// with limits that are given in seconds, and with the log beside them.
 pub(super) fn seconds(ns: Ns) -> String {
     const SECOND: Ns = 1_000_000_000;
     match ns {
         0..SECOND => duration(ns),
         _ if ns % SECOND == 0 && ns < 600 * SECOND => format!("{} s", ns / SECOND),
-        _ if ns < 600 * SECOND => format!("{:.2} s", ns as f64 / 1e9),
+        _ if ns < 600 * SECOND => format!("{} s", (ns / 1_000_000) as f64 / 1e3),
         _ => duration(ns),
     }
 }

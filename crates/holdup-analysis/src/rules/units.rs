@@ -4,7 +4,7 @@
 //! the two are one is known from where both are said to have failed, one line after the other.
 
 use crate::artefacts::clock::Clock;
-use holdup_evidence::observed::{Happening, UnitEvent, What};
+use holdup_evidence::observed::{Happening, KernelEvent, UnitEvent, What};
 use holdup_evidence::{Ns, Observed};
 use std::collections::HashMap;
 
@@ -28,6 +28,20 @@ pub(super) struct Start<'a> {
 }
 
 impl Start<'_> {
+    /// Whether the other is of the same unit, log and boot.
+    pub(super) fn same_boot(&self, other: &Start<'_>, clock: &Clock<'_>) -> bool {
+        let place = |start: &Start<'_>| {
+            start
+                .began
+                .or(start.timed_out.map(|(one, _)| one))
+                .map(|one| one.quote.clone())
+        };
+        self.unit == other.unit
+            && place(self).zip(place(other)).is_some_and(|(one, other)| {
+                one.source == other.source && clock.same_boot(&one, &other) == Some(true)
+            })
+    }
+
     /// From its beginning to its end, where the log has both.
     pub(super) fn took(&self, clock: &Clock<'_>) -> Option<Ns> {
         let began = self.began?;
@@ -50,8 +64,11 @@ pub(super) fn starts(observed: &Observed) -> Vec<Start<'_>> {
     // The last try of each unit.
     let mut last: HashMap<(u32, &str), usize> = HashMap::new();
     for one in &observed.happenings {
-        let What::Unit(event) = &one.what else { continue };
         let source = one.quote.source;
+        if matches!(one.what, What::Kernel(KernelEvent::Boot { .. })) {
+            last.retain(|(of, _), _| *of != source);
+        }
+        let What::Unit(event) = &one.what else { continue };
         let said = match event {
             UnitEvent::Starting { unit }
             | UnitEvent::Started { unit }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
-use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::observed::{Span, SpanKind, When};
 use holdup_evidence::{Cause, Ns, Observed};
 
 const SECOND: Ns = 1_000_000_000;
@@ -62,6 +62,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         Cause::Unknown,
         evidence(observed, longest, longest.text.clone()),
     );
+    if let Some(When::SinceStart(ended)) = longest.began {
+        let text = format!(
+            "the chain has it begin at {}, and {after} reached at {}",
+            logs::seconds(ended.saturating_add(longest.ns)),
+            logs::seconds(ended)
+        );
+        finding = finding.and(evidence(observed, longest, text));
+    }
     if let Some(own) = own_start(observed, longest) {
         let text = format!(
             "its own start took {}: the hole is not in it",

@@ -27,17 +27,21 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);
     let all = starts(observed);
     let seedings = seeding::all(observed, &clock);
-    let mut units: Vec<&str> = Vec::new();
+    let mut spoken_of: Vec<&Start<'_>> = Vec::new();
     let mut findings = Vec::new();
     for (place, start) in all.iter().enumerate() {
         let Some((_, step)) = start.timed_out else {
             continue;
         };
         // A unit that takes too long to stop is another trouble, and holds up nobody's start.
-        if step.starts_with("stop") || step.starts_with("final") || units.contains(&start.unit) {
+        if step.starts_with("stop") || step.starts_with("final") {
             continue;
         }
-        units.push(start.unit);
+        // Its later tries are told with the first.
+        if spoken_of.iter().any(|other| other.same_boot(start, &clock)) {
+            continue;
+        }
+        spoken_of.push(start);
         // What it waited for, where a later try ended in the instant in which that came.
         let known = seedings.iter().any(|one| one.was_for_this(start, &all, &clock));
         let cause = if known {
@@ -45,13 +49,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         } else {
             Cause::Unknown
         };
-        findings.extend(finding(
-            observed,
-            &clock,
-            start,
-            all.get(place + 1..).unwrap_or_default(),
-            cause,
-        ));
+        let later = all.get(place + 1..).unwrap_or_default().iter();
+        let later: Vec<&Start<'_>> = later.filter(|other| other.same_boot(start, &clock)).collect();
+        findings.extend(finding(observed, &clock, start, &later, cause));
     }
     if findings.is_empty() {
         return logs::manager_silent(observed, "a start that ran out of time");
@@ -63,7 +63,7 @@ fn finding(
     observed: &Observed,
     clock: &Clock<'_>,
     start: &Start<'_>,
-    later: &[Start<'_>],
+    later: &[&Start<'_>],
     cause: Cause,
 ) -> Option<Finding> {
     let (line, step) = start.timed_out?;
@@ -71,22 +71,18 @@ fn finding(
     let length = took
         .map(|ns| format!(" after {}", logs::seconds(ns)))
         .unwrap_or_default();
-    let again = later.iter().find(|other| other.unit == start.unit);
-    let tried = later
-        .iter()
-        .filter(|other| other.unit == start.unit && other.timed_out.is_some());
-    let more = tried.count();
-    let title = match (again, more) {
-        (Some(_), 0) => format!(
+    let more = later.iter().filter(|other| other.timed_out.is_some()).count();
+    let title = match (later.is_empty(), more) {
+        (false, 0) => format!(
             "{} ran out of time in its {step} step{length}, and was started again",
             start.unit
         ),
-        (Some(_), more) => format!(
+        (false, more) => format!(
             "{} ran out of time in its {step} step{length}, and {} more",
             start.unit,
             logs::times(more)
         ),
-        (None, _) => format!("{} ran out of time in its {step} step{length}", start.unit),
+        (true, _) => format!("{} ran out of time in its {step} step{length}", start.unit),
     };
     let mut finding = Finding::without_duration(
         RULE.id.id(),
@@ -103,22 +99,21 @@ fn finding(
     if let Some(one) = start.again {
         finding = finding.and(logs::quote(observed, one));
     }
-    let up = later
-        .iter()
-        .filter(|other| other.unit == start.unit && other.timed_out.is_none());
-    for (place, other) in up.enumerate().take(1) {
-        let (Some(began), Some(up)) = (other.began, other.listens.or(other.up)) else {
-            continue;
-        };
+    if let Some(other) = later.iter().find(|other| other.timed_out.is_none())
+        && let (Some(began), Some(up)) = (other.began, other.listens.or(other.up))
+        && let Some(ns) = between(clock, began, up)
+    {
         let what = if other.listens.is_some() {
             "it listened"
         } else {
             "it was up"
         };
-        if let Some(ns) = between(clock, began, up) {
-            let text = format!("{what} {} after start {}", logs::seconds(ns), more + 2 + place);
-            finding = finding.and(logs::about(observed, up, text));
-        }
+        let which = match more {
+            0 => "the second start".to_owned(),
+            more => format!("start {}", more + 2),
+        };
+        let text = format!("{what} {} after {which}", logs::seconds(ns));
+        finding = finding.and(logs::about(observed, up, text));
     }
     let unit = crate::rules::say::quoted(start.unit);
     Some(

@@ -146,7 +146,7 @@ fn told(
         by.sort_unstable();
         by.dedup();
         let text = format!(
-            "{} of the unseeded generator by {} are logged, and {} more were suppressed",
+            "{} of unseeded urandom by {} logged, and {} more suppressed",
             say::several(seeding.reads.len() as u64, "read"),
             by.join(", "),
             seeding.suppressed
