@@ -11,6 +11,9 @@ const SECOND: Ns = 1_000_000_000;
 /// Default of `DefaultTimeoutStartSec=` and of a device's job, seconds.
 const DEFAULT_LIMIT: Ns = 90;
 
+/// What steps of a start are called, of services, mounts, swap and devices.
+const OF_A_START: [&str; 6] = ["start", "condition", "mount", "activation", "exec", "wait for"];
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::UnitStartTimedOut,
@@ -34,7 +37,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         };
         // A unit that takes too long to stop is another trouble, and holds up nobody's start.
-        if step.starts_with("stop") || step.starts_with("final") {
+        if !OF_A_START.iter().any(|begin| step.starts_with(begin)) {
             continue;
         }
         // Its later tries are told with the first.
