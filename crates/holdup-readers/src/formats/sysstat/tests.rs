@@ -1,3 +1,5 @@
+//! Tests of the sysstat family: units, first reports, tables of a day, several hosts, JSON cut short, and rubbish.
+
 use crate::{Reading, read_text};
 use holdup_evidence::observed::{Metric, Series, When};
 
