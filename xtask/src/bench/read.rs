@@ -39,6 +39,9 @@ const MB: u64 = 1_000_000;
 /// A peer gets a file of this size, MB: the slow ones would take an hour for more.
 const SLOW_PEER: u64 = 2;
 
+/// What sysstat's tools begin with, and begin another run with.
+const BANNER: &[u8] = b"Linux ";
+
 /// How often to look at memory.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -181,7 +184,7 @@ fn repeat(sample: &Path, to: &Path, bytes: u64) -> anyhow::Result<()> {
     if text.last() != Some(&b'\n') {
         text.push(b'\n');
     }
-    let digits: Vec<usize> = (2..text.len())
+    let mut digits: Vec<usize> = (2..text.len())
         .filter(|at| {
             text[*at].is_ascii_digit() && matches!(text[at - 1], b'.' | b',') && text[at - 2].is_ascii_digit()
         })
