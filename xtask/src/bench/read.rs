@@ -193,6 +193,16 @@ fn repeat(sample: &Path, to: &Path, bytes: u64) -> anyhow::Result<()> {
     let mut written = 0;
     let mut state = 1_u64;
     while written < bytes {
+        // A banner stands once in a file: after it, only what follows the first empty line comes again.
+        if written > 0 && text.starts_with(BANNER) {
+            let body = text
+                .windows(2)
+                .position(|two| two == b"\n\n")
+                .map_or(0, |at| at + 2);
+            text.drain(..body);
+            digits.retain(|digit| *digit >= body);
+            digits.iter_mut().for_each(|digit| *digit -= body);
+        }
         for digit in &digits {
             // Any sequence that is the same each time.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
