@@ -15,14 +15,17 @@ mod examples;
 mod figures;
 mod list;
 mod log_times;
+mod logs;
 mod memory;
 mod paging;
 mod queueing;
 mod run;
 mod saturated;
 mod say;
+mod seeding;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};

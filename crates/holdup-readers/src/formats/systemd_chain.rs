@@ -11,14 +11,22 @@ use crate::timespan;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Span, SpanKind, When};
 
-const HEADER: &[u8] = b"The time after the unit is active or started is printed after the";
-const HEADER_MORE: &[u8] = b"The time the unit takes to start is printed after the";
+/// What the two lines above the tree begin with, until version 246 and since.
+const HEADERS: [&[u8]; 4] = [
+    b"The time after the unit is active or started is printed after the",
+    b"The time when unit became active or started is printed after the",
+    b"The time the unit takes to start is printed after the",
+    b"The time the unit took to start is printed after the",
+];
 
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-chain",
     about: "systemd-analyze critical-chain",
     recognise,
-    openings: &["The time after the unit is active or started is printed after the"],
+    openings: &[
+        "The time after the unit is active or started is printed after the",
+        "The time when unit became active or started is printed after the",
+    ],
     shape: Shape::Lines(|| Box::<Reader>::default()),
 };
 
@@ -41,10 +49,7 @@ const BRANCHES: [(&str, bool); 6] = [
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
-    if lines
-        .clone()
-        .any(|line| line.trim_ascii_start().starts_with(HEADER))
-    {
+    if lines.clone().any(is_header) {
         return Sureness::Certain;
     }
     // Pasted without its header.
@@ -54,6 +59,11 @@ fn recognise(head: &[u8]) -> Sureness {
     } else {
         Sureness::No
     }
+}
+
+fn is_header(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    HEADERS.iter().any(|header| line.starts_with(header))
 }
 
 /// A line of the tree.
@@ -82,11 +92,12 @@ struct Reader {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let trimmed = line.trim_ascii();
-        if trimmed.starts_with(HEADER) {
+        if is_header(trimmed) {
+            // Another chain begins, in the same paste.
             self.end(out);
             return Understood::Ignorable;
         }
-        if trimmed.is_empty() || trimmed.starts_with(HEADER_MORE) {
+        if trimmed.is_empty() {
             return Understood::Ignorable;
         }
         match unit(line) {

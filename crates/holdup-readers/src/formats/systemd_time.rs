@@ -43,7 +43,8 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         // `graphical.target was never reached`, and that the boot is not over.
-        let known = line.ends_with(b"was never reached") || line.starts_with(b"Bootup is not yet finished");
+        let never = line.strip_suffix(b".").unwrap_or(line);
+        let known = never.ends_with(b" was never reached") || line.starts_with(b"Bootup is not yet finished");
         if known {
             Understood::Ignorable
         } else {

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, paging, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -21,7 +21,7 @@ const DISKS: usize = 3;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuWaitsForDisk,
     about: "the CPU has little to do but to wait for disks",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
     gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -20,7 +20,7 @@ const SOME: f64 = 2.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskAnswersSlowly,
     about: "a disk takes long for a request although it is not busy",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
     gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -34,7 +34,7 @@ const SAME_INTERVALS: usize = 4;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskBusy,
     about: "a disk never rests, while the CPU has time to spare",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     from: MATTERS,
     gives_way_to: &[RuleId::SwapThrash],

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -14,7 +14,7 @@ const FULL: f64 = 80.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LinkSaturated,
     about: "a network interface carries as much as its link can",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::NetSend, Cause::NetReceive],
     from: MATTERS,
     gives_way_to: &[],

@@ -3,7 +3,7 @@
 use crate::attributed::Asker;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, often, told};
-use crate::rules::{Check, Extend, MATTERS, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -18,7 +18,7 @@ const SOME: f64 = 1.0;
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SegmentsSentAgain,
     about: "much of what TCP sends has to be sent again",
-    needs: &[],
+    needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
     gives_way_to: &[],
