@@ -50,6 +50,10 @@ fn split(line: &[u8]) -> Option<(Stamp, &[u8])> {
     if let Some(kmsg) = kmsg(line) {
         return Some(kmsg);
     }
+    // `--time-format iso` has a `T` and a comma; with a blank or a point it is the log of anything.
+    if line.get(10) != Some(&b'T') || line.get(19) != Some(&b',') {
+        return None;
+    }
     let (stamp, text) = stamp::iso(line)?;
     (!super::journal::has_program(text)).then_some((stamp, text))
 }
@@ -147,7 +151,7 @@ mod tests {
 
     #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
-        let text = b"[    0.000000] Linux version 6.1.0\n\0\0\0\n[    5.0\n[99999999999999999999.1] x\n\xff\xfe[\n<\n<6\nINFO: task\n[    1.0] INFO: task :\n[    1.1] INFO: task x: blocked for more than s\n[    1.2] BUG: soft lockup - CPU# stuck for\n[    1.3] Killed process\n[    1.4] Killed process 99999999999999 (x\n[    5.020000] random: crng init done\n[    5.1";
+        let text = b"[    0.000000] Linux version 6.1.0\n\x01\x02\n[    5.0\n[99999999999999999999.1] x\n\xff\xfe[\n<\n<6\nINFO: task\n[    1.0] INFO: task :\n[    1.1] INFO: task x: blocked for more than s\n[    1.2] BUG: soft lockup - CPU# stuck for\n[    1.3] Killed process\n[    1.4] Killed process 99999999999999 (x\n[    5.020000] random: crng init done\n[    5.1";
         let reading = read_text("d", text);
         assert_eq!(reading.observed.happenings.len(), 2, "{reading:?}");
         let account = &reading.accounts[0];

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
         let text = format!(
-            "{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\0\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}",
+            "{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\x01\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}",
             &LINE[..50]
         );
         let reading = read_text("j", text.as_bytes());
