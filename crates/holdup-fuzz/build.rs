@@ -1,4 +1,5 @@
-//! Finds the targets: each `targets/NAME.rs` has a `run(&[u8])`, and its corpus is `corpus/NAME/`.
+//! Finds the targets: each `targets/NAME.rs` has a `run(&[u8])`, and its corpus is `corpus/NAME/`. A
+//! target that has `SEEDS` takes the files of that folder too.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,14 @@ fn main() {
     }
     code.push_str("/// Every target, by name.\npub const TARGETS: &[Target] = &[\n");
     for name in &names {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.rs"))).expect("a target can be read");
+        let seeds = match text.contains("pub(crate) const SEEDS") {
+            true => format!("Some({name}::SEEDS)"),
+            false => "None".to_owned(),
+        };
         writeln!(
             code,
-            "    Target {{ name: {name:?}, run: {name}::run, mutations: {name}::MUTATIONS }},"
+            "    Target {{ name: {name:?}, run: {name}::run, mutations: {name}::MUTATIONS, seeds: {seeds} }},"
         )
         .expect("a string can be written to");
     }

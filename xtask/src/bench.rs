@@ -6,6 +6,7 @@ mod observer;
 mod overhead;
 mod programs;
 mod project;
+mod read;
 mod samples;
 mod stacks;
 mod validity;
@@ -38,6 +39,8 @@ enum What {
     Volume(memory::VolumeArgs),
     /// What each of holdup's BPF programs takes a run, by the kernel's own count
     Programs(programs::Args),
+    /// How fast artefacts are read, beside others, and in how much memory
+    Read(read::Args),
     /// Run one of the programs that are measured
     #[command(hide = true, subcommand)]
     Workload(workload::Workload),
@@ -57,6 +60,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             setup::install(&[PACKAGES])?;
             programs::run(&args)
         }
+        What::Read(args) => read::run(&args),
         What::Workload(workload) => workload::run(workload),
     }
 }

@@ -5,11 +5,24 @@
 //! here: an instant has no duration.
 
 pub mod clock;
+mod objects;
+mod stacks;
 
-use crate::attributed::{Asker, Attributed, AttributedWait, Coverage, How, Resource, Tally, ThreadName};
-use crate::classify::{self, Site};
-use holdup_evidence::observed::{CallTime, Calls};
-use holdup_evidence::{Call, Cause, Ns, Object, ObjectKind, Observed, TaskState, Waker};
+use crate::attributed::{
+    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Resource, Tally, ThreadName,
+};
+use crate::attribution::choose;
+use crate::classify::{self, Classified, Site};
+use crate::connections::Connections;
+use crate::rules::duration;
+use holdup_evidence::observed::{CallTime, Calls, Refused};
+use holdup_evidence::{
+    Call, Cause, Ns, ObjectId, ObjectKind, Observed, PolledFd, TaskState, ThreadId, WaitMemory, Waker,
+};
+use objects::object;
+
+const POLLIN: u16 = 0x001;
+const POLLOUT: u16 = 0x004;
 
 /// Attributes what the artefacts show.
 #[must_use]
@@ -21,15 +34,16 @@ pub fn attribute(observed: &Observed) -> Attributed {
     attributed.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
     let waits = attributed.waits.iter();
     let told = waits.clone().filter(|wait| wait.cause != Cause::Unknown);
-    attributed.coverage = Coverage {
-        observed: attributed.elapsed,
-        attributed: told.map(|wait| wait.ns).fold(0, Ns::saturating_add),
-        ..Coverage::default()
-    };
+    attributed.coverage.observed = attributed.elapsed;
+    attributed.coverage.attributed = told.map(|wait| wait.ns).fold(0, Ns::saturating_add);
     let unknown = waits.filter(|wait| wait.cause == Cause::Unknown);
     attributed.coverage.unknown = unknown.map(|wait| wait.ns).fold(0, Ns::saturating_add);
     attributed
 }
+
+/// From which length of a call on it can't be the kernel's own work for it: what a call computes for is microseconds, and
+/// strace itself makes a call some ten microseconds longer.
+const SLOW: Ns = 1_000_000;
 
 /// Adds one trace. Several traces are of several runs: their elapsed times add up.
 fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
@@ -38,44 +52,189 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     let mut threads: Vec<u32> = calls.calls.iter().map(|call| call.tid).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Of several threads it is not told who waited for whom: each one's time is its own, and at most the whole.
-    let alone = threads.len() <= 1;
+    // Where it is not told who began whom, it is not told who waited for whom: each one's time is its own.
+    let way = match () {
+        () if calls.followed => Way::Told,
+        () if threads.len() <= 1 => Way::Alone,
+        () => Way::Unknown,
+    };
+    let mut on_the_way: Ns = 0;
     for call in &calls.calls {
-        let wait = wait(observed, calls, call, alone);
+        let wait = wait(observed, calls, call, way);
+        on_the_way = on_the_way.saturating_add(wait.path_ns);
+        // What is short and not told is the kernel's work for the call, not a wait.
+        if wait.cause == Cause::Unknown && wait.max < SLOW {
+            on_the_way = on_the_way.saturating_sub(wait.path_ns);
+            continue;
+        }
         let tally: &mut Tally = attributed.path.entry(wait.cause).or_default();
-        tally.ns += wait.path_ns;
+        tally.ns = tally.ns.saturating_add(wait.path_ns);
         tally.count += wait.count;
         tally.max = tally.max.max(wait.max);
         tally.open |= wait.open;
         attributed.waits.push(wait);
     }
+    let rest = elapsed.saturating_sub(on_the_way);
+    if way != Way::Unknown && rest > 0 && calls.followed {
+        attributed.coverage.not_measured.push((
+            format!("{} between calls and in short ones", duration(rest)),
+            "a trace of system calls does not tell running from waiting for a CPU or for memory".to_owned(),
+            "a profile of the CPU, or `holdup run`".to_owned(),
+        ));
+    }
+    if way == Way::Unknown {
+        attributed.coverage.not_measured.push((
+            "which thread the others waited for".to_owned(),
+            "the trace has several threads and does not show who began whom".to_owned(),
+            "a trace from the beginning with `strace -f -T -tt -yy`, or `holdup run`".to_owned(),
+        ));
+    }
+    attributed.connections.extend(calls.refused.iter().map(refused));
 }
 
-fn wait(observed: &Observed, calls: &Calls, call: &CallTime, alone: bool) -> AttributedWait {
-    let object = call.object.as_deref().map(object);
-    let classified = classify::wait(&Site {
-        call: Call::named(&call.call),
-        state: TaskState::Interruptible,
-        iowait: false,
+/// What is known of who waited for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The reader has followed it.
+    Told,
+    /// There is one thread.
+    Alone,
+    /// Nothing.
+    Unknown,
+}
+
+fn refused(peer: &Refused) -> Connections {
+    Connections {
+        peer: peer.peer.clone(),
+        by: ThreadName {
+            pid: peer.pid,
+            tid: peer.pid,
+            process: named(&peer.by, peer.pid),
+            thread: String::new(),
+        },
+        made: peer.made,
+        refused: peer.refused,
+        slept_ns: peer.slept,
+        sleeps: peer.sleeps,
+        refused_until: peer.until,
+        ..Connections::default()
+    }
+}
+
+/// The name of a thread, or what to call one that the trace names nowhere.
+fn named(name: &str, pid: u32) -> String {
+    match (name, pid) {
+        ("", 0) => "the traced program".to_owned(),
+        ("", pid) => format!("process {pid}"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// What a call waited for, from what the trace tells of it.
+fn classified(call: &CallTime) -> Classified {
+    let object = call
+        .object
+        .as_deref()
+        .filter(|name| !name.starts_with("futex:"))
+        .map(object);
+    let mut number = Call::named(&call.call);
+    // Without arguments: a poll of several things, so that it is not taken for one of nothing.
+    number.args = call.args.unwrap_or([1, 2, 1, 0]);
+    let polled = object.as_ref().filter(|_| number.args[1] > 0).map(|_| {
+        let events = if call.writing { POLLOUT } else { POLLIN };
+        PolledFd {
+            fd: -1,
+            events,
+            own: false,
+            revents: if call.ready { events } else { 0 },
+            object: Some(ObjectId(0)),
+        }
+    });
+    let polls = matches!(call.call.as_str(), "poll" | "ppoll" | "select" | "pselect6");
+    let memory = WaitMemory {
+        thread: ThreadId(0),
+        first: 0,
+        seq: 0,
+        returned: call.returned,
+        polled: polled.filter(|_| polls).into_iter().collect(),
+        polled_truncated: number.args[1] > 1,
+        path: None,
+        completed: None,
+    };
+    // A call on a file that takes long is in the uninterruptible sleep of a wait for its disk.
+    let on_disk = call.max >= SLOW
+        && object
+            .as_ref()
+            .is_some_and(|object| object.kind == ObjectKind::File);
+    let mut classified = classify::wait(&Site {
+        call: number,
+        state: if on_disk {
+            TaskState::Uninterruptible
+        } else {
+            TaskState::Interruptible
+        },
+        iowait: on_disk,
         object: object.as_ref(),
         ready: None,
         woken_by_socket: None,
         kernel_stack: None,
         kernel_lock: None,
-        memory: None,
-        objects: &|_| None,
+        memory: call.returned.is_some().then_some(&memory),
+        objects: &|_| object.as_ref(),
         waker: &Waker::Unknown,
         duration: call.max,
     });
+    let writes = matches!(
+        call.call.as_str(),
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2"
+    );
+    if on_disk && classified.cause == Cause::Unknown && writes {
+        classified.cause = match () {
+            () if call.durable => Cause::DiskSync,
+            () if call.direct => Cause::DiskWrite,
+            () => Cause::Unknown,
+        };
+    }
+    if classified.cause == Cause::Unknown {
+        let why = match (&call.object, on_disk) {
+            (None, _) => "the trace does not say what it was about: strace -yy does",
+            (Some(_), true) => "a trace of calls does not show what a call on a file waits for",
+            (Some(_), false) => "what it was about does not tell what it waits for",
+        };
+        classified.why_unknown = Some(why.to_owned());
+    }
+    classified
+}
+
+fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> AttributedWait {
+    let mut told = classified(call);
+    let stack = call
+        .stack
+        .map(|stack| stacks::frames(observed, stack))
+        .unwrap_or_default();
+    if let Some((cause, resource)) = classify::by_user_stack(told.cause, Some(&call.call), &stack) {
+        told.cause = cause;
+        told.resource = resource;
+    }
+    let asking = choose(&stack);
     let count = call.count.max(1);
+    let pid = if call.pid == 0 { call.tid } else { call.pid };
+    let name = match call.thread.as_str() {
+        "" => calls.command.as_deref().unwrap_or_default(),
+        name => name,
+    };
     AttributedWait {
-        cause: classified.cause,
+        cause: told.cause,
         ns: call.ns,
-        path_ns: if alone { call.ns } else { 0 },
-        handed_on_ns: 0,
+        path_ns: match way {
+            Way::Told => call.main,
+            Way::Alone => call.ns,
+            Way::Unknown => 0,
+        },
+        handed_on_ns: if way == Way::Told { call.handed_on } else { 0 },
         count,
         max: call.max,
-        p50: call.ns / count,
+        p50: call.median.unwrap_or(call.ns / count),
         p99: call.max,
         max_started: 0,
         max_ended: 0,
@@ -86,29 +245,64 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, alone: bool) -> Att
         timed_out: call.timed_out,
         call: Some(call.call.clone()),
         bytes: call.bytes,
-        resource: resource(classified.resource, call),
+        resource: resource(told.resource, call),
         asker: Asker {
             name: ThreadName {
-                pid: call.tid,
+                pid,
                 tid: call.tid,
-                process: if call.thread.is_empty() {
-                    calls.command.clone().unwrap_or_default()
-                } else {
-                    call.thread.clone()
-                },
+                process: named(name, pid),
                 thread: call.thread.clone(),
             },
-            ..Asker::default()
+            frame: asking.frame,
+            module: asking.module,
+            stack,
         },
-        holders: Vec::new(),
+        holders: call
+            .children
+            .iter()
+            .map(|child| holder(calls, told.cause, child))
+            .collect(),
         chain: Vec::new(),
         deadlock: false,
         ran_instead: Vec::new(),
         queue: None,
         kernel_stack: Vec::new(),
-        why_unknown: classified.why_unknown,
+        why_unknown: told.why_unknown,
         tcp: None,
-        read_at: observed.place(&call.quote),
+        read_at: read_at(observed, calls, call),
+    }
+}
+
+/// Where it was read; how far the lengths there can be relied on.
+fn read_at(observed: &Observed, calls: &Calls, call: &CallTime) -> String {
+    let place = observed.place(&call.quote);
+    match calls.at_most {
+        true => format!("{place}, up to the thread's next call: strace -T tells lengths"),
+        false => place,
+    }
+}
+
+/// A child that was waited for, and what it did meanwhile.
+fn holder(calls: &Calls, cause: Cause, (tid, ns): &(u32, Ns)) -> Holder {
+    let own = || calls.calls.iter().filter(|call| call.tid == *tid);
+    let longest = own().max_by_key(|call| call.main.saturating_add(call.handed_on));
+    let name = longest.map(|call| call.thread.clone()).unwrap_or_default();
+    let mostly = longest.filter(|call| call.main.saturating_add(call.handed_on).saturating_mul(2) > *ns);
+    Holder {
+        name: ThreadName {
+            pid: *tid,
+            tid: *tid,
+            process: named(&name, *tid),
+            thread: name,
+        },
+        how_known: if cause == Cause::IpcPipe {
+            HowKnown::PipePeer
+        } else {
+            HowKnown::Waker
+        },
+        doing: mostly.map(|call| classified(call).cause),
+        ns: *ns,
+        stack: Vec::new(),
     }
 }
 
@@ -119,34 +313,6 @@ fn resource(mut resource: Resource, call: &CallTime) -> Resource {
         resource.name.clone_from(object);
     }
     resource
-}
-
-/// What a trace calls an object: a path, or the kernel's name for what has none.
-fn object(name: &str) -> Object {
-    let kind = match name {
-        _ if name.starts_with("pipe:") => ObjectKind::Pipe,
-        _ if name.starts_with("anon_inode:") => match name.trim_start_matches("anon_inode:") {
-            "[eventpoll]" => ObjectKind::Epoll,
-            "[eventfd]" => ObjectKind::Eventfd,
-            "[timerfd]" => ObjectKind::Timerfd,
-            "[signalfd]" => ObjectKind::Signalfd,
-            "inotify" | "[inotify]" | "[fanotify]" => ObjectKind::Inotify,
-            other => ObjectKind::Anonymous(other.to_owned()),
-        },
-        "/dev/random" | "/dev/urandom" => ObjectKind::CharDevice(holdup_evidence::DeviceNumber {
-            major: 1,
-            minor: if name == "/dev/random" { 8 } else { 9 },
-        }),
-        _ if name.starts_with('/') => ObjectKind::File,
-        _ => ObjectKind::Other(0),
-    };
-    Object {
-        kind,
-        path: name.starts_with('/').then(|| name.to_owned()),
-        inode: 0,
-        device: holdup_evidence::DeviceNumber::default(),
-        file_system: String::new(),
-    }
 }
 
 #[cfg(test)]

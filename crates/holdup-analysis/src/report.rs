@@ -62,6 +62,22 @@ pub struct Artefact {
     pub left_out: u64,
     /// What is wrong with it as a whole.
     pub problems: Vec<String>,
+    /// Of a folder or an archive: what became of the files in it.
+    #[serde(default)]
+    pub files: Option<FilesWithin>,
+}
+
+/// What became of the files of a folder or an archive; those that were read are artefacts of their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesWithin {
+    /// Files that were read.
+    pub read: u64,
+    /// Files of no format that is known.
+    pub not_recognised: u64,
+    /// The names of the first of those.
+    pub names: Vec<String>,
+    /// Links, which are never followed.
+    pub links: u64,
 }
 
 /// A line that was not understood.

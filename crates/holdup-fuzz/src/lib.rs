@@ -8,7 +8,7 @@
 mod mutate;
 
 pub use mutate::Mutator;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Something that reads bytes.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,12 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// How many mutations the ordinary tests try: some seconds' worth without optimisation.
     pub mutations: usize,
+    /// A folder with more to begin with, seen from this crate's.
+    pub seeds: Option<&'static str>,
 }
+
+/// Bytes of a seed that are taken: its beginning is what a format is told by, and a longer one is slow to try.
+const SEED_BYTES: usize = 8 << 10;
 
 include!(concat!(env!("OUT_DIR"), "/targets.rs"));
 
@@ -49,7 +54,31 @@ impl Target {
             let bytes = std::fs::read(&path)?;
             files.push((path, bytes));
         }
+        if let Some(seeds) = self.seed_folder() {
+            samples(&seeds, &mut files)?;
+        }
         files.sort();
         Ok(files)
     }
+
+    /// Where its seeds are.
+    #[must_use]
+    pub fn seed_folder(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(self.seeds?))
+    }
+}
+
+/// The samples below a folder; what is said of them in files beside them is none.
+fn samples(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            samples(&path, files)?;
+        } else if path.extension().is_none_or(|extension| extension != "toml") {
+            let mut bytes = std::fs::read(&path)?;
+            bytes.truncate(SEED_BYTES);
+            files.push((path, bytes));
+        }
+    }
+    Ok(())
 }

@@ -44,8 +44,11 @@ fn main() {
         panic!("which target? one of: {}", names.join(", "));
     };
     RUN.get_or_init(|| target.run);
+    let seeds = target.seed_folder();
+    let seeds = seeds.map(|folder| folder.to_string_lossy().into_owned());
     let strings: Vec<CString> = words
         .into_iter()
+        .chain(seeds)
         .enumerate()
         .filter(|(place, _)| *place != 1)
         .map(|(_, word)| CString::new(word).expect("an argument has no NUL"))

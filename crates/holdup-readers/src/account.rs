@@ -1,5 +1,6 @@
 //! How much of an artefact was understood: the honesty line of a report.
 
+use crate::gather::text_of;
 use serde::{Deserialize, Serialize};
 
 /// Lines that were not understood and are shown; more are counted.
@@ -9,7 +10,10 @@ const SHOWN: usize = 5;
 const SHOWN_BYTES: usize = 160;
 
 /// Problems that are kept for one artefact; a hopeless one has the same thousands of times.
-const PROBLEMS: usize = 20;
+pub(crate) const PROBLEMS: usize = 20;
+
+/// Names of files of no known format that are kept; a report of a support archive has thousands.
+const NAMES: usize = 500;
 
 /// What became of an artefact's lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +34,31 @@ pub struct Account {
     pub left_out: u64,
     /// What went wrong with the artefact as a whole: cut off, damaged, too long.
     pub problems: Vec<String>,
+    /// Of a folder or an archive: what became of the files in it.
+    pub files: Option<Files>,
+}
+
+/// What became of the files of a folder or an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    /// Files whose format was recognised.
+    pub read: u64,
+    /// Files of no format that is known.
+    pub not_recognised: u64,
+    /// The names of the first of those.
+    pub names: Vec<String>,
+    /// Symbolic links: never followed.
+    pub links: u64,
+}
+
+impl Files {
+    /// Counts a file of no known format.
+    pub(crate) fn not_recognised(&mut self, name: &str) {
+        self.not_recognised += 1;
+        if self.names.len() < NAMES {
+            self.names.push(name.to_owned());
+        }
+    }
 }
 
 /// A line that was not understood.
@@ -46,8 +75,7 @@ impl Account {
     pub(crate) fn misunderstand(&mut self, line: u64, text: &[u8]) {
         self.not_understood += 1;
         if self.misunderstood.len() < SHOWN {
-            let text = &text[..text.len().min(SHOWN_BYTES)];
-            let text = String::from_utf8_lossy(text).into_owned();
+            let text = text_of(&text[..text.len().min(SHOWN_BYTES)]);
             self.misunderstood.push(Misunderstood { line, text });
         }
     }

@@ -2,12 +2,12 @@
 
 use crate::Reading;
 use crate::account::Account;
-use crate::format::{Format, Understood};
+use crate::figures::{Figures, thin};
+use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, Series, Snapshot, Source, Span, StackId, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenThread, Snapshot, Source, Span, StackId, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
-use std::collections::HashMap;
 
 /// Reports of an artefact that are kept. Of more, every second one goes, and again: an hour of seconds is kept whole.
 const REPORTS: u32 = 4096;
@@ -15,13 +15,34 @@ const REPORTS: u32 = 4096;
 /// Series of all artefacts together: a top of a busy machine names some thousands of processes.
 const SERIES: usize = 20_000;
 
+/// Points of all series together: some 100 bytes each. Of more, every second report of every artefact goes.
+const POINTS: usize = 500_000;
+
 /// Happenings, snapshots and spans of one artefact that are kept.
 const HAPPENINGS: u64 = 20_000;
 const SNAPSHOTS: u64 = 1_000;
 const SPANS: u64 = 20_000;
 
+/// The same of all artefacts together: of a folder with thousands of logs.
+const ALL_HAPPENINGS: usize = 60_000;
+const ALL_SPANS: usize = 60_000;
+
+/// Threads of all snapshots together, and the bytes of their names and locks.
+const ALL_THREADS: usize = 300_000;
+const ALL_THREADS_BYTES: usize = 64 << 20;
+
+/// Bytes of all stacks and of the names of their frames; what comes after has a stack that says so.
+const ALL_STACKS_BYTES: usize = 64 << 20;
+
+/// Rows of all tables of calls together, and stacks of all profiles.
+const ALL_CALLS: usize = 200_000;
+const ALL_SAMPLES: usize = 2_000_000;
+
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
+
+/// The frame of a stack that was left out because there were too many others.
+const LEFT_OUT: &str = "(left out)";
 
 /// Everything that is being gathered.
 #[derive(Debug, Default)]
@@ -29,8 +50,14 @@ pub(crate) struct Gather {
     observed: Observed,
     facts: SystemFacts,
     accounts: Vec<Account>,
-    /// Place of each series in `observed.series`, by artefact, metric and what it is of.
-    series: HashMap<(u32, Metric, String), usize>,
+    /// Of each artefact: reports whose number is a multiple of this are kept.
+    strides: Vec<u32>,
+    /// Points of all series.
+    points: usize,
+    threads: usize,
+    threads_bytes: usize,
+    calls: usize,
+    samples: usize,
 }
 
 /// The part of it that a reader of one artefact sees.
@@ -39,6 +66,7 @@ pub(crate) struct Out<'a> {
     source: u32,
     line: u64,
     report: Report,
+    figures: Figures,
     happenings: u64,
     snapshots: u64,
     spans: u64,
@@ -49,35 +77,75 @@ pub(crate) struct Out<'a> {
 struct Report {
     /// How many there were; the current one is the last.
     count: u32,
-    /// Reports whose number is a multiple of this are kept.
-    stride: u32,
     at: Option<When>,
     over: Option<Ns>,
     since_boot: bool,
 }
 
 impl Gather {
-    /// Begins an artefact, or a part of one that is of another format.
-    pub(crate) fn begin(&mut self, name: &str, format: Option<&Format>) -> Out<'_> {
+    /// Begins an artefact, or a part of one that is of another format. The id of the format is empty where it is of none.
+    pub(crate) fn begin(&mut self, name: &str, format: &str) -> Out<'_> {
         let source = u32::try_from(self.observed.sources.len()).expect("artefacts are far fewer than 2^32");
         self.observed.sources.push(Source {
             name: name.to_owned(),
-            format: format.map(|format| format.id.to_owned()).unwrap_or_default(),
+            format: format.to_owned(),
             ..Source::default()
         });
         self.accounts.push(Account::default());
+        self.strides.push(1);
+        self.out_of(source)
+    }
+
+    /// An artefact that was begun before.
+    pub(crate) fn out_of(&mut self, source: u32) -> Out<'_> {
         Out {
             gather: self,
             source,
             line: 0,
-            report: Report {
-                stride: 1,
-                ..Report::default()
-            },
+            report: Report::default(),
+            figures: Figures::default(),
             happenings: 0,
             snapshots: 0,
             spans: 0,
         }
+    }
+
+    /// Begins a folder, an archive or another whole whose parts are artefacts; which artefact it is itself.
+    pub(crate) fn begin_whole(&mut self, name: &str, format: &str) -> u32 {
+        self.begin(name, format).source
+    }
+
+    /// How many artefacts there are, parts counted.
+    pub(crate) fn sources(&self) -> usize {
+        self.observed.sources.len()
+    }
+
+    /// Takes back the last artefact if it is of no format and came to nothing, with what was wrong with it.
+    pub(crate) fn take_back(&mut self) -> Option<Account> {
+        let unrecognised = self.observed.sources.last()?.format.is_empty();
+        let nothing = self.accounts.last()?.evidence == 0;
+        if !unrecognised || !nothing {
+            return None;
+        }
+        self.observed.sources.pop();
+        self.strides.pop();
+        self.accounts.pop()
+    }
+
+    /// Keeps every second report of every artefact.
+    fn thin(&mut self) {
+        for stride in &mut self.strides {
+            *stride = stride.saturating_mul(2);
+        }
+        for series in &mut self.observed.series {
+            thin(series, self.strides[series.source as usize]);
+        }
+        self.points = self
+            .observed
+            .series
+            .iter()
+            .map(|series| series.points.len())
+            .sum();
     }
 
     pub(crate) fn finish(self) -> Reading {
@@ -137,7 +205,12 @@ impl Out<'_> {
 
     /// The id of a stack, innermost frame first.
     pub(crate) fn stack<'s>(&mut self, frames: impl IntoIterator<Item = &'s str>) -> StackId {
-        self.gather.observed.stacks.intern(frames)
+        let stacks = &mut self.gather.observed.stacks;
+        if stacks.bytes() < ALL_STACKS_BYTES {
+            return stacks.intern(frames);
+        }
+        self.account().left_out += 1;
+        self.gather.observed.stacks.intern([LEFT_OUT])
     }
 
     /// Figures that follow belong to a new report: when it was made, what time it covers, and whether it is of the time
@@ -145,19 +218,26 @@ impl Out<'_> {
     pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
         self.report = Report {
             count: self.report.count.saturating_add(1),
-            stride: self.report.stride,
             at,
             over,
             since_boot,
         };
-        if self.report.count > REPORTS.saturating_mul(self.report.stride) {
-            self.report.stride = self.report.stride.saturating_mul(2);
-            let (source, stride) = (self.source, self.report.stride);
+        let (source, stride) = (self.source, self.stride());
+        if self.report.count > REPORTS.saturating_mul(stride) {
+            let stride = stride.saturating_mul(2);
+            self.gather.strides[source as usize] = stride;
             let own = self.gather.observed.series.iter_mut();
             for series in own.filter(|series| series.source == source) {
+                self.gather.points -= series.points.len();
                 thin(series, stride);
+                self.gather.points += series.points.len();
             }
         }
+    }
+
+    /// Reports whose number is a multiple of this are kept.
+    fn stride(&self) -> u32 {
+        self.gather.strides[self.source as usize]
     }
 
     /// A figure of the current report; `of` is the device, CPU or process, empty for the machine.
@@ -168,63 +248,49 @@ impl Out<'_> {
         if self.report.count == 0 {
             self.report(None, None, false);
         }
-        let place = self.series_of(metric, of);
-        let Some(series) = place.map(|place| &mut self.gather.observed.series[place]) else {
+        if self.gather.points >= POINTS {
+            self.gather.thin();
+        }
+        let all = &mut self.gather.observed.series;
+        let Some(entry) = self.figures.find(metric, of, self.source, all, SERIES) else {
             self.account().left_out += 1;
             return;
         };
+        let series = &mut all[self.figures.place(entry)];
         series.count += 1;
         series.sum += value;
         let number = self.report.count - 1;
-        let greatest = !self.report.since_boot && series.greatest().is_none_or(|most| value > most.value);
+        let greatest = !self.report.since_boot && self.figures.is_greatest(entry, value);
+        let stride = self.gather.strides[self.source as usize];
+        let last = series.points.last();
         // Twice in a report: a table that names a thing twice; the first stands.
-        let again = series.points.last().is_some_and(|last| last.report == number);
-        if !again && (number % self.report.stride == 0 || greatest) {
-            series.points.push(Point {
-                report: number,
-                value,
-                at: self.report.at,
-                over: self.report.over,
-                since_boot: self.report.since_boot,
-                quote: Quote {
-                    source: self.source,
-                    line: self.line,
-                },
-            });
+        let again = last.is_some_and(|last| last.report == number);
+        if again || !(number.is_multiple_of(stride) || greatest) {
+            return;
         }
-    }
-
-    fn series_of(&mut self, metric: Metric, of: &str) -> Option<usize> {
-        // A key with an owned name only where the series is new: this is done for every figure.
-        let key = (self.source, metric, of.to_owned());
-        if let Some(place) = self.gather.series.get(&key) {
-            return Some(*place);
+        // What grows all the time is not kept whole: the last one was the greatest until now, and had no other reason.
+        if greatest && last.is_some_and(|last| !last.report.is_multiple_of(stride)) {
+            series.points.pop();
+            self.gather.points -= 1;
         }
-        let all = &mut self.gather.observed.series;
-        if all.len() >= SERIES {
-            return None;
-        }
-        all.push(Series {
-            metric,
-            of: of.to_owned(),
-            source: self.source,
-            points: Vec::new(),
-            count: 0,
-            sum: 0.0,
+        self.gather.points += 1;
+        series.points.push(Point {
+            report: number,
+            value,
+            at: self.report.at,
+            over: self.report.over,
+            since_boot: self.report.since_boot,
+            quote: Quote {
+                source: self.source,
+                line: self.line,
+            },
         });
-        self.gather.series.insert(key, all.len() - 1);
-        Some(all.len() - 1)
     }
 
     /// Something happened; `line` is quoted.
     pub(crate) fn happened(&mut self, what: What, at: Option<When>, since_boot: Option<Ns>, line: &[u8]) {
-        self.happenings += 1;
-        if self.happenings > HAPPENINGS {
-            self.account().left_out += 1;
-            return;
-        }
         let quote = self.here();
-        self.gather.observed.happenings.push(Happening {
+        self.happening(Happening {
             what,
             at,
             since_boot,
@@ -234,9 +300,9 @@ impl Out<'_> {
     }
 
     /// The same for what is told over several lines: it keeps the place and text of its first.
-    pub(crate) fn happened_there(&mut self, happening: Happening) {
+    pub(crate) fn happening(&mut self, happening: Happening) {
         self.happenings += 1;
-        if self.happenings > HAPPENINGS {
+        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
             self.account().left_out += 1;
             return;
         }
@@ -246,21 +312,36 @@ impl Out<'_> {
     /// Threads at an instant.
     pub(crate) fn snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots += 1;
-        if self.snapshots > SNAPSHOTS {
+        let threads = self.gather.threads.saturating_add(snapshot.threads.len());
+        let bytes = self.gather.threads_bytes.saturating_add(bytes_of(&snapshot));
+        if self.snapshots > SNAPSHOTS || threads > ALL_THREADS || bytes > ALL_THREADS_BYTES {
             self.account().left_out += 1;
             return;
         }
+        (self.gather.threads, self.gather.threads_bytes) = (threads, bytes);
         self.gather.observed.snapshots.push(snapshot);
     }
 
     /// Time in calls; the source is filled in.
-    pub(crate) fn calls(&mut self, calls: Calls) {
+    pub(crate) fn calls(&mut self, mut calls: Calls) {
+        let room = ALL_CALLS.saturating_sub(self.gather.calls);
+        if calls.calls.len() > room {
+            self.account().left_out += (calls.calls.len() - room) as u64;
+            calls.calls.truncate(room);
+        }
+        self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
     }
 
     /// A profile; the source is filled in.
-    pub(crate) fn samples(&mut self, samples: Samples) {
+    pub(crate) fn samples(&mut self, mut samples: Samples) {
+        let room = ALL_SAMPLES.saturating_sub(self.gather.samples);
+        if samples.stacks.len() > room {
+            self.account().left_out += (samples.stacks.len() - room) as u64;
+            samples.stacks.truncate(room);
+        }
+        self.gather.samples += samples.stacks.len();
         let source = self.source;
         self.gather.observed.samples.push(Samples { source, ..samples });
     }
@@ -268,7 +349,7 @@ impl Out<'_> {
     /// A duration. Readers of formats with many keep the longest and count the others themselves.
     pub(crate) fn span(&mut self, span: Span) {
         self.spans += 1;
-        if self.spans > SPANS {
+        if self.spans > SPANS || self.gather.observed.spans.len() >= ALL_SPANS {
             self.account().left_out += 1;
             return;
         }
@@ -276,16 +357,104 @@ impl Out<'_> {
     }
 }
 
-/// Keeps the points of every so manieth report, and the greatest.
-fn thin(series: &mut Series, stride: u32) {
-    let greatest = series.greatest().map(|point| point.report);
-    series
-        .points
-        .retain(|point| point.report % stride == 0 || Some(point.report) == greatest);
+/// Bytes of the texts of a snapshot.
+fn bytes_of(snapshot: &Snapshot) -> usize {
+    let locks = |thread: &SeenThread| -> usize {
+        let locks = thread.holds.iter().chain(&thread.waits_for);
+        locks.map(|lock| lock.id.len() + lock.class.len()).sum()
+    };
+    let threads = snapshot.threads.iter();
+    threads.map(|thread| thread.name.len() + locks(thread)).sum()
 }
 
 /// A line as it is quoted: its beginning, whatever its encoding.
 pub(crate) fn quoted(line: &[u8]) -> String {
     let cut = &line[..line.len().min(QUOTED)];
-    String::from_utf8_lossy(cut).trim_end().to_owned()
+    text_of(cut).trim_end().to_owned()
+}
+
+/// Bytes as text: UTF-8, perhaps cut within a character; or else each byte is a character of Latin-1, as files from
+/// before Unicode have it.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(error) if error.error_len().is_none() => {
+            String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned()
+        }
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gather, POINTS, REPORTS, text_of};
+    use holdup_evidence::observed::Metric::{CpuIdlePercent, DiskUtilPercent};
+
+    #[test]
+    fn a_series_keeps_its_greatest_value_and_bounded_points() {
+        let mut gather = Gather::default();
+        let mut out = gather.begin("a", "iostat");
+        for number in 0..3 * REPORTS {
+            out.report(None, None, number == 0);
+            // Since boot: never the greatest. Then it grows all the time.
+            out.figure(
+                DiskUtilPercent,
+                "sda",
+                if number == 0 { 1e9 } else { f64::from(number) },
+            );
+            out.figure(DiskUtilPercent, "sdb", if number == 77 { 5.0 } else { 1.0 });
+            out.figure(CpuIdlePercent, "", 50.0);
+        }
+        let reading = gather.finish();
+        let [sda, sdb, cpu] = reading.observed.series.as_slice() else {
+            panic!("{:?}", reading.observed.series)
+        };
+        assert_eq!((&*sda.of, &*sdb.of, &*cpu.of), ("sda", "sdb", ""));
+        assert_eq!(sda.greatest().map(|point| point.report), Some(3 * REPORTS - 1));
+        assert_eq!(sdb.greatest().map(|point| point.report), Some(77));
+        for series in [sda, sdb, cpu] {
+            assert_eq!(series.count, u64::from(3 * REPORTS));
+            assert!(
+                series.points.len() <= REPORTS as usize + 1,
+                "{}",
+                series.points.len()
+            );
+            assert!(series.points.is_sorted_by_key(|point| point.report));
+        }
+    }
+
+    #[test]
+    fn many_series_share_the_points_that_there_are() {
+        let names: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
+        let mut gather = Gather::default();
+        let mut out = gather.begin("a", "top");
+        for _ in 0..300 {
+            out.report(None, None, false);
+            for name in &names {
+                out.figure(CpuIdlePercent, name, 1.0);
+            }
+        }
+        let observed = gather.finish().observed;
+        let points: usize = observed.series.iter().map(|series| series.points.len()).sum();
+        assert_eq!(observed.series.len(), names.len());
+        assert!(points <= POINTS && points > POINTS / 4, "{points}");
+        let first: Vec<u32> = observed.series[0]
+            .points
+            .iter()
+            .map(|point| point.report)
+            .collect();
+        let last: Vec<u32> = observed.series[4_999]
+            .points
+            .iter()
+            .map(|point| point.report)
+            .collect();
+        assert_eq!(first[..20], last[..20], "reports are kept whole");
+    }
+
+    #[test]
+    fn text_is_utf8_or_latin_1() {
+        assert_eq!(text_of("Zeit für".as_bytes()), "Zeit für");
+        assert_eq!(text_of(b"Zeit f\xfcr"), "Zeit für");
+        assert_eq!(text_of(&"für".as_bytes()[..2]), "f");
+    }
 }

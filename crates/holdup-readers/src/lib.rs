@@ -5,24 +5,31 @@
 //! never by its name. Readers never fail whole: a line that can't be understood is counted, and the next one is read.
 
 mod account;
+mod collected;
+mod figures;
 mod format;
 mod formats;
 mod gather;
+mod input;
 mod kernel;
 mod lines;
 mod manager;
 mod numbers;
 mod stamp;
 mod stream;
+mod text;
 mod timespan;
 
-pub use account::{Account, Misunderstood};
+pub use account::{Account, Files, Misunderstood};
+pub use collected::SCRIPT as COLLECT_SCRIPT;
 pub use format::Format;
 pub use formats::ALL as FORMATS;
 
 use gather::Gather;
 use holdup_evidence::{Observed, SystemFacts};
+use input::Allowance;
 use std::io::Read;
+use std::path::Path;
 
 /// What was read of all artefacts together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +46,7 @@ pub struct Reading {
 #[derive(Debug, Default)]
 pub struct Readers {
     gather: Gather,
+    allowance: Allowance,
 }
 
 impl Readers {
@@ -48,9 +56,18 @@ impl Readers {
         Readers::default()
     }
 
-    /// Reads one stream to its end, or as far as it can be read; why it ended early is in its account.
+    /// Reads one stream to its end, or as far as it can be read, unpacked if it is packed; why it ended early is in its
+    /// account.
     pub fn read(&mut self, name: &str, stream: &mut dyn Read) {
-        stream::read(name, stream, &mut self.gather);
+        input::stream(name, stream, &mut self.gather, &mut self.allowance);
+    }
+
+    /// Reads a file, or every file below a folder.
+    ///
+    /// # Errors
+    /// Why it can't be read at all.
+    pub fn read_path(&mut self, path: &Path) -> std::io::Result<()> {
+        input::path(path, &mut self.gather, &mut self.allowance)
     }
 
     /// All that was read.
@@ -66,4 +83,12 @@ pub fn read_text(name: &str, text: &[u8]) -> Reading {
     let mut readers = Readers::new();
     readers.read(name, &mut &*text);
     readers.finish()
+}
+
+/// Reads a text as one format, whatever it looks like; for tests with hostile input.
+#[must_use]
+pub fn read_as(format: &'static Format, text: &[u8]) -> Reading {
+    let mut gather = Gather::default();
+    stream::read_as(format, text, &mut gather);
+    gather.finish()
 }

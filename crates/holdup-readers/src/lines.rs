@@ -1,5 +1,6 @@
 //! Lines of a stream, without an end to how long the stream may be.
 
+use crate::text::Cleaner;
 use memchr::memchr;
 use std::io::{ErrorKind, Read};
 
@@ -22,12 +23,13 @@ pub(crate) struct Lines<'a> {
     pub(crate) failure: Option<String>,
     /// Lines that were cut.
     pub(crate) cut: u64,
-    /// Bytes that were read.
-    pub(crate) bytes: u64,
+    cleaner: Cleaner,
+    /// Bytes that were read, what was taken out not counted.
+    bytes: u64,
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(stream: &'a mut dyn Read) -> Lines<'a> {
+    pub(crate) fn new(stream: &'a mut dyn Read, cleaner: Cleaner) -> Lines<'a> {
         Lines {
             stream,
             buffer: vec![0; CHUNK + LONGEST],
@@ -36,6 +38,7 @@ impl<'a> Lines<'a> {
             ended: false,
             failure: None,
             cut: 0,
+            cleaner,
             bytes: 0,
         }
     }
@@ -46,18 +49,9 @@ impl<'a> Lines<'a> {
         &self.buffer[self.from..self.to.min(self.from + most)]
     }
 
-    /// All that is left, if it is at most `most` bytes.
-    pub(crate) fn rest(&mut self, most: usize) -> Option<Vec<u8>> {
-        let mut all = self.buffer[self.from..self.to].to_vec();
-        self.from = self.to;
-        while self.more() {
-            all.extend_from_slice(&self.buffer[self.from..self.to]);
-            self.from = self.to;
-            if all.len() > most {
-                return None;
-            }
-        }
-        Some(all)
+    /// Bytes that were handed out.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.bytes - (self.to - self.from) as u64
     }
 
     /// The next line without its end (`\n`, `\r\n`); `None` at the end of the stream.
@@ -132,9 +126,13 @@ impl<'a> Lines<'a> {
             match self.stream.read(&mut self.buffer[self.to..]) {
                 Ok(0) => break,
                 Ok(length) => {
+                    let read = &mut self.buffer[self.to..self.to + length];
+                    let length = self.cleaner.clean(read);
                     self.to += length;
                     self.bytes += length as u64;
-                    return true;
+                    if length > 0 {
+                        return true;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -148,17 +146,39 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn without_return(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
+/// The rest of the stream as it is, where a line is not what it consists of.
+impl Read for Lines<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.from == self.to && !self.more() {
+            return self
+                .failure
+                .take()
+                .map_or(Ok(0), |why| Err(std::io::Error::other(why)));
+        }
+        let unread = &self.buffer[self.from..self.to];
+        let length = unread.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&unread[..length]);
+        self.from += length;
+        Ok(length)
+    }
+}
+
+/// Terminals and careless copies make it more than one.
+fn without_return(mut line: &[u8]) -> &[u8] {
+    while let [rest @ .., b'\r'] = line {
+        line = rest;
+    }
+    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::{LONGEST, Lines};
+    use crate::text::Cleaner;
     use std::io::Read;
 
     fn lines(mut stream: impl Read) -> (Vec<Vec<u8>>, u64) {
-        let mut lines = Lines::new(&mut stream);
+        let mut lines = Lines::new(&mut stream, Cleaner::default());
         let mut all = Vec::new();
         while let Some(line) = lines.next() {
             all.push(line.to_vec());

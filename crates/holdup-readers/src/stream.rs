@@ -1,10 +1,12 @@
 //! From a stream to its readers: which format it is, and where another begins.
 
+use crate::collected;
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::ALL;
 use crate::gather::{Gather, Out};
 use crate::lines::{LONGEST, Lines};
-use std::io::Read;
+use crate::text::{Cleaner, Text, Utf16, is_binary};
+use std::io::{ErrorKind, Read};
 
 /// Bytes from which a format is recognised.
 pub(crate) const HEAD: usize = 64 << 10;
@@ -12,37 +14,191 @@ pub(crate) const HEAD: usize = 64 << 10;
 /// The longest document that is read as a whole.
 pub(crate) const DOCUMENT: usize = 256 << 20;
 
-/// Reads a stream to its end.
-pub(crate) fn read(name: &str, stream: &mut dyn Read, gather: &mut Gather) {
-    let mut lines = Lines::new(stream);
-    let format = recognise(lines.head(HEAD));
-    if let Some(Shape::Document(read)) = format.map(|format| format.shape) {
-        let mut out = gather.begin(name, format);
-        match lines.rest(DOCUMENT) {
-            Some(document) => {
-                out.account().bytes = document.len() as u64;
-                read(&document, &mut out);
-            }
-            None => out.problem(format!(
-                "longer than {} MiB, and this format can't be read in parts",
-                DOCUMENT >> 20
-            )),
+/// Parts of different formats that one artefact is read as; of what comes then the last reader makes what it can.
+const PARTS: usize = 500;
+
+/// What is said of what is no text and no format.
+pub(crate) const BINARY: &str = "binary data of no format that is known";
+
+/// Reads a stream to its end. `before` are the lines of the artefact that come before it.
+pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut Gather) {
+    let (head, failure) = beginning(stream, HEAD);
+    let mut stream = Chained::new(head, failure, stream);
+    let text = Text::of(&stream.head);
+    let raw = recognise(&stream.head[text.mark..]);
+    if let Some(format) = raw
+        && let Shape::Document(read) = format.shape
+    {
+        stream.at = text.mark;
+        document(name, &mut stream, format, read, gather);
+        return;
+    }
+    stream.at = text.mark;
+    match text.utf16 {
+        Some(high_first) => {
+            let mut stream = Utf16::new(&mut stream, high_first);
+            let mut lines = Lines::new(&mut stream, Cleaner::new(text));
+            let format = recognise(lines.head(HEAD));
+            parts(name, &mut lines, format, before, gather);
         }
-        finish(&lines, &mut out);
+        None => {
+            let binary = raw.is_none() && is_binary(&stream.head);
+            let mut lines = Lines::new(&mut stream, Cleaner::new(text));
+            let format = if text.plain {
+                raw
+            } else {
+                recognise(lines.head(HEAD))
+            };
+            if binary && format.is_none() {
+                let mut out = gather.begin(name, "");
+                out.problem(BINARY);
+                out.account().bytes = lines.head(HEAD).len() as u64;
+                return;
+            }
+            parts(name, &mut lines, format, before, gather);
+        }
+    }
+}
+
+/// Reads a text as one format, and as nothing else.
+pub(crate) fn read_as(format: &'static Format, mut text: &[u8], gather: &mut Gather) {
+    // To be asked too: it is for any text.
+    let _ = (format.recognise)(&text[..text.len().min(HEAD)]);
+    if let Shape::Document(read) = format.shape {
+        document("text", &mut text, format, read, gather);
+        return;
+    }
+    let mut lines = Lines::new(&mut text, Cleaner::default());
+    let mut out = gather.begin("text", format.id);
+    let mut reader = reader_of(format);
+    part(
+        &mut lines,
+        None,
+        Some(format),
+        &mut reader,
+        &mut out,
+        &mut 0,
+        None,
+    );
+    if let Some(reader) = &mut reader {
+        reader.end(&mut out);
+    }
+    finish(&lines, &mut out);
+}
+
+/// Up to so many bytes of a stream, and why there are no more.
+pub(crate) fn beginning(stream: &mut dyn Read, most: usize) -> (Vec<u8>, Option<std::io::Error>) {
+    let mut head = vec![0; most];
+    let mut length = 0;
+    let mut failure = None;
+    while length < most {
+        match stream.read(&mut head[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
+    }
+    head.truncate(length);
+    (head, failure)
+}
+
+/// A stream with its beginning put back.
+pub(crate) struct Chained<'a> {
+    pub(crate) head: Vec<u8>,
+    /// What of it was handed out.
+    pub(crate) at: usize,
+    failure: Option<std::io::Error>,
+    rest: &'a mut dyn Read,
+}
+
+impl<'a> Chained<'a> {
+    pub(crate) fn new(head: Vec<u8>, failure: Option<std::io::Error>, rest: &'a mut dyn Read) -> Chained<'a> {
+        Chained {
+            head,
+            at: 0,
+            failure,
+            rest,
+        }
+    }
+}
+
+impl Read for Chained<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = &self.head[self.at..];
+        if !left.is_empty() {
+            let length = left.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&left[..length]);
+            self.at += length;
+            return Ok(length);
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.rest.read(buffer),
+        }
+    }
+}
+
+/// Reads what is read as a whole.
+fn document(
+    name: &str,
+    stream: &mut dyn Read,
+    format: &'static Format,
+    read: fn(&[u8], &mut Out<'_>),
+    gather: &mut Gather,
+) {
+    let mut out = gather.begin(name, format.id);
+    let mut whole = Vec::new();
+    if let Err(error) = stream.take(DOCUMENT as u64 + 1).read_to_end(&mut whole) {
+        out.problem(format!("could not be read to its end: {error}"));
+    }
+    out.account().bytes = whole.len() as u64;
+    if whole.len() > DOCUMENT {
+        out.problem(format!(
+            "longer than {} MiB, and this format can't be read in parts",
+            DOCUMENT >> 20
+        ));
+        return;
+    }
+    read(&whole, &mut out);
+}
+
+/// Reads lines, part by part.
+fn parts(
+    name: &str,
+    lines: &mut Lines<'_>,
+    mut format: Option<&'static Format>,
+    before: u64,
+    gather: &mut Gather,
+) {
+    if collected::is_it(lines.head(HEAD)) {
+        collected::read(name, lines, before, gather);
+        return;
+    }
+    if let Some(format) = format
+        && let Shape::Document(read) = format.shape
+    {
+        document(name, lines, format, read, gather);
         return;
     }
     let openings = Openings::new();
-    let mut format = format;
-    let mut number = 0;
+    let mut number = before;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
     let mut carried: Option<Vec<u8>> = None;
-    loop {
-        let mut out = gather.begin(name, format);
+    for left in (0..PARTS).rev() {
+        let mut out = gather.begin(name, format.map_or("", |format| format.id));
         let mut reader = format.and_then(reader_of);
-        let before = lines.bytes;
+        let consumed = lines.consumed();
+        let openings = Some(&openings).filter(|_| left > 0);
+        if openings.is_none() {
+            out.problem(format!("changes its format more than {PARTS} times"));
+        }
         let next = part(
-            &mut lines,
-            &openings,
+            lines,
+            openings,
             format,
             &mut reader,
             &mut out,
@@ -52,14 +208,14 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, gather: &mut Gather) {
         if let Some(reader) = &mut reader {
             reader.end(&mut out);
         }
-        out.account().bytes = lines.bytes - before;
+        out.account().bytes = lines.consumed() - consumed;
         match next {
             Some((other, line)) => {
                 format = Some(other);
                 carried = Some(line);
             }
             None => {
-                finish(&lines, &mut out);
+                finish(lines, &mut out);
                 return;
             }
         }
@@ -76,7 +232,7 @@ fn reader_of(format: &'static Format) -> Option<Box<dyn LineReader>> {
 /// Reads lines until one opens another format; which, and that line.
 fn part(
     lines: &mut Lines<'_>,
-    openings: &Openings,
+    openings: Option<&Openings>,
     format: Option<&'static Format>,
     reader: &mut Option<Box<dyn LineReader>>,
     out: &mut Out<'_>,
@@ -99,7 +255,7 @@ fn part(
         *number += 1;
         out.at_line(*number);
         let other = openings
-            .of(line)
+            .and_then(|openings| openings.of(line))
             .filter(|other| format.is_none_or(|format| format.id != other.id));
         if let Some(other) = other {
             return Some((other, line.to_vec()));
@@ -142,7 +298,10 @@ struct Openings {
 impl Openings {
     fn new() -> Openings {
         let mut by_first = std::array::from_fn(|_| Vec::new());
-        for &format in ALL {
+        let by_lines = ALL
+            .iter()
+            .filter(|format| matches!(format.shape, Shape::Lines(_)));
+        for &format in by_lines {
             for opening in format.openings {
                 let bytes = opening.as_bytes();
                 by_first[bytes[0] as usize].push((bytes, format));

@@ -100,8 +100,11 @@ pub(crate) struct ReadArgs {
     /// Print sources, lines that were not understood, and what was ruled out
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Artefacts; - is stdin
-    #[arg(value_name = "FILE", required = true)]
+    /// Print a shell script that collects artefacts on a machine without holdup; `sh SCRIPT > FILE` there, then read FILE
+    #[arg(long, exclusive = true)]
+    pub(crate) collect_script: bool,
+    /// Artefacts: files, packed or not, folders, archives; - is stdin
+    #[arg(value_name = "FILE", required_unless_present = "collect_script")]
     pub(crate) files: Vec<PathBuf>,
 }
 

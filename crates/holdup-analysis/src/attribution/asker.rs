@@ -25,13 +25,13 @@ const START: &[&str] = &[
 
 /// The function to look at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Asking {
+pub(crate) struct Asking {
     /// Its name, or `module+0xoffset`.
-    pub(super) frame: Option<String>,
+    pub(crate) frame: Option<String>,
     /// Its module.
-    pub(super) module: Option<String>,
+    pub(crate) module: Option<String>,
     /// Whether `frame` is a name.
-    pub(super) named: bool,
+    pub(crate) named: bool,
 }
 
 fn starts(frame: &Frame) -> bool {
@@ -54,7 +54,7 @@ fn of(frame: &Frame) -> Asking {
 }
 
 /// Chooses; nothing when there is no frame that could be it.
-pub(super) fn choose(stack: &[Frame]) -> Asking {
+pub(crate) fn choose(stack: &[Frame]) -> Asking {
     let left: Vec<&Frame> = stack
         .iter()
         .filter(|frame| !of_c_library(frame) && !starts(frame))

@@ -41,6 +41,7 @@ mod what;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use asker::choose;
 pub use owners::shared_lock_owner;
 
 use crate::attributed::{Attributed, Resource};

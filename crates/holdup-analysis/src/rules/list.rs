@@ -6,6 +6,8 @@
 
 #[path = "net/accept-queue-full.rs"]
 mod accept_queue_full;
+#[path = "runtime/allocation-stalls.rs"]
+mod allocation_stalls;
 #[path = "lock/allocator-contended.rs"]
 mod allocator_contended;
 #[path = "random/blocking-entropy-device.rs"]
@@ -18,6 +20,10 @@ mod busy_waits;
 mod cache_pushed_out;
 #[path = "process/child-cannot-write.rs"]
 mod child_cannot_write;
+#[path = "runtime/collector-stops-threads.rs"]
+mod collector_stops_threads;
+#[path = "runtime/compiled-code-given-up.rs"]
+mod compiled_code_given_up;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
 #[path = "net/connection-refused-retried.rs"]
@@ -48,6 +54,8 @@ mod device_queue_full;
 mod dirty_throttled;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "net/fatal-alert-ends-session.rs"]
+mod fatal_alert_ends_session;
 #[path = "ipc/fifo-without-peer.rs"]
 mod fifo_without_peer;
 #[path = "fs/file-system-failed.rs"]
@@ -76,8 +84,14 @@ mod kernel_time_dominates;
 mod killed_for_memory;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "log/log-gap.rs"]
+mod log_gap;
 #[path = "ipc/log-socket-full.rs"]
 mod log_socket_full;
+#[path = "log/log-steps.rs"]
+mod log_steps;
+#[path = "log/log-time-runs-backwards.rs"]
+mod log_time_runs_backwards;
 #[path = "cpu/low-priority.rs"]
 mod low_priority;
 #[path = "mem/made-to-free-memory.rs"]
@@ -92,6 +106,8 @@ mod mapped_write_waits;
 mod message_queue_full;
 #[path = "net/metadata-service-unanswered.rs"]
 mod metadata_service_unanswered;
+#[path = "log/mostly-waits.rs"]
+mod mostly_waits;
 #[path = "net/name-search-list-multiplies.rs"]
 mod name_search_list_multiplies;
 #[path = "net/name-service-slow.rs"]
@@ -124,6 +140,8 @@ mod reads_wait_for_disk;
 mod real_time_thread_hogs_cpu;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
+#[path = "runtime/safepoint-slow-to-reach.rs"]
+mod safepoint_slow_to_reach;
 #[path = "lock/semaphore-held.rs"]
 mod semaphore_held;
 #[path = "timer/sleep-polling.rs"]
@@ -152,6 +170,10 @@ mod sync_waits_for_all;
 mod syscall_supervisor_slow;
 #[path = "lock/task-hung.rs"]
 mod task_hung;
+#[path = "log/time-a-request.rs"]
+mod time_a_request;
+#[path = "net/tls-never-resumed.rs"]
+mod tls_never_resumed;
 #[path = "boot/unit-start-timed-out.rs"]
 mod unit_start_timed_out;
 #[path = "ipc/unix-queue-full.rs"]
@@ -180,6 +202,8 @@ use super::Rule;
 pub enum RuleId {
     /// `accept-queue-full`
     AcceptQueueFull,
+    /// `allocation-stalls`
+    AllocationStalls,
     /// `allocator-contended`
     AllocatorContended,
     /// `blocking-entropy-device`
@@ -192,6 +216,10 @@ pub enum RuleId {
     CachePushedOut,
     /// `child-cannot-write`
     ChildCannotWrite,
+    /// `collector-stops-threads`
+    CollectorStopsThreads,
+    /// `compiled-code-given-up`
+    CompiledCodeGivenUp,
     /// `connection-cut`
     ConnectionCut,
     /// `connection-refused-retried`
@@ -222,6 +250,8 @@ pub enum RuleId {
     DirtyThrottled,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `fatal-alert-ends-session`
+    FatalAlertEndsSession,
     /// `fifo-without-peer`
     FifoWithoutPeer,
     /// `file-system-failed`
@@ -250,8 +280,14 @@ pub enum RuleId {
     KilledForMemory,
     /// `lock-convoy`
     LockConvoy,
+    /// `log-gap`
+    LogGap,
     /// `log-socket-full`
     LogSocketFull,
+    /// `log-steps`
+    LogSteps,
+    /// `log-time-runs-backwards`
+    LogTimeRunsBackwards,
     /// `low-priority`
     LowPriority,
     /// `made-to-free-memory`
@@ -266,6 +302,8 @@ pub enum RuleId {
     MessageQueueFull,
     /// `metadata-service-unanswered`
     MetadataServiceUnanswered,
+    /// `mostly-waits`
+    MostlyWaits,
     /// `name-search-list-multiplies`
     NameSearchListMultiplies,
     /// `name-service-slow`
@@ -298,6 +336,8 @@ pub enum RuleId {
     RealTimeThreadHogsCpu,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
+    /// `safepoint-slow-to-reach`
+    SafepointSlowToReach,
     /// `semaphore-held`
     SemaphoreHeld,
     /// `sleep-polling`
@@ -326,6 +366,10 @@ pub enum RuleId {
     SyscallSupervisorSlow,
     /// `task-hung`
     TaskHung,
+    /// `time-a-request`
+    TimeARequest,
+    /// `tls-never-resumed`
+    TlsNeverResumed,
     /// `unit-start-timed-out`
     UnitStartTimedOut,
     /// `unix-queue-full`
@@ -354,12 +398,15 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => "accept-queue-full",
+            RuleId::AllocationStalls => "allocation-stalls",
             RuleId::AllocatorContended => "allocator-contended",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::BusyWaits => "busy-waits",
             RuleId::CachePushedOut => "cache-pushed-out",
             RuleId::ChildCannotWrite => "child-cannot-write",
+            RuleId::CollectorStopsThreads => "collector-stops-threads",
+            RuleId::CompiledCodeGivenUp => "compiled-code-given-up",
             RuleId::ConnectionCut => "connection-cut",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionTableFull => "connection-table-full",
@@ -375,6 +422,7 @@ impl RuleId {
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FatalAlertEndsSession => "fatal-alert-ends-session",
             RuleId::FifoWithoutPeer => "fifo-without-peer",
             RuleId::FileSystemFailed => "file-system-failed",
             RuleId::FileSystemFrozen => "file-system-frozen",
@@ -389,7 +437,10 @@ impl RuleId {
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::KilledForMemory => "killed-for-memory",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LogGap => "log-gap",
             RuleId::LogSocketFull => "log-socket-full",
+            RuleId::LogSteps => "log-steps",
+            RuleId::LogTimeRunsBackwards => "log-time-runs-backwards",
             RuleId::LowPriority => "low-priority",
             RuleId::MadeToFreeMemory => "made-to-free-memory",
             RuleId::ManyShortPrograms => "many-short-programs",
@@ -397,6 +448,7 @@ impl RuleId {
             RuleId::MappedWriteWaits => "mapped-write-waits",
             RuleId::MessageQueueFull => "message-queue-full",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::MostlyWaits => "mostly-waits",
             RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
             RuleId::NetworkServerSilent => "network-server-silent",
@@ -413,6 +465,7 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
+            RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
             RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
@@ -427,6 +480,8 @@ impl RuleId {
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
             RuleId::TaskHung => "task-hung",
+            RuleId::TimeARequest => "time-a-request",
+            RuleId::TlsNeverResumed => "tls-never-resumed",
             RuleId::UnitStartTimedOut => "unit-start-timed-out",
             RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
@@ -445,12 +500,15 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
+            RuleId::AllocationStalls => include_str!("runtime/allocation-stalls.md"),
             RuleId::AllocatorContended => include_str!("lock/allocator-contended.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
             RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
+            RuleId::CollectorStopsThreads => include_str!("runtime/collector-stops-threads.md"),
+            RuleId::CompiledCodeGivenUp => include_str!("runtime/compiled-code-given-up.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionTableFull => include_str!("net/connection-table-full.md"),
@@ -466,6 +524,7 @@ impl RuleId {
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FatalAlertEndsSession => include_str!("net/fatal-alert-ends-session.md"),
             RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
             RuleId::FileSystemFailed => include_str!("fs/file-system-failed.md"),
             RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
@@ -480,7 +539,10 @@ impl RuleId {
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::KilledForMemory => include_str!("mem/killed-for-memory.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LogGap => include_str!("log/log-gap.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
+            RuleId::LogSteps => include_str!("log/log-steps.md"),
+            RuleId::LogTimeRunsBackwards => include_str!("log/log-time-runs-backwards.md"),
             RuleId::LowPriority => include_str!("cpu/low-priority.md"),
             RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
             RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
@@ -488,6 +550,7 @@ impl RuleId {
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
             RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::MostlyWaits => include_str!("log/mostly-waits.md"),
             RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
             RuleId::NetworkServerSilent => include_str!("fs/network-server-silent.md"),
@@ -504,6 +567,7 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
+            RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
             RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
@@ -518,6 +582,8 @@ impl RuleId {
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
             RuleId::TaskHung => include_str!("lock/task-hung.md"),
+            RuleId::TimeARequest => include_str!("log/time-a-request.md"),
+            RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
             RuleId::UnitStartTimedOut => include_str!("boot/unit-start-timed-out.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
@@ -535,12 +601,15 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &accept_queue_full::RULE,
+    &allocation_stalls::RULE,
     &allocator_contended::RULE,
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
     &busy_waits::RULE,
     &cache_pushed_out::RULE,
     &child_cannot_write::RULE,
+    &collector_stops_threads::RULE,
+    &compiled_code_given_up::RULE,
     &connection_cut::RULE,
     &connection_refused_retried::RULE,
     &connection_table_full::RULE,
@@ -556,6 +625,7 @@ pub const ALL: &[&Rule] = &[
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
     &dns_server_silent::RULE,
+    &fatal_alert_ends_session::RULE,
     &fifo_without_peer::RULE,
     &file_system_failed::RULE,
     &file_system_frozen::RULE,
@@ -570,7 +640,10 @@ pub const ALL: &[&Rule] = &[
     &kernel_time_dominates::RULE,
     &killed_for_memory::RULE,
     &lock_convoy::RULE,
+    &log_gap::RULE,
     &log_socket_full::RULE,
+    &log_steps::RULE,
+    &log_time_runs_backwards::RULE,
     &low_priority::RULE,
     &made_to_free_memory::RULE,
     &many_short_programs::RULE,
@@ -578,6 +651,7 @@ pub const ALL: &[&Rule] = &[
     &mapped_write_waits::RULE,
     &message_queue_full::RULE,
     &metadata_service_unanswered::RULE,
+    &mostly_waits::RULE,
     &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
     &network_server_silent::RULE,
@@ -594,6 +668,7 @@ pub const ALL: &[&Rule] = &[
     &reads_wait_for_disk::RULE,
     &real_time_thread_hogs_cpu::RULE,
     &reclaim_takes_cpu::RULE,
+    &safepoint_slow_to_reach::RULE,
     &semaphore_held::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
@@ -608,6 +683,8 @@ pub const ALL: &[&Rule] = &[
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
     &task_hung::RULE,
+    &time_a_request::RULE,
+    &tls_never_resumed::RULE,
     &unit_start_timed_out::RULE,
     &unix_queue_full::RULE,
     &userfault_handler_slow::RULE,

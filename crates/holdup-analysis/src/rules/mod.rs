@@ -13,6 +13,7 @@ mod devices;
 #[cfg(test)]
 mod examples;
 mod list;
+mod log_times;
 mod logs;
 mod memory;
 mod queueing;

@@ -245,4 +245,9 @@ pub enum LogEvent {
         /// By how much.
         ns: Ns,
     },
+    /// Time ran backwards, and the lines after it are made differently: another log begins.
+    AnotherLog {
+        /// By how much.
+        ns: Ns,
+    },
 }

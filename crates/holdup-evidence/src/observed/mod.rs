@@ -15,9 +15,9 @@ mod span;
 mod stacks;
 mod when;
 
-pub use call_time::{CallTime, Calls};
+pub use call_time::{CallTime, Calls, Refused};
 pub use happening::{Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
-pub use quote::{Quote, Source};
+pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};
 pub use snapshot::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State};

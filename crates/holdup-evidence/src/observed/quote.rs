@@ -1,5 +1,6 @@
 //! Where something was read.
 
+use crate::Ns;
 use serde::{Deserialize, Serialize};
 
 /// An artefact, or the part of one that is of one format.
@@ -16,10 +17,23 @@ pub struct Source {
     pub tool: Option<String>,
     /// The instant that its times since its start count from, where a line of it tells both.
     pub started: Option<super::When>,
+    /// When it was taken, where whoever took it wrote that down: this joins its clock with others'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Taken>,
     /// Lines of it that the kernel wrote: what a log that says nothing of a trouble can rule out.
     pub kernel_lines: u64,
     /// Lines of it that the service manager wrote.
     pub manager_lines: u64,
+}
+
+/// An instant on two clocks at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Taken {
+    /// Nanoseconds since the epoch.
+    pub unix: Option<i64>,
+    /// Nanoseconds since the machine's boot.
+    pub since_boot: Option<Ns>,
 }
 
 /// A place in an artefact.

@@ -15,6 +15,7 @@ pub struct Stacks {
     stacks: Vec<Box<[u32]>>,
     by_name: HashMap<Box<str>, u32>,
     by_stack: HashMap<Box<[u32]>, u32>,
+    bytes: usize,
 }
 
 impl Stacks {
@@ -27,6 +28,7 @@ impl Stacks {
         let id =
             u32::try_from(self.stacks.len()).expect("stacks are far fewer than 2^32: memory ends before");
         let frames: Box<[u32]> = frames.into();
+        self.bytes += 2 * (size_of_val(&*frames) + size_of::<Box<[u32]>>());
         self.stacks.push(frames.clone());
         self.by_stack.insert(frames, id);
         StackId(id)
@@ -44,6 +46,12 @@ impl Stacks {
         self.stacks.len()
     }
 
+    /// About how many bytes of memory they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -55,6 +63,7 @@ impl Stacks {
             return *id;
         }
         let id = u32::try_from(self.names.len()).expect("names are far fewer than 2^32: memory ends before");
+        self.bytes += 2 * (name.len() + size_of::<Box<str>>());
         self.names.push(name.into());
         self.by_name.insert(name.into(), id);
         id

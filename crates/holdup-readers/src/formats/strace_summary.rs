@@ -55,6 +55,10 @@ impl LineReader for Reader {
         if line.iter().all(|byte| matches!(byte, b'-' | b' ' | b'\t')) {
             return Understood::Ignorable;
         }
+        // What strace says of processes that it begins to follow, and the "[...]" of a shortened table.
+        if line.starts_with(b"strace: ") || line.trim_ascii() == b"[...]" {
+            return Understood::Ignorable;
+        }
         if !self.in_table {
             return Understood::No;
         }

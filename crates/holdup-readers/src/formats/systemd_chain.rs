@@ -49,10 +49,7 @@ const BRANCHES: [(&str, bool); 6] = [
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
-    if lines
-        .clone()
-        .any(|line| line.trim_ascii_start().starts_with(HEADER))
-    {
+    if lines.clone().any(is_header) {
         return Sureness::Certain;
     }
     // Pasted without its header.

@@ -78,7 +78,7 @@ impl Kernel {
     /// The log has ended.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         if let Some((happening, _)) = self.hung.take() {
-            out.happened_there(happening);
+            out.happening(happening);
         }
     }
 
@@ -125,7 +125,7 @@ impl Kernel {
         if hung {
             self.hung = Some((happening, 0));
         } else {
-            out.happened_there(happening);
+            out.happening(happening);
         }
     }
 

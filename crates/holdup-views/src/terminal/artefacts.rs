@@ -9,7 +9,7 @@ use super::{finding, margins};
 use crate::sheet::{Paint, Row, Sheet};
 use crate::units::counted;
 use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Artefact, Report};
+use holdup_analysis::report::{Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.
@@ -99,7 +99,7 @@ fn understood(sheet: &mut Sheet, report: &Report) {
     let mut order: Vec<&Artefact> = report
         .artefacts
         .iter()
-        .filter(|one| one.lines > 0 || !one.problems.is_empty())
+        .filter(|one| one.lines > 0 || !one.problems.is_empty() || one.files.is_some())
         .collect();
     order.sort_by_key(|one| one.not_understood == 0 && one.problems.is_empty());
     let shown = if sheet.style().verbose {
@@ -133,6 +133,10 @@ fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
     let format = artefact.format.as_deref().unwrap_or("not recognised");
     let lines = counted(artefact.lines, "line", "lines");
     let words = match artefact.not_understood {
+        0 if artefact.files.is_some() => format!(
+            "{format}, {}",
+            artefact.files.as_ref().map(within).unwrap_or_default()
+        ),
         0 => format!("{format}, {lines}, all understood"),
         missed => format!("{format}, {lines}, {missed} not understood"),
     };
@@ -145,6 +149,12 @@ fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
         sheet.words(&words).paint(paint).after(2),
     ];
     labelled(sheet, if first { "read" } else { "" }, body);
+    if let Some(files) = artefact.files.as_ref().filter(|_| sheet.style().verbose) {
+        for name in &files.names {
+            let text = format!("not recognised: {name}");
+            labelled(sheet, "", vec![sheet.name(&text).paint(Paint::Dim).after(2)]);
+        }
+    }
     let shown = if sheet.style().verbose {
         artefact.misunderstood.len()
     } else {
@@ -155,12 +165,30 @@ fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
         labelled(sheet, "", vec![sheet.name(&text).paint(Paint::Dim).after(2)]);
     }
     for problem in &artefact.problems {
-        labelled(sheet, "", vec![sheet.words(problem).paint(Paint::Yellow)]);
+        labelled(sheet, "", vec![sheet.name(problem).paint(Paint::Yellow)]);
     }
     if artefact.left_out > 0 {
         let words = format!("{} understood and left out: too many", artefact.left_out);
         labelled(sheet, "", vec![sheet.words(&words).paint(Paint::Yellow)]);
     }
+}
+
+/// `12 files read, 212 files not recognised`.
+fn within(files: &FilesWithin) -> String {
+    let mut words = format!("{} read", counted(files.read, "file", "files"));
+    for (count, one, many) in [
+        (
+            files.not_recognised,
+            "file not recognised",
+            "files not recognised",
+        ),
+        (files.links, "link not followed", "links not followed"),
+    ] {
+        if count > 0 {
+            words.push_str(&format!(", {}", counted(count, one, many)));
+        }
+    }
+    words
 }
 
 /// Column at which the words after a label begin.

@@ -4,26 +4,32 @@
 //! date the report.
 
 use crate::cli::{Color, ReadArgs};
-use crate::output::{Asked, Outputs, Place, say};
+use crate::output::{Asked, Outputs, Place, print, say};
 use crate::verdict::verdicts;
 use anyhow::Context;
 use holdup_analysis::artefacts::attribute;
-use holdup_analysis::report::{Artefact, Backend, Misunderstood, Report, SubjectKind};
+use holdup_analysis::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
 use holdup_analysis::rules::{Run, judge};
 use holdup_readers::{Account, Readers, Reading};
 use holdup_views::report::Subject;
-use std::fs::File;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nothing was understood.
 const NOTHING_UNDERSTOOD: u8 = 1;
 
+/// Problems that the sentence names where nothing was understood; more are counted.
+const PROBLEMS: usize = 3;
+
 /// Reads, judges, prints.
 ///
 /// # Errors
 /// When the report can't be written.
 pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
+    if args.collect_script {
+        print(holdup_readers::COLLECT_SCRIPT.as_bytes())?;
+        return Ok(0);
+    }
     let outputs = Outputs::open(
         &Asked {
             format: args.format,
@@ -58,30 +64,39 @@ fn read(readers: &mut Readers, file: &Path) -> anyhow::Result<()> {
         readers.read("stdin", &mut std::io::stdin().lock());
         return Ok(());
     }
-    let name = file.to_string_lossy().into_owned();
-    let mut stream = File::open(file).with_context(|| format!("cannot read {file:?}"))?;
-    readers.read(&name, &mut stream);
-    Ok(())
+    readers
+        .read_path(file)
+        .with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// What was tried, in a sentence.
+/// What was tried and what is wrong with it, in a sentence.
 fn nothing(reading: &Reading) -> String {
-    let lines: u64 = reading.accounts.iter().map(|account| account.lines).sum();
     let formats: Vec<&str> = holdup_readers::FORMATS
         .iter()
         .map(|format| format.about)
         .collect();
-    match lines {
-        0 => "nothing to read: no line in it".to_owned(),
-        1 => format!(
-            "nothing understood of 1 line; it is none of: {}",
-            formats.join(", ")
-        ),
-        _ => format!(
-            "nothing understood of {lines} lines; they are none of: {}",
-            formats.join(", ")
-        ),
+    let formats = formats.join(", ");
+    let sum = |of: fn(&Account) -> u64| reading.accounts.iter().map(of).sum::<u64>();
+    let files = sum(|account| account.files.as_ref().map_or(0, |files| files.not_recognised));
+    let mut sentence = match (sum(|account| account.lines), files) {
+        (0, 0) if sum(|account| account.bytes) == 0 => "nothing to read: no line in it".to_owned(),
+        (0, 0) => "nothing understood".to_owned(),
+        (0, 1) => format!("nothing understood of 1 file; it is none of: {formats}"),
+        (0, files) => format!("nothing understood of {files} files; they are none of: {formats}"),
+        (1, _) => format!("nothing understood of 1 line; it is none of: {formats}"),
+        (lines, _) => format!("nothing understood of {lines} lines; they are none of: {formats}"),
+    };
+    let sources = reading.observed.sources.iter().zip(&reading.accounts);
+    let mut problems = sources.flat_map(|(source, account)| {
+        let problems = account.problems.iter();
+        problems.map(|problem| format!("; {}: {problem}", source.name))
+    });
+    sentence.extend(problems.by_ref().take(PROBLEMS));
+    match problems.count() {
+        0 => {}
+        more => sentence.push_str(&format!("; and {more} more")),
     }
+    sentence
 }
 
 fn report(args: &ReadArgs, reading: &Reading) -> Report {
@@ -133,6 +148,12 @@ fn artefacts(reading: &Reading) -> Vec<Artefact> {
                 .collect(),
             left_out: account.left_out,
             problems: account.problems.clone(),
+            files: account.files.as_ref().map(|files| FilesWithin {
+                read: files.read,
+                not_recognised: files.not_recognised,
+                names: files.names.clone(),
+                links: files.links,
+            }),
         })
         .collect()
 }

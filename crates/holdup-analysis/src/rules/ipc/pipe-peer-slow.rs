@@ -40,14 +40,22 @@ fn finding(group: &Waits<'_>) -> Finding {
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let peer = holders.first().map(|holder| say::who(&holder.name));
+    // A trace of calls shows who is at the other end only where it follows that one too.
+    let unseen = peer.is_none() && !main.read_at.is_empty();
     let title = match (writes(main), &peer) {
+        (true, None) if unseen => {
+            format!("{who} waits for room in a pipe; who reads from it is not in the trace")
+        }
+        (false, None) if unseen => {
+            format!("{who} waits to read from a pipe; who writes into it is not in the trace")
+        }
         (true, Some(peer)) => format!("{who} waits for {peer} to read from their pipe"),
         (false, Some(peer)) => format!("{who} waits for {peer} to write into their pipe"),
         (true, None) => format!("{who} writes into a pipe faster than anyone reads"),
         (false, None) => format!("{who} reads from a pipe into which nobody writes"),
     };
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
-    let severity = if group.handed_on() {
+    let severity = if group.handed_on() || unseen {
         Severity::Note
     } else {
         Severity::Warning

@@ -57,6 +57,10 @@ fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
         say::several(peer.refused, "request"),
         say::several(peer.sleeps, "sleep")
     );
+    let seen = match waits.main().read_at.as_str() {
+        "" => "what became of each request for a connection".to_owned(),
+        place => place.to_owned(),
+    };
     let late = waits.median() / 2;
     let then = match (peer.made, peer.refused_until) {
         (0, _) | (_, 0) => "none was accepted before the end".to_owned(),
@@ -69,14 +73,8 @@ fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
     };
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
-        .and(Evidence::new(
-            text,
-            "what became of each request for a connection",
-        ))
-        .and(Evidence::new(
-            then,
-            "what became of each request for a connection",
-        ))
+        .and(Evidence::new(text, seen.as_str()))
+        .and(Evidence::new(then, seen.as_str()))
         .proved_if(true);
     finding.ns = finding.ns.map(|ns| ns.min(peer.slept_ns));
     finding.resource = Resource {

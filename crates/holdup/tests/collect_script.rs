@@ -1,0 +1,101 @@
+//! The script of `holdup read --collect-script`: it runs in every shell, writes to stdout alone, and what it writes is read.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{HOLDUP, lossy};
+
+/// Shells that people have where holdup is not.
+const SHELLS: &[&[&str]] = &[&["sh"], &["dash"], &["bash", "--posix"], &["busybox", "sh"]];
+
+fn script(folder: &Path) {
+    let output = Command::new(HOLDUP)
+        .args(["read", "--collect-script"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        (output.status.code(), lossy(&output.stderr)),
+        (Some(0), String::new())
+    );
+    assert!(output.stdout.starts_with(b"#!/bin/sh\n"));
+    fs::write(folder.join("collect.sh"), output.stdout).unwrap();
+}
+
+#[test]
+fn every_shell_understands_it() {
+    let folder = tempfile::tempdir().unwrap();
+    script(folder.path());
+    for shell in SHELLS {
+        let mut command = Command::new(shell[0]);
+        command.args(&shell[1..]).args(["-n", "collect.sh"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{shell:?}: {}",
+            lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn what_it_writes_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    script(folder.path());
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for shell in [SHELLS[1], SHELLS[3]] {
+        let output = Command::new(shell[0])
+            .args(&shell[1..])
+            .arg("../collect.sh")
+            .current_dir(&empty)
+            .env("SECONDS_EACH", "1")
+            .env("TMPDIR", &empty)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{shell:?}: {}", lossy(&output.stderr));
+        assert_eq!(
+            fs::read_dir(&empty).unwrap().count(),
+            0,
+            "{shell:?}: it writes to stdout alone"
+        );
+        let text = lossy(&output.stdout);
+        let parts = text
+            .lines()
+            .filter(|line| line.starts_with("#holdup-part "))
+            .count();
+        let ends = text
+            .lines()
+            .filter(|line| line.starts_with("#holdup-end "))
+            .count();
+        assert!(
+            parts > 8 && parts == ends,
+            "{shell:?}: {parts} parts, {ends} ends"
+        );
+        let file = folder.path().join("collected");
+        fs::write(&file, &output.stdout).unwrap();
+        let output = Command::new(HOLDUP)
+            .args(["read", "--json", "report", "collected"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(output.stderr.is_empty(), "{}", lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&fs::read(folder.path().join("report")).unwrap()).unwrap();
+        let whole = &report["artefacts"][0];
+        assert_eq!(
+            (&whole["format"], &whole["problems"]),
+            (&"holdup-collect".into(), &Value::Array(vec![]))
+        );
+        assert_eq!(
+            whole["files"]["not_recognised"], 0,
+            "{shell:?}: {}",
+            whole["files"]
+        );
+        assert!(whole["files"]["read"].as_u64().unwrap() > 8, "{whole}");
+    }
+}
