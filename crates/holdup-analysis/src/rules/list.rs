@@ -42,6 +42,8 @@ mod cpu_contended;
 mod cpu_locked_up;
 #[path = "cpu/cpu-quota-spent.rs"]
 mod cpu_quota_spent;
+#[path = "disk/cpu-waits-for-disk.rs"]
+mod cpu_waits_for_disk;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
 #[path = "lock/deadlock.rs"]
@@ -52,6 +54,10 @@ mod device_fails_requests;
 mod device_queue_full;
 #[path = "disk/dirty-throttled.rs"]
 mod dirty_throttled;
+#[path = "disk/disk-answers-slowly.rs"]
+mod disk_answers_slowly;
+#[path = "disk/disk-busy.rs"]
+mod disk_busy;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
 #[path = "net/fatal-alert-ends-session.rs"]
@@ -82,6 +88,8 @@ mod kernel_lock_contended;
 mod kernel_time_dominates;
 #[path = "mem/killed-for-memory.rs"]
 mod killed_for_memory;
+#[path = "net/link-saturated.rs"]
+mod link_saturated;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
 #[path = "log/log-gap.rs"]
@@ -142,6 +150,8 @@ mod real_time_thread_hogs_cpu;
 mod reclaim_takes_cpu;
 #[path = "runtime/safepoint-slow-to-reach.rs"]
 mod safepoint_slow_to_reach;
+#[path = "net/segments-sent-again.rs"]
+mod segments_sent_again;
 #[path = "lock/semaphore-held.rs"]
 mod semaphore_held;
 #[path = "timer/sleep-polling.rs"]
@@ -238,6 +248,8 @@ pub enum RuleId {
     CpuLockedUp,
     /// `cpu-quota-spent`
     CpuQuotaSpent,
+    /// `cpu-waits-for-disk`
+    CpuWaitsForDisk,
     /// `crng-not-seeded`
     CrngNotSeeded,
     /// `deadlock`
@@ -248,6 +260,10 @@ pub enum RuleId {
     DeviceQueueFull,
     /// `dirty-throttled`
     DirtyThrottled,
+    /// `disk-answers-slowly`
+    DiskAnswersSlowly,
+    /// `disk-busy`
+    DiskBusy,
     /// `dns-server-silent`
     DnsServerSilent,
     /// `fatal-alert-ends-session`
@@ -278,6 +294,8 @@ pub enum RuleId {
     KernelTimeDominates,
     /// `killed-for-memory`
     KilledForMemory,
+    /// `link-saturated`
+    LinkSaturated,
     /// `lock-convoy`
     LockConvoy,
     /// `log-gap`
@@ -338,6 +356,8 @@ pub enum RuleId {
     ReclaimTakesCpu,
     /// `safepoint-slow-to-reach`
     SafepointSlowToReach,
+    /// `segments-sent-again`
+    SegmentsSentAgain,
     /// `semaphore-held`
     SemaphoreHeld,
     /// `sleep-polling`
@@ -416,11 +436,14 @@ impl RuleId {
             RuleId::CpuContended => "cpu-contended",
             RuleId::CpuLockedUp => "cpu-locked-up",
             RuleId::CpuQuotaSpent => "cpu-quota-spent",
+            RuleId::CpuWaitsForDisk => "cpu-waits-for-disk",
             RuleId::CrngNotSeeded => "crng-not-seeded",
             RuleId::Deadlock => "deadlock",
             RuleId::DeviceFailsRequests => "device-fails-requests",
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
+            RuleId::DiskAnswersSlowly => "disk-answers-slowly",
+            RuleId::DiskBusy => "disk-busy",
             RuleId::DnsServerSilent => "dns-server-silent",
             RuleId::FatalAlertEndsSession => "fatal-alert-ends-session",
             RuleId::FifoWithoutPeer => "fifo-without-peer",
@@ -436,6 +459,7 @@ impl RuleId {
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::KilledForMemory => "killed-for-memory",
+            RuleId::LinkSaturated => "link-saturated",
             RuleId::LockConvoy => "lock-convoy",
             RuleId::LogGap => "log-gap",
             RuleId::LogSocketFull => "log-socket-full",
@@ -466,6 +490,7 @@ impl RuleId {
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
             RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
+            RuleId::SegmentsSentAgain => "segments-sent-again",
             RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
@@ -518,11 +543,14 @@ impl RuleId {
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
             RuleId::CpuLockedUp => include_str!("cpu/cpu-locked-up.md"),
             RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
+            RuleId::CpuWaitsForDisk => include_str!("disk/cpu-waits-for-disk.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
             RuleId::Deadlock => include_str!("lock/deadlock.md"),
             RuleId::DeviceFailsRequests => include_str!("disk/device-fails-requests.md"),
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
+            RuleId::DiskAnswersSlowly => include_str!("disk/disk-answers-slowly.md"),
+            RuleId::DiskBusy => include_str!("disk/disk-busy.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
             RuleId::FatalAlertEndsSession => include_str!("net/fatal-alert-ends-session.md"),
             RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
@@ -538,6 +566,7 @@ impl RuleId {
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::KilledForMemory => include_str!("mem/killed-for-memory.md"),
+            RuleId::LinkSaturated => include_str!("net/link-saturated.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
             RuleId::LogGap => include_str!("log/log-gap.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
@@ -568,6 +597,7 @@ impl RuleId {
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
             RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
+            RuleId::SegmentsSentAgain => include_str!("net/segments-sent-again.md"),
             RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
@@ -619,11 +649,14 @@ pub const ALL: &[&Rule] = &[
     &cpu_contended::RULE,
     &cpu_locked_up::RULE,
     &cpu_quota_spent::RULE,
+    &cpu_waits_for_disk::RULE,
     &crng_not_seeded::RULE,
     &deadlock::RULE,
     &device_fails_requests::RULE,
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
+    &disk_answers_slowly::RULE,
+    &disk_busy::RULE,
     &dns_server_silent::RULE,
     &fatal_alert_ends_session::RULE,
     &fifo_without_peer::RULE,
@@ -639,6 +672,7 @@ pub const ALL: &[&Rule] = &[
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &killed_for_memory::RULE,
+    &link_saturated::RULE,
     &lock_convoy::RULE,
     &log_gap::RULE,
     &log_socket_full::RULE,
@@ -669,6 +703,7 @@ pub const ALL: &[&Rule] = &[
     &real_time_thread_hogs_cpu::RULE,
     &reclaim_takes_cpu::RULE,
     &safepoint_slow_to_reach::RULE,
+    &segments_sent_again::RULE,
     &semaphore_held::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,

@@ -15,11 +15,11 @@ pub struct Source {
     pub host: Option<String>,
     /// What it says of its own tool and version.
     pub tool: Option<String>,
-    /// The instant that its times since its start count from, where a line of it tells both.
-    pub started: Option<super::When>,
     /// When it was taken, where whoever took it wrote that down: this joins its clock with others'.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
+    /// The instant that its times since its start count from, where a line of it tells both.
+    pub started: Option<super::When>,
     /// Lines of it that the kernel wrote: what a log that says nothing of a trouble can rule out.
     pub kernel_lines: u64,
     /// Lines of it that the service manager wrote.

@@ -7,6 +7,7 @@ mod journal_json;
 mod jvm_log;
 mod strace_log;
 mod strace_summary;
+mod sysstat;
 mod systemd_blame;
 mod systemd_chain;
 mod systemd_dump;
@@ -15,6 +16,7 @@ mod systemd_time;
 mod time_command;
 mod timed_log;
 mod tls_debug;
+mod vmstat;
 
 use crate::format::Format;
 
@@ -28,6 +30,11 @@ pub static ALL: &[&Format] = &[
     &strace_log::FORMAT,
     &strace_log::LTRACE,
     &strace_summary::FORMAT,
+    &sysstat::IOSTAT,
+    &sysstat::JSON,
+    &sysstat::MPSTAT,
+    &sysstat::PIDSTAT,
+    &sysstat::SAR,
     &systemd_blame::FORMAT,
     &systemd_chain::FORMAT,
     &systemd_dump::FORMAT,
@@ -36,4 +43,5 @@ pub static ALL: &[&Format] = &[
     &time_command::FORMAT,
     &timed_log::FORMAT,
     &tls_debug::FORMAT,
+    &vmstat::FORMAT,
 ];
