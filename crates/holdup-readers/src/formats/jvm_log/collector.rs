@@ -75,7 +75,9 @@ impl Collector {
         let end = memchr::memmem::rfind(own, b" secs]")?;
         let begin = own.get(..end)?.iter().rposition(|byte| *byte == b' ')?;
         let ns = ns(crate::numbers::decimal(own.get(begin + 1..end)?)?, 1e9)?;
-        let name = own.get(1..own.iter().position(|byte| matches!(byte, b')' | b'K'))?)?;
+        let end = own.iter().position(|byte| matches!(byte, b')' | b'K'))?;
+        let end = if own.get(end) == Some(&b')') { end + 1 } else { end };
+        let name = own.get(1..end)?;
         self.pause(name, ns, line, out);
         self.heap(own, out);
         Some(())
