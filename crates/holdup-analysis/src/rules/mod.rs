@@ -12,14 +12,20 @@ mod decisions;
 mod devices;
 #[cfg(test)]
 mod examples;
+mod figures;
 mod list;
 mod log_times;
+mod logs;
 mod memory;
+mod paging;
 mod queueing;
 mod run;
+mod saturated;
 mod say;
+mod seeding;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
@@ -112,7 +118,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The trouble in one line, for lists.
     pub about: &'static str,
-    /// What it must be able to see.
+    /// What it must be able to see of a live run; nothing where it judges artefacts only.
     pub needs: &'static [Need],
     /// The causes it looks at, one at a time.
     pub causes: &'static [Cause],

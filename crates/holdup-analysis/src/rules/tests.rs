@@ -77,6 +77,11 @@ fn a_rule_says_what_it_looks_at_and_what_it_needs() {
             !rule.needs.is_empty() && rule.needs.is_sorted(),
             "{id}: needs are sorted and not empty"
         );
+        assert_eq!(
+            rule.needs.contains(&Need::Artefacts),
+            rule.of_artefacts_only(),
+            "{id}: needs artefacts where it never sees a live run"
+        );
         for other in rule.gives_way_to {
             let other = ALL.iter().find(|candidate| candidate.id == *other).unwrap();
             // One that is silent itself silences nobody: who is better than it has to be named here, too.

@@ -53,6 +53,8 @@ pub enum SpanKind {
     ChainHole,
     /// When, after boot, a unit or target was reached.
     UnitReached,
+    /// A part of the boot: firmware, loader, kernel, initrd, userspace.
+    BootPhase,
     /// All threads of a JVM stood still.
     SafepointPause,
     /// Of that: until all had come to stand.
