@@ -2,7 +2,7 @@
 
 use super::super::log_times::{of_source, quote};
 use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 
@@ -49,12 +49,26 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let mut unusual: Vec<&Span> = gaps.filter(|gap| unusual(gap)).collect();
     unusual.sort_by_key(|gap| std::cmp::Reverse((begins(gap), gap.ns)));
-    let Some(first) = unusual.first().copied() else {
+    if unusual.is_empty() {
         return Verdict::Clear(format!(
             "the longest time without a line is {}, which is not long or usual there",
             duration(longest.ns)
         ));
-    };
+    }
+    // Each log has its own silence, and one headline.
+    let mut told: Vec<u32> = Vec::new();
+    let mut findings = Vec::new();
+    for first in &unusual {
+        if !told.contains(&first.quote.source) {
+            told.push(first.quote.source);
+            findings.push(of_log(observed, first, &unusual));
+        }
+    }
+    Verdict::Fires(findings)
+}
+
+/// The finding about one log: its longest gap, and others that are like it.
+fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     let source = first.quote.source;
     let shown: Vec<&Span> = unusual
         .iter()
@@ -97,18 +111,16 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         true => "the line before says that something begins; what it waited for can't be told from the log",
         false => "the line before does not say that something begins: there may have been nothing to do",
     };
-    fires(
-        finding
-            .and(quote(observed, idle, &first.quote))
-            .confidence(Confidence::Suspect)
-            .remedy(
-                Remedy::safe("run it again and see what its threads wait for while it is silent")
-                    .with_command("holdup run -- COMMAND"),
-            )
-            .remedy(Remedy::safe(
-                "of a JVM take three thread dumps a few seconds apart in the gap, and read them together with this log",
-            )),
-    )
+    finding
+        .and(quote(observed, idle, &first.quote))
+        .confidence(Confidence::Suspect)
+        .remedy(
+            Remedy::safe("run it again and see what its threads wait for while it is silent")
+                .with_command("holdup run -- COMMAND"),
+        )
+        .remedy(Remedy::safe(
+            "of a JVM take three thread dumps a few seconds apart in the gap, and read them together with this log",
+        ))
 }
 
 /// Whether it is long, and long for what it is.

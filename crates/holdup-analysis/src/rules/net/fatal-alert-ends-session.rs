@@ -43,8 +43,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let first = all[0];
     let title = match all.len() {
-        1 => format!("A fatal alert ended a TLS session: {why}"),
-        many => format!("Fatal alerts ended {many} TLS sessions: {why}"),
+        1 => format!("A fatal alert ended a TLS connection: {why}"),
+        many => format!("Fatal alerts ended {many} TLS connections: {why}"),
     };
     let mut finding = Finding::without_duration(
         RULE.id.id(),

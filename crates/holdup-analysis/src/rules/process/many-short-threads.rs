@@ -110,10 +110,13 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         (false, Some(step)) => format!("{} started and ended within {}", threads(step), duration(step.ns)),
         _ => format!("A JVM starts {count} threads that end within a second, {rate:.1} a second"),
     };
+    let lived = match median {
+        0 => "less than the log's clock can tell".to_owned(),
+        median => duration(median),
+    };
     let text = format!(
-        "{} started and ended, living {} at the median",
-        say::several(count, "thread"),
-        duration(median)
+        "{} started and ended, living {lived} at the median",
+        say::several(count, "thread")
     );
     let severity = if many { Severity::Warning } else { Severity::Note };
     let mut finding = Finding::without_duration(

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
 };
-use holdup_evidence::observed::{Metric, SpanKind};
+use holdup_evidence::observed::{Metric, Series, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 
 /// The rule.
@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 /// A pause that people notice even if it is the only one: the second from which a pause breaks the flow of thought.
 const LONG: Ns = 1_000_000_000;
 
-/// Percent of the heap in use after a full collection from which it has no room to work in: collectors begin to collect
+/// Percent of the heap in use after collections, at the median, from which it has no room to work in: collectors begin to collect
 /// all the time below a fifth free.
 const FULL: f64 = 80.0;
 
@@ -66,18 +66,22 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ),
         &worst.quote,
     );
-    let left = observed
-        .of(Metric::HeapAfterGcPercent)
-        .find(|heap| heap.source == series.source);
-    let left = left
-        .and_then(|heap| heap.greatest())
-        .filter(|heap| heap.value >= FULL);
-    let full = left.map(|heap| {
+    let heaps = observed.of(Metric::HeapAfterGcPercent);
+    let heap = heaps
+        .filter(|heap| heap.source == series.source && heap.count > 0)
+        .max_by_key(|heap| heap.count);
+    let left = heap
+        .and_then(|heap| Some((heap, median(heap)?)))
+        .filter(|(_, left)| *left >= FULL);
+    let full = left.map(|(heap, left)| {
         let text = format!(
-            "after a full collection {:.0} % of the heap is still in use",
-            heap.value
+            "after a collection {left:.0} % of the heap is still in use, at the median of {}",
+            heap.count
         );
-        quote(observed, text, &heap.quote)
+        let place = heap
+            .greatest()
+            .map_or_else(|| worst.quote.clone(), |point| point.quote.clone());
+        quote(observed, text, &place)
     });
     let room = match full {
         Some(_) => Remedy::changing(
@@ -104,4 +108,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .remedy(room)
         .remedy(Remedy::safe("see what the heap is full of").with_command("jcmd PID GC.class_histogram")),
     )
+}
+
+/// Of the values that were kept.
+fn median(series: &Series) -> Option<f64> {
+    let mut values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }

@@ -75,11 +75,11 @@ impl Collector {
         let end = memchr::memmem::rfind(own, b" secs]")?;
         let begin = own.get(..end)?.iter().rposition(|byte| *byte == b' ')?;
         let ns = ns(crate::numbers::decimal(own.get(begin + 1..end)?)?, 1e9)?;
-        let name = own.get(1..own.iter().position(|byte| matches!(byte, b')' | b'K'))?)?;
+        let end = own.iter().position(|byte| matches!(byte, b')' | b'K'))?;
+        let end = if own.get(end) == Some(&b')') { end + 1 } else { end };
+        let name = own.get(1..end)?;
         self.pause(name, ns, line, out);
-        if own.starts_with(b"[Full") {
-            self.heap(own, out);
-        }
+        self.heap(own, out);
         Some(())
     }
 
@@ -88,10 +88,9 @@ impl Collector {
         self.pauses.keep(SpanKind::GcPause, name, ns, line, out);
     }
 
-    /// How full the heap still is: `59M->49M(61M)` of a full collection. What ends with a bracket is of a generation.
+    /// How full the heap still is: `59M->49M(61M)`. What ends with a bracket is of a generation.
     fn heap(&mut self, text: &[u8], out: &mut Out<'_>) {
-        let full = memchr::memmem::find(text, b"Full").is_some();
-        let mut words = crate::numbers::words(text).filter(|word| full && !word.contains(&b']'));
+        let mut words = crate::numbers::words(text).filter(|word| !word.contains(&b']'));
         let Some((after, of)) = words.find_map(heap) else {
             return;
         };

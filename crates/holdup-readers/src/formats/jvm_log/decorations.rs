@@ -25,9 +25,16 @@ pub(super) struct Decorations {
     pub unix: Option<i64>,
     /// Whether there is a level, which nobody else puts in small letters beside a time.
     pub level: bool,
+    /// Whether there are tags or something like them.
+    pub tags: bool,
 }
 
 impl Decorations {
+    /// Whether a JVM wrote this, whatever the message.
+    pub(super) fn own(&self) -> bool {
+        self.level || (self.tags && self.since_start.is_some())
+    }
+
     pub(super) fn at(&self) -> Option<When> {
         self.unix
             .map(When::Unix)
@@ -45,6 +52,9 @@ impl Decorations {
 /// The decorations of a line and its message; `None` where there are none.
 pub(super) fn decorations(line: &[u8]) -> Option<(Decorations, &[u8])> {
     match line.first()? {
+        b'[' if line.starts_with(b"[GC") || line.starts_with(b"[Full GC") => {
+            super::is_own(line).then_some((Decorations::default(), line))
+        }
         b'[' => unified(line),
         b'0'..=b'9' => old(line),
         b'T' | b'A' if super::is_own(line) => Some((Decorations::default(), line)),
@@ -61,7 +71,7 @@ fn unified(line: &[u8]) -> Option<(Decorations, &[u8])> {
             break;
         };
         // A collection's own brackets are the message.
-        if inner.starts_with(b"GC") || inner.starts_with(b"Full") {
+        if understood > 0 && (inner.starts_with(b"GC") || inner.starts_with(b"Full")) {
             break;
         }
         let close = memchr::memchr(b']', inner.get(..64).unwrap_or(inner))?;
@@ -107,6 +117,7 @@ fn group(text: &[u8], told: &mut Decorations) -> Option<()> {
         return Some(());
     }
     // Tags, and the host's name.
+    told.tags = true;
     text.iter()
         .all(|byte| byte.is_ascii_alphanumeric() || b",.-_ ".contains(byte))
         .then_some(())

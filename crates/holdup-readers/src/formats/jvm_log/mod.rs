@@ -42,7 +42,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let own = lines.any(|line| {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match decorations(line) {
-            Some((told, message)) => told.level || is_own(message),
+            Some((told, message)) => told.own() || is_own(message),
             None => is_old_header(line),
         }
     });
@@ -105,7 +105,7 @@ struct Clock {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let found =
-            decorations(line).filter(|(told, message)| told.level || is_own(message) || self.old(message));
+            decorations(line).filter(|(told, message)| told.own() || is_own(message) || self.old(message));
         let Some((told, message)) = found else {
             return self.others(line, out);
         };

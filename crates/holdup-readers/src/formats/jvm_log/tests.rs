@@ -93,10 +93,10 @@ fn pauses_of_every_collector() {
             (sum(&observed, Metric::GcPauseMs) - pause).abs() < 1e-9,
             "{text} {observed:?}"
         );
-        let full = text.contains("Full");
+        let heap = text.contains("->");
         assert_eq!(
             observed.of(Metric::HeapAfterGcPercent).count(),
-            usize::from(full),
+            usize::from(heap),
             "{text}"
         );
     }

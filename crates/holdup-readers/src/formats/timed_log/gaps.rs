@@ -220,7 +220,7 @@ impl Gaps {
         }
         let gap = ns.saturating_sub(last.ns).max(0);
         let key = pair_of(last.template, template);
-        let pair = self.pairs.get_mut(key as usize % PAIRS)?;
+        let pair = self.pairs.get_mut(slot_of(key))?;
         if pair.key != key {
             *pair = Pair {
                 key,
@@ -271,7 +271,7 @@ impl Gaps {
 
     /// What is usual for the pair of lines of a gap: the mean of the others, and how many.
     pub(super) fn usual(&self, gap: &Gap) -> Option<(u64, u64)> {
-        let pair = self.pairs.get(gap.pair as usize % PAIRS)?;
+        let pair = self.pairs.get(slot_of(gap.pair))?;
         let others = pair
             .count
             .checked_sub(1)
@@ -290,6 +290,11 @@ impl Last {
 fn pair_of(from: u32, to: u32) -> u64 {
     // Never 0, which stands for "no pair".
     (u64::from(from) << 32 | u64::from(to)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+/// Where a pair is kept: the low bits of a product say little.
+fn slot_of(key: u64) -> usize {
+    (key >> 40) as usize % PAIRS
 }
 
 fn made(last: &Last, entry: &Entry<'_>, ns: i64, pair: u64, of_thread: bool) -> Gap {

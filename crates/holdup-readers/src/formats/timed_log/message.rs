@@ -174,6 +174,8 @@ pub(super) fn text(line: &[u8], from: usize) -> String {
         .get(behind_logger.unwrap_or(0)..)
         .unwrap_or_default()
         .trim_ascii();
+    // `sshd[12]: message` has its colon behind the name.
+    let message = message.strip_prefix(b":").unwrap_or(message).trim_ascii_start();
     let message = message.get(..60).unwrap_or(message);
     String::from_utf8_lossy(message).trim_end().to_owned()
 }
@@ -244,5 +246,6 @@ mod tests {
             "user MessageBrokerServlet: init"
         );
         assert_eq!(text(b" - Starting sql...", 0), "Starting sql...");
+        assert_eq!(text(b": Accepted key", 0), "Accepted key");
     }
 }

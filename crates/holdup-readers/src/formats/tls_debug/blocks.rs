@@ -122,6 +122,7 @@ pub(super) fn is_dump(line: &[u8]) -> bool {
         b"keyStore",
         b"trustStore",
         b"init ",
+        b"countdown value",
     ];
     line.first()
         .is_some_and(|first| matches!(first, b' ' | b'\t' | b'"' | b'(' | b'}' | b']' | b'<'))

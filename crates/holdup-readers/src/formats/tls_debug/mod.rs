@@ -50,19 +50,15 @@ struct Reader {
     stamps: timed_log::Stamps,
     block: Block,
     told: u64,
-    /// Whether a line of Java's TLS was seen: what follows it is its own until another log's line.
-    own: bool,
 }
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         if let Some(event) = line.strip_prefix(b"javax.net.ssl|") {
             self.end_block(out);
-            self.own = true;
             return self.event(event, line, out);
         }
         if let Some(understood) = self.old(line, out) {
-            self.own = true;
             return understood;
         }
         if self.block.takes(line) {
@@ -73,14 +69,13 @@ impl LineReader for Reader {
         }
         if blocks::hello_begins(line).is_some() {
             self.end_block(out);
-            self.own = true;
             self.block = Block::begin(line, self.at, out.here());
             return Understood::Evidence;
         }
         let blank = line
             .iter()
             .all(|byte| byte.is_ascii_whitespace() || matches!(byte, b'.' | b')' | b']' | b'}'));
-        if blank || (self.own && blocks::is_dump(line)) {
+        if blank || blocks::is_dump(line) {
             return Understood::Ignorable;
         }
         self.application.line(line, out)
