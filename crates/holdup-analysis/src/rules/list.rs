@@ -134,6 +134,8 @@ mod swap_thrash;
 mod sync_waits_for_all;
 #[path = "security/syscall-supervisor-slow.rs"]
 mod syscall_supervisor_slow;
+#[path = "runtime/thread-stands-still.rs"]
+mod thread_stands_still;
 #[path = "ipc/unix-queue-full.rs"]
 mod unix_queue_full;
 #[path = "mem/userfault-handler-slow.rs"]
@@ -150,6 +152,8 @@ mod waits_for_client;
 mod waits_for_lock_holder;
 #[path = "ipc/waits-for-terminal.rs"]
 mod waits_for_terminal;
+#[path = "runtime/worker-pool-exhausted.rs"]
+mod worker_pool_exhausted;
 #[path = "disk/writes-wait-for-disk.rs"]
 mod writes_wait_for_disk;
 
@@ -288,6 +292,8 @@ pub enum RuleId {
     SyncWaitsForAll,
     /// `syscall-supervisor-slow`
     SyscallSupervisorSlow,
+    /// `thread-stands-still`
+    ThreadStandsStill,
     /// `unix-queue-full`
     UnixQueueFull,
     /// `userfault-handler-slow`
@@ -304,6 +310,8 @@ pub enum RuleId {
     WaitsForLockHolder,
     /// `waits-for-terminal`
     WaitsForTerminal,
+    /// `worker-pool-exhausted`
+    WorkerPoolExhausted,
     /// `writes-wait-for-disk`
     WritesWaitForDisk,
 }
@@ -378,6 +386,7 @@ impl RuleId {
             RuleId::SwapThrash => "swap-thrash",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
+            RuleId::ThreadStandsStill => "thread-stands-still",
             RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::WaitUnexplained => "wait-unexplained",
@@ -386,6 +395,7 @@ impl RuleId {
             RuleId::WaitsForClient => "waits-for-client",
             RuleId::WaitsForLockHolder => "waits-for-lock-holder",
             RuleId::WaitsForTerminal => "waits-for-terminal",
+            RuleId::WorkerPoolExhausted => "worker-pool-exhausted",
             RuleId::WritesWaitForDisk => "writes-wait-for-disk",
         }
     }
@@ -459,6 +469,7 @@ impl RuleId {
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
+            RuleId::ThreadStandsStill => include_str!("runtime/thread-stands-still.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
@@ -467,6 +478,7 @@ impl RuleId {
             RuleId::WaitsForClient => include_str!("net/waits-for-client.md"),
             RuleId::WaitsForLockHolder => include_str!("lock/waits-for-lock-holder.md"),
             RuleId::WaitsForTerminal => include_str!("ipc/waits-for-terminal.md"),
+            RuleId::WorkerPoolExhausted => include_str!("runtime/worker-pool-exhausted.md"),
             RuleId::WritesWaitForDisk => include_str!("disk/writes-wait-for-disk.md"),
         }
     }
@@ -539,6 +551,7 @@ pub const ALL: &[&Rule] = &[
     &swap_thrash::RULE,
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
+    &thread_stands_still::RULE,
     &unix_queue_full::RULE,
     &userfault_handler_slow::RULE,
     &wait_unexplained::RULE,
@@ -547,5 +560,6 @@ pub const ALL: &[&Rule] = &[
     &waits_for_client::RULE,
     &waits_for_lock_holder::RULE,
     &waits_for_terminal::RULE,
+    &worker_pool_exhausted::RULE,
     &writes_wait_for_disk::RULE,
 ];

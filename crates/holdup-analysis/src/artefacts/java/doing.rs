@@ -27,7 +27,15 @@ const NEAR: usize = 30;
 
 /// Beginnings of the runtime's own classes.
 const RUNTIME: &[&str] = &[
-    "java.", "javax.", "jdk.", "sun.", "sunw.", "com.sun.", "com.ibm.", "openj9.", "org.openjdk.",
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "sunw.",
+    "com.sun.",
+    "com.ibm.",
+    "openj9.",
+    "org.openjdk.",
 ];
 
 /// Methods in which a worker without work stands.
@@ -137,14 +145,18 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if thread.state == State::Ended {
         return Doing::Unknown;
     }
-    if let Some(LockWait::Enter | LockWait::ClassInit) = thread.waits_for.as_ref().and_then(|lock| lock.wait) {
+    if let Some(LockWait::Enter | LockWait::ClassInit) = thread.waits_for.as_ref().and_then(|lock| lock.wait)
+    {
         return Doing::Waits(Cause::LockMonitor);
     }
     let Some(top) = frames.first() else {
         return Doing::Unknown;
     };
     let near = frames.get(..NEAR.min(frames.len())).unwrap_or_default();
-    let any = |list: &[&str]| near.iter().any(|frame| list.iter().any(|method| is(frame, method)));
+    let any = |list: &[&str]| {
+        near.iter()
+            .any(|frame| list.iter().any(|method| is(frame, method)))
+    };
     // Reading for a seed: the kernel's generator or what stands in its place, whatever the state says.
     if near.iter().any(|frame| seeds(frame)) && READS.iter().any(|method| is(top, method)) {
         return Doing::Waits(Cause::RandomDevice);
@@ -158,11 +170,24 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
         thread.state,
         State::Waiting | State::TimedWaiting | State::Sleeping | State::Blocked
     );
-    let idles = any(&IDLE[..1]) || near.iter().take(12).any(|frame| IDLE.iter().any(|method| is(frame, method)));
-    if idles && (asleep || is(top, "java.lang.") || is(top, "sun.nio.ch.") || is(top, "jdk.internal.misc.Unsafe.park")) {
+    let idles = any(&IDLE[..1])
+        || near
+            .iter()
+            .take(12)
+            .any(|frame| IDLE.iter().any(|method| is(frame, method)));
+    if idles
+        && (asleep
+            || is(top, "java.lang.")
+            || is(top, "sun.nio.ch.")
+            || is(top, "jdk.internal.misc.Unsafe.park"))
+    {
         let waits = asleep || !top.starts_with("java.util.");
         // `runWorker` is under every task of the pool too: only a parked one has none.
-        let parked = near.iter().take(6).any(|frame| IDLE.iter().any(|method| is(frame, method))) || any(&IDLE[..1]);
+        let parked = near
+            .iter()
+            .take(6)
+            .any(|frame| IDLE.iter().any(|method| is(frame, method)))
+            || any(&IDLE[..1]);
         if waits && parked {
             return Doing::Idle;
         }
@@ -175,7 +200,11 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     }
     if READS.iter().any(|method| is(top, method)) {
         let of_child = near.iter().any(|frame| frame.contains("Process"));
-        return if of_child { Doing::Waits(Cause::IpcPipe) } else { Doing::WaitsUnknown };
+        return if of_child {
+            Doing::Waits(Cause::IpcPipe)
+        } else {
+            Doing::WaitsUnknown
+        };
     }
     if thread.state == State::Sleeping || is(top, "java.lang.Thread.sleep") {
         return Doing::Waits(Cause::TimerSleep);
@@ -189,7 +218,10 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if any(POOLS) {
         return Doing::WaitsForPool;
     }
-    if near.iter().any(|frame| frame.contains("Process") && frame.contains(".waitFor(")) {
+    if near
+        .iter()
+        .any(|frame| frame.contains("Process") && frame.contains(".waitFor("))
+    {
         return Doing::Waits(Cause::ProcessChild);
     }
     if any(TASKS) {
@@ -226,9 +258,13 @@ fn socket(near: &[&str]) -> Option<Doing> {
 /// Receiving within a TLS handshake.
 fn handshake(cause: Cause, near: &[&str]) -> Cause {
     let shakes = |frame: &&str| {
-        ["startHandshake(", "readHandshakeRecord(", "performInitialHandshake("]
-            .iter()
-            .any(|method| frame.contains(method))
+        [
+            "startHandshake(",
+            "readHandshakeRecord(",
+            "performInitialHandshake(",
+        ]
+        .iter()
+        .any(|method| frame.contains(method))
     };
     if cause == Cause::NetReceive && near.iter().any(shakes) {
         return Cause::NetTls;
@@ -264,7 +300,15 @@ pub(super) fn class(frame: &str) -> &str {
 /// Whether a frame is where a server, a request or a program begins.
 pub(super) fn is_beginning(frame: &str) -> bool {
     const BEGIN: &[&str] = &[
-        "init", "main", "start", "service", "doGet", "doPost", "<clinit>", "contextInitialized", "afterPropertiesSet",
+        "init",
+        "main",
+        "start",
+        "service",
+        "doGet",
+        "doPost",
+        "<clinit>",
+        "contextInitialized",
+        "afterPropertiesSet",
     ];
     let method = frame.split('(').next().unwrap_or(frame);
     let name = method.rsplit_once('.').map_or(method, |(_, name)| name);
@@ -278,7 +322,10 @@ mod tests {
     use holdup_evidence::observed::{SeenThread, State};
 
     fn doing(state: State, frames: &[&str]) -> Doing {
-        let thread = SeenThread { state, ..SeenThread::default() };
+        let thread = SeenThread {
+            state,
+            ..SeenThread::default()
+        };
         of(&thread, frames)
     }
 
@@ -291,7 +338,10 @@ mod tests {
         ];
         assert_eq!(doing(State::Runnable, &seed), Doing::Waits(Cause::RandomDevice));
         assert_eq!(doing(State::Runnable, &[seed[0], seed[2]]), Doing::WaitsUnknown);
-        let read = ["sun.nio.ch.SocketDispatcher.read0(Native Method)", "shop.Start.init(Start.java:7)"];
+        let read = [
+            "sun.nio.ch.SocketDispatcher.read0(Native Method)",
+            "shop.Start.init(Start.java:7)",
+        ];
         assert_eq!(doing(State::Runnable, &read), Doing::Waits(Cause::NetReceive));
         assert_eq!(doing(State::Runnable, &[seed[2]]), Doing::Runs);
     }
@@ -312,7 +362,10 @@ mod tests {
             "java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1136)",
         ];
         assert_eq!(doing(State::Waiting, &awaits), Doing::WaitsForTask);
-        let pool = [park, "com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:181)"];
+        let pool = [
+            park,
+            "com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:181)",
+        ];
         assert_eq!(doing(State::TimedWaiting, &pool), Doing::WaitsForPool);
         let accept = ["sun.nio.ch.Net.accept(Native Method)"];
         assert_eq!(doing(State::Runnable, &accept), Doing::Idle);

@@ -23,7 +23,9 @@ impl Graph {
         }
         let mut holder = BTreeMap::new();
         for (place, seen) in dump.threads.iter().enumerate() {
-            let Some(lock) = &seen.thread.waits_for else { continue };
+            let Some(lock) = &seen.thread.waits_for else {
+                continue;
+            };
             let by = match lock.wait {
                 // A monitor that is waited on is free.
                 None | Some(LockWait::Wait) => None,

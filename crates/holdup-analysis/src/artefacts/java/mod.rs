@@ -43,7 +43,11 @@ pub(crate) fn dumps(observed: &Observed) -> Vec<Dump<'_>> {
         .filter(jvm)
         .map(|snapshot| Dump {
             snapshot,
-            threads: snapshot.threads.iter().map(|thread| seen(observed, thread)).collect(),
+            threads: snapshot
+                .threads
+                .iter()
+                .map(|thread| seen(observed, thread))
+                .collect(),
         })
         .collect()
 }
@@ -54,7 +58,11 @@ fn seen<'a>(observed: &'a Observed, thread: &'a SeenThread) -> Seen<'a> {
         None => Vec::new(),
     };
     let doing = doing::of(thread, &frames);
-    Seen { thread, frames, doing }
+    Seen {
+        thread,
+        frames,
+        doing,
+    }
 }
 
 impl<'a> Seen<'a> {

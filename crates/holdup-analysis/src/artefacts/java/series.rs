@@ -70,7 +70,12 @@ fn in_series<'a, 'd>(dumps: &[&'d Dump<'a>], all: &mut Vec<Still<'a, 'd>>) {
         let span = by_age
             .and_then(|(last, first)| last.checked_sub(first))
             .or(by_dumps);
-        all.push(Still { first: seen, last: other, dumps: dumps.len(), span });
+        all.push(Still {
+            first: seen,
+            last: other,
+            dumps: dumps.len(),
+            span,
+        });
     }
 }
 

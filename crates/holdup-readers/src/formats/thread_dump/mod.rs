@@ -98,6 +98,9 @@ struct Reader {
     thread: Option<SeenThread>,
     frames: Frames,
     kept: usize,
+    /// Of the deadlocks: who waits for what whom has. Without `-l` it is told nowhere else who has a lock of
+    /// `java.util.concurrent`.
+    owners: Vec<(String, String)>,
 }
 
 impl LineReader for Reader {
@@ -222,10 +225,18 @@ impl Reader {
         if line.starts_with(b"_java_thread_list=") {
             self.part = Part::Addresses;
         }
+        if let (Part::Deadlock, Some(owner)) = (self.part, line.strip_prefix(b"which is held by \"")) {
+            let waiter = self.dump.as_ref().and_then(|dump| dump.deadlocks.last()?.last());
+            if let (Some(waiter), Some(owner)) = (waiter, owner.strip_suffix(b"\"")) {
+                let owner = String::from_utf8_lossy(owner).into_owned();
+                self.owners.push((waiter.clone(), owner));
+            }
+            return Understood::Evidence;
+        }
         let in_part = match self.part {
             Part::Heap => true,
             Part::Addresses => line.starts_with(b"0x"),
-            Part::Deadlock => ["waiting ", "which is held by", "in JNI"]
+            Part::Deadlock => ["waiting ", "in JNI", "which is held by"]
                 .iter()
                 .any(|start| line.starts_with(start.as_bytes())),
             Part::Threads | Part::Again => false,
@@ -308,6 +319,12 @@ impl Reader {
         let Some(mut dump) = self.dump.take() else { return };
         self.pid = None;
         name_owners(&mut dump);
+        for (waiter, owner) in self.owners.drain(..) {
+            let waiter = dump.threads.iter_mut().find(|thread| thread.name == waiter);
+            if let Some(lock) = waiter.and_then(|waiter| waiter.waits_for.as_mut()) {
+                lock.owner = Some(owner);
+            }
+        }
         dump.deadlocks.retain(|circle| !circle.is_empty());
         if !dump.threads.is_empty() {
             out.snapshot(dump);
