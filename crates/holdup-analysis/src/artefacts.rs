@@ -4,6 +4,7 @@
 //! critical path but where one thread was traced: its own time is the elapsed time. What threads of a dump wait for is not
 //! here: an instant has no duration.
 
+pub mod clock;
 pub(crate) mod java;
 mod objects;
 mod stacks;

@@ -50,6 +50,11 @@ pub(crate) trait LineReader {
     /// Takes one line, without its end. Bytes, because artefacts are in all encodings.
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood;
 
+    /// Whether a line that opens this very format begins another artefact of it, to be kept apart from this one.
+    fn begins_anew(&self, _line: &[u8]) -> bool {
+        false
+    }
+
     /// The artefact, or this part of it, has ended.
     fn end(&mut self, _out: &mut Out<'_>) {}
 }

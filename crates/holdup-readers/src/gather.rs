@@ -5,7 +5,8 @@ use crate::account::Account;
 use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, SeenThread, Snapshot, Source, Span, StackId, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenThread, Snapshot, SocketTable, Source,
+    Span, StackId, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -34,9 +35,16 @@ const ALL_THREADS_BYTES: usize = 64 << 20;
 /// Bytes of all stacks and of the names of their frames; what comes after has a stack that says so.
 const ALL_STACKS_BYTES: usize = 64 << 20;
 
+/// Tables of calls, and profiles.
+const TABLES: usize = 20_000;
+
 /// Rows of all tables of calls together, and stacks of all profiles.
-const ALL_CALLS: usize = 200_000;
+const ALL_CALLS: usize = 100_000;
 const ALL_SAMPLES: usize = 2_000_000;
+
+/// Lists of swap areas or sockets, and block devices, of all artefacts that are kept.
+const LISTS: usize = 2_000;
+const DEVICES: usize = 10_000;
 
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
@@ -72,11 +80,17 @@ pub(crate) struct Out<'a> {
     spans: u64,
 }
 
+/// A series that a reader puts figures into, looked up once instead of at every figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeriesAt(usize);
+
 /// The report that figures belong to.
 #[derive(Debug, Default)]
 struct Report {
-    /// How many there were; the current one is the last.
+    /// How many there were.
     count: u32,
+    /// Which of them is the current one, from 0: the last, but where figures are told in another order.
+    number: u32,
     at: Option<When>,
     over: Option<Ns>,
     since_boot: bool,
@@ -218,6 +232,7 @@ impl Out<'_> {
     pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
         self.report = Report {
             count: self.report.count.saturating_add(1),
+            number: self.report.count,
             at,
             over,
             since_boot,
@@ -235,6 +250,15 @@ impl Out<'_> {
         }
     }
 
+    /// Figures that follow belong to a report that there was, from 0: some tools print one table of all reports, and then
+    /// the next.
+    pub(crate) fn report_again(&mut self, number: u32, at: Option<When>, over: Option<Ns>) {
+        self.report.number = number.min(self.report.count.saturating_sub(1));
+        self.report.at = at;
+        self.report.over = over;
+        self.report.since_boot = false;
+    }
+
     /// Reports whose number is a multiple of this are kept.
     fn stride(&self) -> u32 {
         self.gather.strides[self.source as usize]
@@ -242,6 +266,19 @@ impl Out<'_> {
 
     /// A figure of the current report; `of` is the device, CPU or process, empty for the machine.
     pub(crate) fn figure(&mut self, metric: Metric, of: &str, value: f64) {
+        let at = self.series_at(metric, of);
+        self.figure_at(at, value);
+    }
+
+    /// The series of a metric; `None` where there are too many.
+    pub(crate) fn series_at(&mut self, metric: Metric, of: &str) -> Option<SeriesAt> {
+        let all = &mut self.gather.observed.series;
+        let entry = self.figures.find(metric, of, self.source, all, SERIES);
+        entry.map(SeriesAt)
+    }
+
+    /// A figure of the current report, into a series of this artefact.
+    pub(crate) fn figure_at(&mut self, at: Option<SeriesAt>, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -251,16 +288,17 @@ impl Out<'_> {
         if self.gather.points >= POINTS {
             self.gather.thin();
         }
-        let all = &mut self.gather.observed.series;
-        let Some(entry) = self.figures.find(metric, of, self.source, all, SERIES) else {
+        let Some(SeriesAt(entry)) = at else {
             self.account().left_out += 1;
             return;
         };
-        let series = &mut all[self.figures.place(entry)];
+        let series = &mut self.gather.observed.series[self.figures.place(entry)];
         series.count += 1;
         series.sum += value;
-        let number = self.report.count - 1;
-        let greatest = !self.report.since_boot && self.figures.is_greatest(entry, value);
+        let number = self.report.number;
+        // A state is of now, whatever else its report is of.
+        let since_boot = self.report.since_boot && !series.metric.is_state();
+        let greatest = !since_boot && self.figures.is_greatest(entry, value);
         let stride = self.gather.strides[self.source as usize];
         let last = series.points.last();
         // Twice in a report: a table that names a thing twice; the first stands.
@@ -279,7 +317,7 @@ impl Out<'_> {
             value,
             at: self.report.at,
             over: self.report.over,
-            since_boot: self.report.since_boot,
+            since_boot,
             quote: Quote {
                 source: self.source,
                 line: self.line,
@@ -289,19 +327,24 @@ impl Out<'_> {
 
     /// Something happened; `line` is quoted.
     pub(crate) fn happened(&mut self, what: What, at: Option<When>, since_boot: Option<Ns>, line: &[u8]) {
-        self.happenings += 1;
-        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
-            self.account().left_out += 1;
-            return;
-        }
         let quote = self.here();
-        self.gather.observed.happenings.push(Happening {
+        self.happening(Happening {
             what,
             at,
             since_boot,
             quote,
             text: quoted(line),
         });
+    }
+
+    /// The same for what is told over several lines: it keeps the place and text of its first.
+    pub(crate) fn happening(&mut self, happening: Happening) {
+        self.happenings += 1;
+        if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.happenings.push(happening);
     }
 
     /// Threads at an instant.
@@ -317,13 +360,58 @@ impl Out<'_> {
         self.gather.observed.snapshots.push(snapshot);
     }
 
+    /// What was taken for figures of an interval in the first report was an average since boot: that shows only when a
+    /// second report follows.
+    pub(crate) fn first_was_since_boot(&mut self, metrics: &[Metric]) {
+        let source = self.source;
+        let own = self.gather.observed.series.iter_mut();
+        for series in own.filter(|series| series.source == source && metrics.contains(&series.metric)) {
+            if let Some(first) = series.points.first_mut().filter(|point| point.report == 0) {
+                first.since_boot = true;
+            }
+        }
+    }
+
+    /// Swap areas that are switched on, or that there is none.
+    pub(crate) fn swap_list(&mut self, list: SwapList) {
+        if self.gather.observed.swap_lists.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.swap_lists.push(list);
+    }
+
+    /// A block device.
+    pub(crate) fn device(&mut self, device: SeenDevice) {
+        if self.gather.observed.devices.len() >= DEVICES {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.devices.push(device);
+    }
+
+    /// A list of sockets.
+    pub(crate) fn sockets(&mut self, table: SocketTable) {
+        if self.gather.observed.sockets.len() >= LISTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.sockets.push(table);
+    }
+
     /// Time in calls; the source is filled in.
     pub(crate) fn calls(&mut self, mut calls: Calls) {
         let room = ALL_CALLS.saturating_sub(self.gather.calls);
+        if room == 0 || self.gather.observed.calls.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
         if calls.calls.len() > room {
             self.account().left_out += (calls.calls.len() - room) as u64;
             calls.calls.truncate(room);
         }
+        // What was cut, and what a reader had in reserve, is not kept.
+        calls.calls.shrink_to_fit();
         self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
@@ -332,10 +420,16 @@ impl Out<'_> {
     /// A profile; the source is filled in.
     pub(crate) fn samples(&mut self, mut samples: Samples) {
         let room = ALL_SAMPLES.saturating_sub(self.gather.samples);
+        if room == 0 || self.gather.observed.samples.len() >= TABLES {
+            self.account().left_out += 1;
+            return;
+        }
         if samples.stacks.len() > room {
             self.account().left_out += (samples.stacks.len() - room) as u64;
             samples.stacks.truncate(room);
         }
+        // What was cut, and what a reader had in reserve, is not kept.
+        samples.stacks.shrink_to_fit();
         self.gather.samples += samples.stacks.len();
         let source = self.source;
         self.gather.observed.samples.push(Samples { source, ..samples });

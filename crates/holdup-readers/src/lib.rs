@@ -11,10 +11,14 @@ mod format;
 mod formats;
 mod gather;
 mod input;
+mod kernel;
 mod lines;
+mod manager;
 mod numbers;
+mod stamp;
 mod stream;
 mod text;
+mod timespan;
 
 pub use account::{Account, Files, Misunderstood};
 pub use collected::SCRIPT as COLLECT_SCRIPT;

@@ -239,7 +239,7 @@ fn part(
     number: &mut u64,
     carried: Option<Vec<u8>>,
 ) -> Option<(&'static Format, Vec<u8>)> {
-    let mut take = |line: &[u8], out: &mut Out<'_>| {
+    let take = |line: &[u8], reader: &mut Option<Box<dyn LineReader>>, out: &mut Out<'_>| {
         let understood = match reader {
             Some(reader) => reader.line(line, out),
             None if line.iter().all(u8::is_ascii_whitespace) => Understood::Ignorable,
@@ -249,18 +249,19 @@ fn part(
     };
     if let Some(line) = carried {
         out.at_line(*number);
-        take(&line, out);
+        take(&line, reader, out);
     }
     while let Some(line) = lines.next() {
         *number += 1;
         out.at_line(*number);
+        let anew = |line| reader.as_ref().is_some_and(|reader| reader.begins_anew(line));
         let other = openings
             .and_then(|openings| openings.of(line))
-            .filter(|other| format.is_none_or(|format| format.id != other.id));
+            .filter(|other| format.is_none_or(|format| format.id != other.id) || anew(line));
         if let Some(other) = other {
             return Some((other, line.to_vec()));
         }
-        take(line, out);
+        take(line, reader, out);
     }
     None
 }

@@ -6,6 +6,8 @@
 
 #[path = "net/accept-queue-full.rs"]
 mod accept_queue_full;
+#[path = "runtime/allocation-stalls.rs"]
+mod allocation_stalls;
 #[path = "lock/allocator-contended.rs"]
 mod allocator_contended;
 #[path = "random/blocking-entropy-device.rs"]
@@ -18,10 +20,16 @@ mod busy_waits;
 mod cache_pushed_out;
 #[path = "process/child-cannot-write.rs"]
 mod child_cannot_write;
+#[path = "runtime/collector-stops-threads.rs"]
+mod collector_stops_threads;
+#[path = "runtime/compiled-code-given-up.rs"]
+mod compiled_code_given_up;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
 #[path = "net/connection-refused-retried.rs"]
 mod connection_refused_retried;
+#[path = "net/connection-table-full.rs"]
+mod connection_table_full;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
 #[path = "disk/copy-up.rs"]
@@ -30,26 +38,42 @@ mod copy_up;
 mod cpu_bound;
 #[path = "cpu/cpu-contended.rs"]
 mod cpu_contended;
+#[path = "cpu/cpu-locked-up.rs"]
+mod cpu_locked_up;
 #[path = "cpu/cpu-quota-spent.rs"]
 mod cpu_quota_spent;
+#[path = "disk/cpu-waits-for-disk.rs"]
+mod cpu_waits_for_disk;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
 #[path = "lock/deadlock.rs"]
 mod deadlock;
+#[path = "disk/device-fails-requests.rs"]
+mod device_fails_requests;
 #[path = "net/device-queue-full.rs"]
 mod device_queue_full;
 #[path = "disk/dirty-throttled.rs"]
 mod dirty_throttled;
+#[path = "disk/disk-answers-slowly.rs"]
+mod disk_answers_slowly;
+#[path = "disk/disk-busy.rs"]
+mod disk_busy;
 #[path = "net/dns-server-silent.rs"]
 mod dns_server_silent;
+#[path = "net/fatal-alert-ends-session.rs"]
+mod fatal_alert_ends_session;
 #[path = "ipc/fifo-without-peer.rs"]
 mod fifo_without_peer;
+#[path = "fs/file-system-failed.rs"]
+mod file_system_failed;
 #[path = "fs/file-system-frozen.rs"]
 mod file_system_frozen;
 #[path = "process/fork-copies-memory.rs"]
 mod fork_copies_memory;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "boot/hole-in-critical-chain.rs"]
+mod hole_in_critical_chain;
 #[path = "runtime/interpreter-lock-contended.rs"]
 mod interpreter_lock_contended;
 #[path = "cpu/interrupts-take-the-cpu.rs"]
@@ -62,10 +86,20 @@ mod journal_waits;
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
 mod kernel_time_dominates;
+#[path = "mem/killed-for-memory.rs"]
+mod killed_for_memory;
+#[path = "net/link-saturated.rs"]
+mod link_saturated;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "log/log-gap.rs"]
+mod log_gap;
 #[path = "ipc/log-socket-full.rs"]
 mod log_socket_full;
+#[path = "log/log-steps.rs"]
+mod log_steps;
+#[path = "log/log-time-runs-backwards.rs"]
+mod log_time_runs_backwards;
 #[path = "cpu/low-priority.rs"]
 mod low_priority;
 #[path = "mem/made-to-free-memory.rs"]
@@ -80,10 +114,14 @@ mod mapped_write_waits;
 mod message_queue_full;
 #[path = "net/metadata-service-unanswered.rs"]
 mod metadata_service_unanswered;
+#[path = "log/mostly-waits.rs"]
+mod mostly_waits;
 #[path = "net/name-search-list-multiplies.rs"]
 mod name_search_list_multiplies;
 #[path = "net/name-service-slow.rs"]
 mod name_service_slow;
+#[path = "fs/network-server-silent.rs"]
+mod network_server_silent;
 #[path = "mem/out-of-memory-paused.rs"]
 mod out_of_memory_paused;
 #[path = "lock/package-manager-locked.rs"]
@@ -110,6 +148,10 @@ mod reads_wait_for_disk;
 mod real_time_thread_hogs_cpu;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
+#[path = "runtime/safepoint-slow-to-reach.rs"]
+mod safepoint_slow_to_reach;
+#[path = "net/segments-sent-again.rs"]
+mod segments_sent_again;
 #[path = "lock/semaphore-held.rs"]
 mod semaphore_held;
 #[path = "timer/sleep-polling.rs"]
@@ -130,12 +172,22 @@ mod sqlite_busy;
 mod stopped;
 #[path = "mem/swap-thrash.rs"]
 mod swap_thrash;
+#[path = "net/syn-queue-full.rs"]
+mod syn_queue_full;
 #[path = "disk/sync-waits-for-all.rs"]
 mod sync_waits_for_all;
 #[path = "security/syscall-supervisor-slow.rs"]
 mod syscall_supervisor_slow;
+#[path = "lock/task-hung.rs"]
+mod task_hung;
 #[path = "runtime/thread-stands-still.rs"]
 mod thread_stands_still;
+#[path = "log/time-a-request.rs"]
+mod time_a_request;
+#[path = "net/tls-never-resumed.rs"]
+mod tls_never_resumed;
+#[path = "boot/unit-start-timed-out.rs"]
+mod unit_start_timed_out;
 #[path = "ipc/unix-queue-full.rs"]
 mod unix_queue_full;
 #[path = "mem/userfault-handler-slow.rs"]
@@ -164,6 +216,8 @@ use super::Rule;
 pub enum RuleId {
     /// `accept-queue-full`
     AcceptQueueFull,
+    /// `allocation-stalls`
+    AllocationStalls,
     /// `allocator-contended`
     AllocatorContended,
     /// `blocking-entropy-device`
@@ -176,10 +230,16 @@ pub enum RuleId {
     CachePushedOut,
     /// `child-cannot-write`
     ChildCannotWrite,
+    /// `collector-stops-threads`
+    CollectorStopsThreads,
+    /// `compiled-code-given-up`
+    CompiledCodeGivenUp,
     /// `connection-cut`
     ConnectionCut,
     /// `connection-refused-retried`
     ConnectionRefusedRetried,
+    /// `connection-table-full`
+    ConnectionTableFull,
     /// `connection-unanswered`
     ConnectionUnanswered,
     /// `copy-up`
@@ -188,26 +248,42 @@ pub enum RuleId {
     CpuBound,
     /// `cpu-contended`
     CpuContended,
+    /// `cpu-locked-up`
+    CpuLockedUp,
     /// `cpu-quota-spent`
     CpuQuotaSpent,
+    /// `cpu-waits-for-disk`
+    CpuWaitsForDisk,
     /// `crng-not-seeded`
     CrngNotSeeded,
     /// `deadlock`
     Deadlock,
+    /// `device-fails-requests`
+    DeviceFailsRequests,
     /// `device-queue-full`
     DeviceQueueFull,
     /// `dirty-throttled`
     DirtyThrottled,
+    /// `disk-answers-slowly`
+    DiskAnswersSlowly,
+    /// `disk-busy`
+    DiskBusy,
     /// `dns-server-silent`
     DnsServerSilent,
+    /// `fatal-alert-ends-session`
+    FatalAlertEndsSession,
     /// `fifo-without-peer`
     FifoWithoutPeer,
+    /// `file-system-failed`
+    FileSystemFailed,
     /// `file-system-frozen`
     FileSystemFrozen,
     /// `fork-copies-memory`
     ForkCopiesMemory,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `hole-in-critical-chain`
+    HoleInCriticalChain,
     /// `interpreter-lock-contended`
     InterpreterLockContended,
     /// `interrupts-take-the-cpu`
@@ -220,10 +296,20 @@ pub enum RuleId {
     KernelLockContended,
     /// `kernel-time-dominates`
     KernelTimeDominates,
+    /// `killed-for-memory`
+    KilledForMemory,
+    /// `link-saturated`
+    LinkSaturated,
     /// `lock-convoy`
     LockConvoy,
+    /// `log-gap`
+    LogGap,
     /// `log-socket-full`
     LogSocketFull,
+    /// `log-steps`
+    LogSteps,
+    /// `log-time-runs-backwards`
+    LogTimeRunsBackwards,
     /// `low-priority`
     LowPriority,
     /// `made-to-free-memory`
@@ -238,10 +324,14 @@ pub enum RuleId {
     MessageQueueFull,
     /// `metadata-service-unanswered`
     MetadataServiceUnanswered,
+    /// `mostly-waits`
+    MostlyWaits,
     /// `name-search-list-multiplies`
     NameSearchListMultiplies,
     /// `name-service-slow`
     NameServiceSlow,
+    /// `network-server-silent`
+    NetworkServerSilent,
     /// `out-of-memory-paused`
     OutOfMemoryPaused,
     /// `package-manager-locked`
@@ -268,6 +358,10 @@ pub enum RuleId {
     RealTimeThreadHogsCpu,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
+    /// `safepoint-slow-to-reach`
+    SafepointSlowToReach,
+    /// `segments-sent-again`
+    SegmentsSentAgain,
     /// `semaphore-held`
     SemaphoreHeld,
     /// `sleep-polling`
@@ -288,12 +382,22 @@ pub enum RuleId {
     Stopped,
     /// `swap-thrash`
     SwapThrash,
+    /// `syn-queue-full`
+    SynQueueFull,
     /// `sync-waits-for-all`
     SyncWaitsForAll,
     /// `syscall-supervisor-slow`
     SyscallSupervisorSlow,
+    /// `task-hung`
+    TaskHung,
     /// `thread-stands-still`
     ThreadStandsStill,
+    /// `time-a-request`
+    TimeARequest,
+    /// `tls-never-resumed`
+    TlsNeverResumed,
+    /// `unit-start-timed-out`
+    UnitStartTimedOut,
     /// `unix-queue-full`
     UnixQueueFull,
     /// `userfault-handler-slow`
@@ -322,36 +426,53 @@ impl RuleId {
     pub fn id(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => "accept-queue-full",
+            RuleId::AllocationStalls => "allocation-stalls",
             RuleId::AllocatorContended => "allocator-contended",
             RuleId::BlockingEntropyDevice => "blocking-entropy-device",
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::BusyWaits => "busy-waits",
             RuleId::CachePushedOut => "cache-pushed-out",
             RuleId::ChildCannotWrite => "child-cannot-write",
+            RuleId::CollectorStopsThreads => "collector-stops-threads",
+            RuleId::CompiledCodeGivenUp => "compiled-code-given-up",
             RuleId::ConnectionCut => "connection-cut",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
+            RuleId::ConnectionTableFull => "connection-table-full",
             RuleId::ConnectionUnanswered => "connection-unanswered",
             RuleId::CopyUp => "copy-up",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
+            RuleId::CpuLockedUp => "cpu-locked-up",
             RuleId::CpuQuotaSpent => "cpu-quota-spent",
+            RuleId::CpuWaitsForDisk => "cpu-waits-for-disk",
             RuleId::CrngNotSeeded => "crng-not-seeded",
             RuleId::Deadlock => "deadlock",
+            RuleId::DeviceFailsRequests => "device-fails-requests",
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
+            RuleId::DiskAnswersSlowly => "disk-answers-slowly",
+            RuleId::DiskBusy => "disk-busy",
             RuleId::DnsServerSilent => "dns-server-silent",
+            RuleId::FatalAlertEndsSession => "fatal-alert-ends-session",
             RuleId::FifoWithoutPeer => "fifo-without-peer",
+            RuleId::FileSystemFailed => "file-system-failed",
             RuleId::FileSystemFrozen => "file-system-frozen",
             RuleId::ForkCopiesMemory => "fork-copies-memory",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::HoleInCriticalChain => "hole-in-critical-chain",
             RuleId::InterpreterLockContended => "interpreter-lock-contended",
             RuleId::InterruptsTakeTheCpu => "interrupts-take-the-cpu",
             RuleId::Ipv6FailsFirst => "ipv6-fails-first",
             RuleId::JournalWaits => "journal-waits",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
+            RuleId::KilledForMemory => "killed-for-memory",
+            RuleId::LinkSaturated => "link-saturated",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LogGap => "log-gap",
             RuleId::LogSocketFull => "log-socket-full",
+            RuleId::LogSteps => "log-steps",
+            RuleId::LogTimeRunsBackwards => "log-time-runs-backwards",
             RuleId::LowPriority => "low-priority",
             RuleId::MadeToFreeMemory => "made-to-free-memory",
             RuleId::ManyShortPrograms => "many-short-programs",
@@ -359,8 +480,10 @@ impl RuleId {
             RuleId::MappedWriteWaits => "mapped-write-waits",
             RuleId::MessageQueueFull => "message-queue-full",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
+            RuleId::MostlyWaits => "mostly-waits",
             RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
+            RuleId::NetworkServerSilent => "network-server-silent",
             RuleId::OutOfMemoryPaused => "out-of-memory-paused",
             RuleId::PackageManagerLocked => "package-manager-locked",
             RuleId::PeerDoesNotRead => "peer-does-not-read",
@@ -374,6 +497,8 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
+            RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
+            RuleId::SegmentsSentAgain => "segments-sent-again",
             RuleId::SemaphoreHeld => "semaphore-held",
             RuleId::SleepPolling => "sleep-polling",
             RuleId::SleepsOnPurpose => "sleeps-on-purpose",
@@ -384,9 +509,14 @@ impl RuleId {
             RuleId::SqliteBusy => "sqlite-busy",
             RuleId::Stopped => "stopped",
             RuleId::SwapThrash => "swap-thrash",
+            RuleId::SynQueueFull => "syn-queue-full",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
+            RuleId::TaskHung => "task-hung",
             RuleId::ThreadStandsStill => "thread-stands-still",
+            RuleId::TimeARequest => "time-a-request",
+            RuleId::TlsNeverResumed => "tls-never-resumed",
+            RuleId::UnitStartTimedOut => "unit-start-timed-out",
             RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::WaitUnexplained => "wait-unexplained",
@@ -405,36 +535,53 @@ impl RuleId {
     pub fn page(self) -> &'static str {
         match self {
             RuleId::AcceptQueueFull => include_str!("net/accept-queue-full.md"),
+            RuleId::AllocationStalls => include_str!("runtime/allocation-stalls.md"),
             RuleId::AllocatorContended => include_str!("lock/allocator-contended.md"),
             RuleId::BlockingEntropyDevice => include_str!("random/blocking-entropy-device.md"),
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
             RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
+            RuleId::CollectorStopsThreads => include_str!("runtime/collector-stops-threads.md"),
+            RuleId::CompiledCodeGivenUp => include_str!("runtime/compiled-code-given-up.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
+            RuleId::ConnectionTableFull => include_str!("net/connection-table-full.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
             RuleId::CopyUp => include_str!("disk/copy-up.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
+            RuleId::CpuLockedUp => include_str!("cpu/cpu-locked-up.md"),
             RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
+            RuleId::CpuWaitsForDisk => include_str!("disk/cpu-waits-for-disk.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
             RuleId::Deadlock => include_str!("lock/deadlock.md"),
+            RuleId::DeviceFailsRequests => include_str!("disk/device-fails-requests.md"),
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
+            RuleId::DiskAnswersSlowly => include_str!("disk/disk-answers-slowly.md"),
+            RuleId::DiskBusy => include_str!("disk/disk-busy.md"),
             RuleId::DnsServerSilent => include_str!("net/dns-server-silent.md"),
+            RuleId::FatalAlertEndsSession => include_str!("net/fatal-alert-ends-session.md"),
             RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
+            RuleId::FileSystemFailed => include_str!("fs/file-system-failed.md"),
             RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
             RuleId::ForkCopiesMemory => include_str!("process/fork-copies-memory.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::HoleInCriticalChain => include_str!("boot/hole-in-critical-chain.md"),
             RuleId::InterpreterLockContended => include_str!("runtime/interpreter-lock-contended.md"),
             RuleId::InterruptsTakeTheCpu => include_str!("cpu/interrupts-take-the-cpu.md"),
             RuleId::Ipv6FailsFirst => include_str!("net/ipv6-fails-first.md"),
             RuleId::JournalWaits => include_str!("disk/journal-waits.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
+            RuleId::KilledForMemory => include_str!("mem/killed-for-memory.md"),
+            RuleId::LinkSaturated => include_str!("net/link-saturated.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LogGap => include_str!("log/log-gap.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
+            RuleId::LogSteps => include_str!("log/log-steps.md"),
+            RuleId::LogTimeRunsBackwards => include_str!("log/log-time-runs-backwards.md"),
             RuleId::LowPriority => include_str!("cpu/low-priority.md"),
             RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
             RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
@@ -442,8 +589,10 @@ impl RuleId {
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
             RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
+            RuleId::MostlyWaits => include_str!("log/mostly-waits.md"),
             RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
+            RuleId::NetworkServerSilent => include_str!("fs/network-server-silent.md"),
             RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
             RuleId::PackageManagerLocked => include_str!("lock/package-manager-locked.md"),
             RuleId::PeerDoesNotRead => include_str!("net/peer-does-not-read.md"),
@@ -457,6 +606,8 @@ impl RuleId {
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
+            RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
+            RuleId::SegmentsSentAgain => include_str!("net/segments-sent-again.md"),
             RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
             RuleId::SleepPolling => include_str!("timer/sleep-polling.md"),
             RuleId::SleepsOnPurpose => include_str!("timer/sleeps-on-purpose.md"),
@@ -467,9 +618,14 @@ impl RuleId {
             RuleId::SqliteBusy => include_str!("lock/sqlite-busy.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
+            RuleId::SynQueueFull => include_str!("net/syn-queue-full.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
+            RuleId::TaskHung => include_str!("lock/task-hung.md"),
             RuleId::ThreadStandsStill => include_str!("runtime/thread-stands-still.md"),
+            RuleId::TimeARequest => include_str!("log/time-a-request.md"),
+            RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
+            RuleId::UnitStartTimedOut => include_str!("boot/unit-start-timed-out.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
@@ -487,36 +643,53 @@ impl RuleId {
 /// Every rule, by id.
 pub const ALL: &[&Rule] = &[
     &accept_queue_full::RULE,
+    &allocation_stalls::RULE,
     &allocator_contended::RULE,
     &blocking_entropy_device::RULE,
     &bus_call_unanswered::RULE,
     &busy_waits::RULE,
     &cache_pushed_out::RULE,
     &child_cannot_write::RULE,
+    &collector_stops_threads::RULE,
+    &compiled_code_given_up::RULE,
     &connection_cut::RULE,
     &connection_refused_retried::RULE,
+    &connection_table_full::RULE,
     &connection_unanswered::RULE,
     &copy_up::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
+    &cpu_locked_up::RULE,
     &cpu_quota_spent::RULE,
+    &cpu_waits_for_disk::RULE,
     &crng_not_seeded::RULE,
     &deadlock::RULE,
+    &device_fails_requests::RULE,
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
+    &disk_answers_slowly::RULE,
+    &disk_busy::RULE,
     &dns_server_silent::RULE,
+    &fatal_alert_ends_session::RULE,
     &fifo_without_peer::RULE,
+    &file_system_failed::RULE,
     &file_system_frozen::RULE,
     &fork_copies_memory::RULE,
     &fuse_daemon_slow::RULE,
+    &hole_in_critical_chain::RULE,
     &interpreter_lock_contended::RULE,
     &interrupts_take_the_cpu::RULE,
     &ipv6_fails_first::RULE,
     &journal_waits::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
+    &killed_for_memory::RULE,
+    &link_saturated::RULE,
     &lock_convoy::RULE,
+    &log_gap::RULE,
     &log_socket_full::RULE,
+    &log_steps::RULE,
+    &log_time_runs_backwards::RULE,
     &low_priority::RULE,
     &made_to_free_memory::RULE,
     &many_short_programs::RULE,
@@ -524,8 +697,10 @@ pub const ALL: &[&Rule] = &[
     &mapped_write_waits::RULE,
     &message_queue_full::RULE,
     &metadata_service_unanswered::RULE,
+    &mostly_waits::RULE,
     &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
+    &network_server_silent::RULE,
     &out_of_memory_paused::RULE,
     &package_manager_locked::RULE,
     &peer_does_not_read::RULE,
@@ -539,6 +714,8 @@ pub const ALL: &[&Rule] = &[
     &reads_wait_for_disk::RULE,
     &real_time_thread_hogs_cpu::RULE,
     &reclaim_takes_cpu::RULE,
+    &safepoint_slow_to_reach::RULE,
+    &segments_sent_again::RULE,
     &semaphore_held::RULE,
     &sleep_polling::RULE,
     &sleeps_on_purpose::RULE,
@@ -549,9 +726,14 @@ pub const ALL: &[&Rule] = &[
     &sqlite_busy::RULE,
     &stopped::RULE,
     &swap_thrash::RULE,
+    &syn_queue_full::RULE,
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
+    &task_hung::RULE,
     &thread_stands_still::RULE,
+    &time_a_request::RULE,
+    &tls_never_resumed::RULE,
+    &unit_start_timed_out::RULE,
     &unix_queue_full::RULE,
     &userfault_handler_slow::RULE,
     &wait_unexplained::RULE,

@@ -13,13 +13,20 @@ mod devices;
 mod dumps;
 #[cfg(test)]
 mod examples;
+mod figures;
 mod list;
+mod log_times;
+mod logs;
 mod memory;
+mod paging;
 mod queueing;
 mod run;
+mod saturated;
 mod say;
+mod seeding;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
@@ -64,6 +71,8 @@ pub enum Need {
     LockHolders,
     /// The kernel log of this boot.
     KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
 }
 
 impl Need {
@@ -75,6 +84,7 @@ impl Need {
         Need::CpuSamples,
         Need::LockHolders,
         Need::KernelLog,
+        Need::Artefacts,
     ];
 
     /// In plain words.
@@ -87,6 +97,7 @@ impl Need {
             Need::CpuSamples => "samples of running threads",
             Need::LockHolders => "holders of locks",
             Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
         }
     }
 }
@@ -108,7 +119,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The trouble in one line, for lists.
     pub about: &'static str,
-    /// What it must be able to see.
+    /// What it must be able to see of a live run; nothing where it judges artefacts only.
     pub needs: &'static [Need],
     /// The causes it looks at, one at a time.
     pub causes: &'static [Cause],
@@ -167,6 +178,12 @@ impl Rule {
             }),
             (told, None) => told,
         }
+    }
+
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
     }
 
     fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {

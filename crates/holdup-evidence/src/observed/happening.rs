@@ -45,8 +45,12 @@ pub enum What {
 pub enum KernelEvent {
     /// The first line of a boot.
     Boot {
-        /// Kernel release.
+        /// Kernel release; empty where only something else tells that a boot begins.
+        #[serde(default)]
         release: String,
+        /// The boot's id, where the artefact tells it.
+        #[serde(default)]
+        id: Option<String>,
     },
     /// The random generator reached a stage: `fully` when it may answer everybody.
     RandomSeeded {
@@ -127,6 +131,9 @@ pub enum KernelEvent {
     FileSystemError {
         /// Device or mount.
         on: String,
+        /// Whether the line says that it is read-only or shut down now.
+        #[serde(default)]
+        read_only: bool,
     },
     /// The clock source was given up.
     ClockUnstable {
@@ -235,6 +242,11 @@ pub enum TlsEvent {
 pub enum LogEvent {
     /// Time ran backwards: a clock step, or two logs run together.
     Backwards {
+        /// By how much.
+        ns: Ns,
+    },
+    /// Time ran backwards, and the lines after it are made differently: another log begins.
+    AnotherLog {
         /// By how much.
         ns: Ns,
     },

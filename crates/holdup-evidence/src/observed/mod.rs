@@ -11,8 +11,10 @@ mod quote;
 mod sample;
 mod series;
 mod snapshot;
+mod sockets;
 mod span;
 mod stacks;
+mod storage;
 mod when;
 
 pub use call_time::{CallTime, Calls, Refused};
@@ -21,8 +23,10 @@ pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};
 pub use snapshot::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State};
+pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable, TcpState};
 pub use span::{Span, SpanKind};
 pub use stacks::{StackId, Stacks};
+pub use storage::{SeenDevice, SeenSwap, SwapList};
 pub use when::{Civil, When};
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +49,12 @@ pub struct Observed {
     pub samples: Vec<Samples>,
     /// Durations that the artefacts state or prove.
     pub spans: Vec<Span>,
+    /// Lists of the swap areas that are switched on.
+    pub swap_lists: Vec<SwapList>,
+    /// Block devices that are there.
+    pub devices: Vec<SeenDevice>,
+    /// Lists of TCP sockets.
+    pub sockets: Vec<SocketTable>,
     /// The stacks of snapshots and samples, each once.
     pub stacks: Stacks,
 }
@@ -59,6 +69,9 @@ impl Observed {
             && self.calls.is_empty()
             && self.samples.is_empty()
             && self.spans.is_empty()
+            && self.swap_lists.is_empty()
+            && self.devices.is_empty()
+            && self.sockets.is_empty()
     }
 
     /// The series of a metric, of whatever they are.

@@ -18,6 +18,12 @@ pub struct Source {
     /// When it was taken, where whoever took it wrote that down: this joins its clock with others'.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
+    /// The instant that its times since its start count from, where a line of it tells both.
+    pub started: Option<super::When>,
+    /// Lines of it that the kernel wrote: what a log that says nothing of a trouble can rule out.
+    pub kernel_lines: u64,
+    /// Lines of it that the service manager wrote.
+    pub manager_lines: u64,
 }
 
 /// An instant on two clocks at once.

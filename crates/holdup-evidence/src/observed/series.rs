@@ -83,6 +83,8 @@ pub enum Metric {
     ProcessesRunnable,
     ProcessesBlocked,
     ProcessesTotal,
+    ProcessesStopped,
+    ProcessesZombie,
     DiskUtilPercent,
     DiskReadsPerSecond,
     DiskWritesPerSecond,
@@ -109,6 +111,10 @@ pub enum Metric {
     MemoryDirtyKib,
     MemoryWritebackKib,
     MemoryCommittedKib,
+    MemoryCommitLimitKib,
+    MemoryBuffersKib,
+    MemoryLockedKib,
+    MemorySlabUnreclaimableKib,
     SwapTotalKib,
     SwapUsedKib,
     SwapInKibPerSecond,
@@ -121,10 +127,20 @@ pub enum Metric {
     ProcessCpuPercent,
     ProcessMemoryPercent,
     ProcessResidentKib,
+    ProcessSwapKib,
     ProcessReadKibPerSecond,
     ProcessWriteKibPerSecond,
     ProcessIoDelayTicks,
     ProcessWaitPercent,
+    ThreadLifeMs,
+    SafepointReachMs,
+    SafepointPauseMs,
+    GcPauseMs,
+    AllocationStallMs,
+    HeapAfterGcPercent,
+    FileSystemUsedPercent,
+    FileSystemAvailableKib,
+    FileSystemInodesUsedPercent,
     PressureCpuSomePercent,
     PressureMemorySomePercent,
     PressureMemoryFullPercent,
@@ -134,4 +150,40 @@ pub enum Metric {
     NetworkSentKibPerSecond,
     NetworkUtilPercent,
     TcpRetransmitsPerSecond,
+    DiskTransfersPerSecond,
+    SwapInPagesPerSecond,
+    SwapOutPagesPerSecond,
+    NetworkReceiveDropsPerSecond,
+    NetworkReceiveErrorsPerSecond,
+    TcpSegmentsSentPerSecond,
+}
+
+impl Metric {
+    /// Whether it is how things stand at an instant, and not of a stretch of time: the first report of vmstat has such
+    /// figures beside averages since boot.
+    #[must_use]
+    pub fn is_state(self) -> bool {
+        use Metric as M;
+        matches!(
+            self,
+            M::LoadAverage1
+                | M::LoadAverage5
+                | M::LoadAverage15
+                | M::ProcessesRunnable
+                | M::ProcessesBlocked
+                | M::ProcessesTotal
+                | M::MemoryTotalKib
+                | M::MemoryFreeKib
+                | M::MemoryAvailableKib
+                | M::MemoryUsedKib
+                | M::MemoryCachedKib
+                | M::MemoryDirtyKib
+                | M::MemoryWritebackKib
+                | M::MemoryCommittedKib
+                | M::SwapTotalKib
+                | M::SwapUsedKib
+                | M::ProcessMemoryPercent
+                | M::ProcessResidentKib
+        )
+    }
 }

@@ -20,6 +20,9 @@ pub struct Snapshot {
     /// Deadlocks that the artefact itself reports, each as the names of its threads.
     #[serde(default)]
     pub deadlocks: Vec<Vec<String>>,
+    /// Tasks that there were, those that only sleep and are not in `threads` included.
+    #[serde(default)]
+    pub total: Option<u64>,
     /// Where it begins.
     #[serde(default)]
     pub quote: Quote,
@@ -63,6 +66,12 @@ pub struct SeenThread {
     pub is_virtual: bool,
     /// The kernel function that it sleeps in (`wchan`).
     pub kernel_function: Option<String>,
+    /// What it used of a CPU, percent, as the list has it.
+    pub cpu_percent: Option<f64>,
+    /// Its parent's process id.
+    pub parent: Option<u32>,
+    /// Whether it has a terminal.
+    pub terminal: Option<bool>,
     /// Where it was read.
     pub quote: Quote,
 }

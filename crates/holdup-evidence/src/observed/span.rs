@@ -35,14 +35,26 @@ pub struct Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpanKind {
-    /// Nothing was logged for so long.
+    /// Nothing was logged for so long after a line that says that something begins; where `thread` is told, by that thread.
     LogGap,
+    /// Nothing was logged for so long after any other line: there may have been nothing to do.
+    LogSilence,
+    /// One thread logged two lines one after the other, the first of which says that something begins.
+    LogStep,
+    /// The same, and meanwhile other threads were started and ended: `name` has their number, as its first word.
+    StepWithThreads,
+    /// From the first to the last time in a log; `name` has the number of its lines with a time, as its first word.
+    LogCovers,
+    /// From the first to the last line that a JVM wrote.
+    JvmLogCovers,
     /// A unit took so long to start.
     UnitStart,
     /// Between what a unit waited for and its own start nothing is told.
     ChainHole,
     /// When, after boot, a unit or target was reached.
     UnitReached,
+    /// A part of the boot: firmware, loader, kernel, initrd, userspace.
+    BootPhase,
     /// All threads of a JVM stood still.
     SafepointPause,
     /// Of that: until all had come to stand.

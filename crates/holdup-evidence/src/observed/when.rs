@@ -47,9 +47,52 @@ impl When {
             _ => None,
         }
     }
+
+    /// The instant so much earlier; `None` where it has no place on this clock, as before boot.
+    #[must_use]
+    pub fn before(self, ns: Ns) -> Option<When> {
+        match self {
+            When::Unix(at) => Some(When::Unix(at.checked_sub(i64::try_from(ns).ok()?)?)),
+            When::SinceBoot(at) => Some(When::SinceBoot(at.checked_sub(ns)?)),
+            When::SinceStart(at) => Some(When::SinceStart(at.checked_sub(ns)?)),
+            When::Civil(at) => at.before(ns).map(When::Civil),
+        }
+    }
+
+    /// The instant so much later; `None` where it has no place on this clock.
+    #[must_use]
+    pub fn after(self, ns: Ns) -> Option<When> {
+        match self {
+            When::Unix(at) => Some(When::Unix(at.checked_add(i64::try_from(ns).ok()?)?)),
+            When::SinceBoot(at) => Some(When::SinceBoot(at.checked_add(ns)?)),
+            When::SinceStart(at) => Some(When::SinceStart(at.checked_add(ns)?)),
+            When::Civil(at) => at.moved(i128::from(ns)).map(When::Civil),
+        }
+    }
 }
 
 impl Civil {
+    fn before(self, ns: Ns) -> Option<Civil> {
+        self.moved(-i128::from(ns))
+    }
+
+    /// Without a date, midnight is a wall.
+    fn moved(self, ns: i128) -> Option<Civil> {
+        const NS_PER_DAY: i128 = SECONDS_PER_DAY as i128 * NS_PER_SECOND;
+        let at = i128::from(self.of_day) + ns;
+        let days = i64::try_from(at.div_euclid(NS_PER_DAY)).ok()?;
+        let day = match self.day {
+            Some(day) => Some(day.checked_add(days)?),
+            None if days == 0 => None,
+            None => return None,
+        };
+        Some(Civil {
+            day,
+            year_known: self.year_known,
+            of_day: Ns::try_from(at.rem_euclid(NS_PER_DAY)).ok()?,
+        })
+    }
+
     fn since(self, earlier: Civil) -> Option<i128> {
         let of_day = i128::from(self.of_day) - i128::from(earlier.of_day);
         let days = match (self.day, earlier.day) {
@@ -84,5 +127,15 @@ mod tests {
             Some(1_000_000_000)
         );
         assert_eq!(civil(Some(1), 0).since(civil(None, 0)), None);
+    }
+
+    #[test]
+    fn earlier_and_later_over_midnight() {
+        let five = 5_000_000_000;
+        assert_eq!(civil(Some(1), 2).before(five), Some(civil(Some(0), 86_397)));
+        assert_eq!(civil(Some(0), 86_397).after(five), Some(civil(Some(1), 2)));
+        assert_eq!(civil(None, 2).before(five), None);
+        assert_eq!(When::SinceBoot(4).before(5), None);
+        assert_eq!(When::Unix(4).before(5), Some(When::Unix(-1)));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing,
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated,
 };
 use holdup_evidence::{Cause, Ns};
 
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::LowPriority,
     ],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, saturated::seen),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

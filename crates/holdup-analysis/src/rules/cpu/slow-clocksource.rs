@@ -1,8 +1,9 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent};
-use holdup_evidence::Cause;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
+use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::{Cause, Observed};
 
 /// Calls that need no system call where the clock can be read from user mode.
 const CALLS: [&str; 3] = ["clock_gettime", "gettimeofday", "time"];
@@ -19,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
@@ -54,8 +55,33 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
             "current_clocksource",
         ))
         .confidence(Confidence::Strong);
-    fires(
-        finding
+    fires(remedies(finding))
+}
+
+/// What logs show: that the kernel gave up a clock source. What it took in its place is slower nearly always.
+fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| match event {
+        KernelEvent::ClockUnstable { from } => Some(from.as_str()),
+        _ => None,
+    });
+    let Some((first, from)) = told.first() else {
+        return logs::kernel_silent(observed, "a clock source that was given up");
+    };
+    let finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        format!(
+            "The kernel gave up its clock source {from}: each look at the clock may now be a slow system call"
+        ),
+        Cause::CpuKernel,
+        logs::quote(observed, first),
+    )
+    .confidence(Confidence::Suspect);
+    fires(remedies(finding))
+}
+
+fn remedies(finding: Finding) -> Finding {
+    finding
             .remedy(
                 Remedy::safe("see whether a better source is there (tsc, kvm-clock, arch_sys_counter), and why it was given up")
                     .with_command(
@@ -66,6 +92,5 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
             .remedy(Remedy::changing(
                 "choose it (clocksource= on the kernel's command line)",
                 "a source that the kernel marked as unstable may make the time run wrong",
-            )),
-    )
+            ))
 }

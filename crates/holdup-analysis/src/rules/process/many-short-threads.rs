@@ -1,9 +1,11 @@
 //! Starting and ending threads costs more than what they do.
 
+use super::super::log_times::{covered, of_source, quote};
 use crate::attributed::{AttributedWait, ThreadLedger};
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
+use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::BTreeMap;
 
 /// The rule.
@@ -15,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 /// Threads of one process from which they are many.
@@ -70,6 +72,116 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
             .remedy(Remedy::safe("give each thread more to do at once")),
     )
+}
+
+/// Of a log, which tells no cost: threads from which they are many,
+const MANY_LOGGED: u64 = 100;
+
+/// how many a second, on the mean: a million a day are 11.6, and fewer than one a second costs nothing that matters,
+const PER_SECOND: f64 = 1.0;
+
+/// and how long one lives that is not kept to be used again, in milliseconds: a pool keeps its threads for a minute.
+const SHORT_MS: f64 = 1_000.0;
+
+/// A JVM's log of its threads.
+fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let Some((lives, count)) = observed
+        .of(Metric::ThreadLifeMs)
+        .map(|lives| (lives, short(lives)))
+        .max_by_key(|(_, count)| *count)
+    else {
+        return Verdict::CannotTell("whether threads came and went: a log with `-Xlog:os+thread`".to_owned());
+    };
+    let log = covered(observed, SpanKind::JvmLogCovers, lives.source);
+    let rate = count as f64 / (log as f64 / 1e9).max(1.0);
+    let step = of_source(observed, SpanKind::StepWithThreads, lives.source).next();
+    let many = count >= MANY_LOGGED && rate >= PER_SECOND;
+    if !many && (step.is_none() || count == 0) {
+        return Verdict::Clear(format!(
+            "{} lived for less than a second in {} of log",
+            say::several(count, "thread"),
+            duration(log)
+        ));
+    }
+    let median = median(lives);
+    let first = lives.points.iter().find(|point| point.value <= SHORT_MS);
+    let place = first.map_or_else(Default::default, |point| point.quote.clone());
+    let title = match (many, step) {
+        (false, Some(step)) => format!("{} started and ended within {}", threads(step), duration(step.ns)),
+        _ => format!("A JVM starts {count} threads that end within a second, {rate:.1} a second"),
+    };
+    let text = format!(
+        "{} started and ended, living {} at the median",
+        say::several(count, "thread"),
+        duration(median)
+    );
+    let severity = if many { Severity::Warning } else { Severity::Note };
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::CpuKernel,
+        quote(observed, text, &place),
+    );
+    if let Some(step) = step {
+        let text = format!(
+            "within {} of {}: {}",
+            duration(step.ns),
+            step.thread.as_deref().unwrap_or("a thread"),
+            step.name
+        );
+        finding = finding.and(quote(observed, text, &step.quote));
+    }
+    finding = finding.and(quote(
+        observed,
+        "who starts them the log does not say, nor what it costs",
+        &place,
+    ));
+    fires(
+        finding
+            .confidence(Confidence::Suspect)
+            .remedy(Remedy::safe(
+                "find who starts them: a profile of the JVM's thread starts, or of `clone3`, has the stack",
+            ))
+            .remedy(Remedy::safe(
+                "keep a few threads and hand them work (a pool); HttpsURLConnection starts one after each TLS handshake, so \
+                 keep its connections open",
+            )),
+    )
+}
+
+/// `1 thread` of a step.
+fn threads(step: &Span) -> String {
+    let count = step.name.split(' ').next().and_then(|word| word.parse().ok());
+    match count.unwrap_or(0) {
+        1 => "1 thread was".to_owned(),
+        many => format!("{many} threads were"),
+    }
+}
+
+/// How many of the threads lived for less than a second, as far as their lives were kept one by one.
+fn short(lives: &Series) -> u64 {
+    let short = lives
+        .points
+        .iter()
+        .filter(|point| point.value <= SHORT_MS)
+        .count() as u64;
+    let kept = lives.points.len() as u64;
+    short.saturating_mul(lives.count).checked_div(kept).unwrap_or(0)
+}
+
+/// Of those.
+fn median(lives: &Series) -> Ns {
+    let mut short: Vec<f64> = lives
+        .points
+        .iter()
+        .map(|point| point.value)
+        .filter(|value| *value <= SHORT_MS)
+        .collect();
+    short.sort_by(f64::total_cmp);
+    short
+        .get(short.len() / 2)
+        .map_or(0, |ms| (ms.max(0.0) * 1e6) as Ns)
 }
 
 fn makes(wait: &AttributedWait) -> bool {

@@ -1,12 +1,24 @@
 //! Waiting for the kernel's random generator to be seeded for the first time: virtual machines, early boot.
 
+use crate::artefacts::clock::Clock;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
-use holdup_evidence::{Cause, Ns};
+use crate::rules::seeding::{self, Seeding};
+use crate::rules::units::{Start, starts};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, say,
+};
+use holdup_evidence::{Cause, Ns, Observed};
 
 /// How far the end of the wait may be from the kernel log's line, nanoseconds. The log's clock and `CLOCK_MONOTONIC`
 /// start some tens of milliseconds apart, and a waiter that loops looks once a tick.
 const SAME_INSTANT: Ns = 200_000_000;
+
+/// From how long after its first line a kernel's seeding is trouble although no log says who waited for it, nanoseconds.
+/// Most machines are seeded before their first service starts; half a minute is what people notice of a boot.
+const LATE: Ns = 30_000_000_000;
+
+/// How much longer a wait can be than its boot took to seed the generator, nanoseconds: a log without fractions.
+const ROUNDED: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -17,17 +29,153 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = "The kernel had no randomness to give yet".to_owned();
+    if let Some(observed) = run.observed {
+        return fires(with_logs(run, waits, observed, title));
+    }
     let (confidence, seen) = seeding(run, waits);
     let finding = RULE
         .finding_by(Severity::Warning, title, waits, seen)
         .and_if(sources(run))
         .confidence(confidence);
     fires(remedies(run, finding))
+}
+
+/// A wait in a trace that someone brought: it has a length and no date. What logs beside it say of the seeding is added where
+/// it can be the same boot: nobody waits longer for the seeding than the boot took for it.
+fn with_logs(run: &Run<'_>, waits: &Waits<'_>, observed: &Observed, title: String) -> Finding {
+    let clock = Clock::of(observed);
+    let starts = starts(observed);
+    let longest = waits.longest().max;
+    let mut finding = RULE.finding(Severity::Warning, title, waits).and_if(sources(run));
+    let mut can_be = 0;
+    for seeding in seeding::all(observed, &clock) {
+        if seeding.after.is_some_and(|after| after + ROUNDED >= longest) {
+            can_be += 1;
+            finding = told(observed, &clock, &starts, &seeding)
+                .into_iter()
+                .fold(finding, Finding::and);
+        }
+    }
+    if can_be == 0 {
+        let text = format!(
+            "the kernel log of that boot is not there to compare: none of {} lines of the kernel's tells of it",
+            logs::kernel_lines(observed)
+        );
+        finding = finding.and(Evidence::new(text, "the artefacts"));
+    }
+    remedies(run, finding.confidence(Confidence::Strong))
+}
+
+/// What logs show by themselves.
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let clock = Clock::of(observed);
+    let starts = starts(observed);
+    let all = seeding::all(observed, &clock);
+    let mut findings = Vec::new();
+    let mut soonest: Option<Ns> = None;
+    for seeding in &all {
+        let joined = starts.iter().any(|start| seeding.ended(start, &clock).is_some());
+        let late = seeding.after.is_some_and(|after| after >= LATE);
+        if !joined && !late {
+            soonest = soonest.max(seeding.after);
+            continue;
+        }
+        let mut evidence = told(observed, &clock, &starts, seeding).into_iter();
+        let Some(first) = evidence.next() else { continue };
+        let title = match seeding.after {
+            Some(after) => format!(
+                "The kernel had no randomness to give for {} after boot",
+                logs::seconds(after)
+            ),
+            None => "The kernel had no randomness to give yet".to_owned(),
+        };
+        let finding = Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::RandomUnseeded,
+            first,
+        );
+        let confidence = match (joined, seeding.reads.is_empty()) {
+            (true, _) => Confidence::Proved,
+            (false, false) => Confidence::Strong,
+            (false, true) => Confidence::Suspect,
+        };
+        let finding = evidence.fold(finding, Finding::and).and_if(sources(run));
+        findings.push(remedies(run, finding.confidence(confidence)));
+    }
+    match (findings.is_empty(), soonest, all.is_empty()) {
+        (false, ..) => Verdict::Fires(findings),
+        (true, Some(after), _) => Verdict::Clear(format!(
+            "the generator was seeded {} after the kernel's first line",
+            logs::seconds(after)
+        )),
+        (true, None, false) => Verdict::CannotTell(
+            "how long after boot the generator was seeded: the kernel's first line is not in the log"
+                .to_owned(),
+        ),
+        (true, None, true) => Verdict::CannotTell(
+            "when the generator was seeded: the kernel log of the boot from its first line on".to_owned(),
+        ),
+    }
+}
+
+/// What logs tell of one seeding: when it was, who read before it, and who was up in the same instant.
+fn told(
+    observed: &Observed,
+    clock: &Clock<'_>,
+    starts: &[Start<'_>],
+    seeding: &Seeding<'_>,
+) -> Vec<Evidence> {
+    let line = seeding.line.text.trim();
+    let line = line.rsplit_once("random: ").map_or(line, |(_, message)| message);
+    let when = seeding
+        .after
+        .map_or("at a time that the log does not tell".to_owned(), |after| {
+            format!("{} after the kernel's first line", logs::seconds(after))
+        });
+    let text = format!("\"{line}\" came {when}");
+    let mut evidence = vec![logs::about(observed, seeding.line, text)];
+    if let Some((first, _)) = seeding.reads.first() {
+        let mut by: Vec<&str> = seeding.reads.iter().map(|(_, process)| *process).collect();
+        by.sort_unstable();
+        by.dedup();
+        let text = format!(
+            "{} of unseeded urandom by {} logged, and {} more suppressed",
+            say::several(seeding.reads.len() as u64, "read"),
+            by.join(", "),
+            seeding.suppressed
+        );
+        evidence.push(logs::about(observed, first, text));
+    }
+    for start in starts {
+        if let Some((one, _)) = start
+            .timed_out
+            .filter(|_| seeding.was_for_this(start, starts, clock))
+        {
+            evidence.push(logs::quote(observed, one));
+        }
+        let Some(up) = seeding.ended(start, clock) else {
+            continue;
+        };
+        let did = if start.listens.is_some() {
+            "began to listen"
+        } else {
+            "was up"
+        };
+        let at = up.at.map(logs::clock_face).unwrap_or_default();
+        let text = format!(
+            "{} {did} at {at}, the second in which the generator was seeded: the same wait",
+            start.unit
+        );
+        evidence.push(logs::about(observed, up, text));
+    }
+    evidence
 }
 
 /// Whether the wait ended when the kernel log says that the generator was seeded.

@@ -244,6 +244,7 @@ impl Reader {
             program: None,
             threads: Vec::new(),
             deadlocks: Vec::new(),
+            total: None,
             quote: out.here(),
         });
         dump.threads.push(thread);

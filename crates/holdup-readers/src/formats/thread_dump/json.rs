@@ -90,6 +90,7 @@ fn read(document: &[u8], out: &mut Out<'_>) {
             .map(|version| format!("JVM {version}")),
         threads,
         deadlocks: Vec::new(),
+        total: None,
         quote: out.here(),
     };
     name_owners(&mut snapshot);

@@ -266,6 +266,7 @@ impl Reader {
             program: None,
             threads: Vec::new(),
             deadlocks: Vec::new(),
+            total: None,
             quote: out.here(),
         })
     }

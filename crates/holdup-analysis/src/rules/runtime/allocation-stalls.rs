@@ -1,0 +1,85 @@
+//! Threads wait for memory because the collector, which works beside them, does not keep up.
+
+use super::super::log_times::{covered, longest, most, quote, share, sum};
+use crate::finding::{Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, say};
+use holdup_evidence::observed::{Metric, SpanKind};
+use holdup_evidence::{Cause, Observed};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::AllocationStalls,
+    about: "threads wait for memory that a concurrent collector has not freed yet",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::RuntimeGc],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let Some(series) = most(observed, Metric::AllocationStallMs) else {
+        let pauses = most(observed, Metric::GcPauseMs).filter(|pauses| pauses.count > 0);
+        return match pauses {
+            Some(pauses) => Verdict::Clear(format!(
+                "0 stalls are logged beside {}",
+                say::several(pauses.count, "pause")
+            )),
+            None => {
+                Verdict::CannotTell("whether threads waited for memory: a log with `-Xlog:gc`".to_owned())
+            }
+        };
+    };
+    let (total, log) = (
+        sum(series),
+        covered(observed, SpanKind::JvmLogCovers, series.source),
+    );
+    let worst = longest(observed, SpanKind::AllocationStall, series.source);
+    let worst =
+        worst.filter(|worst| worst.ns >= HARM_FLOOR || (share(total, log) >= MATTERS && total >= HARM_FLOOR));
+    let Some(worst) = worst else {
+        return Verdict::Clear(format!(
+            "{} took {} together",
+            say::several(series.count, "stall"),
+            duration(total)
+        ));
+    };
+    let title = format!(
+        "Threads waited {} times for memory, for {} together",
+        series.count,
+        duration(total)
+    );
+    let first = quote(
+        observed,
+        format!("{} waited {}, the longest stall", worst.name, duration(worst.ns)),
+        &worst.quote,
+    );
+    fires(
+        Finding::new(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::RuntimeGc,
+            total,
+            first,
+        )
+        .and(quote(
+            observed,
+            format!(
+                "{} in {} of log",
+                say::several(series.count, "stall"),
+                duration(log)
+            ),
+            &worst.quote,
+        ))
+        .remedy(Remedy::changing(
+            "give the heap more room (-Xmx): the collector needs it to work ahead of the threads",
+            "the memory must be there, or the machine pages",
+        ))
+        .remedy(Remedy::safe(
+            "give the collector more threads (-XX:ConcGCThreads) where CPUs are idle",
+        ))
+        .remedy(Remedy::safe("make less garbage: profile allocations")),
+    )
+}

@@ -1,0 +1,157 @@
+//! The kernel's log as `dmesg` prints it: raw, `-T`, `-x`, `-r`, `-d`, `--time-format iso`, and as `/dev/kmsg` has it.
+//!
+//! In: lines with a time and a message, with or without facility and level. Out: what the kernel tells, and how many lines
+//! it wrote. Lines without a time are the rest of a message of several lines.
+
+use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::Out;
+use crate::kernel::{Kernel, Message};
+use crate::stamp::{self, Stamp};
+use holdup_evidence::observed::When;
+
+pub(crate) static FORMAT: Format = Format {
+    id: "dmesg",
+    about: "dmesg",
+    recognise,
+    openings: &[
+        "[    0.000000] Linux version ",
+        "[    0.000000] Booting Linux on ",
+    ],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+/// Lines that are looked at to recognise it.
+const LOOKED_AT: usize = 60;
+
+fn recognise(head: &[u8]) -> Sureness {
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let (mut lines_seen, mut of_kernel, mut certain) = (0, 0, false);
+    for line in lines.filter(|line| !line.is_empty()).take(LOOKED_AT) {
+        lines_seen += 1;
+        let Some((_, text)) = split(line) else { continue };
+        of_kernel += 1;
+        certain |= text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
+    }
+    match (of_kernel, lines_seen) {
+        (0, _) => Sureness::No,
+        _ if certain => Sureness::Certain,
+        (of_kernel, seen) if of_kernel * 2 >= seen => Sureness::Likely,
+        _ => Sureness::No,
+    }
+}
+
+/// A line's time and message. `None` where it has no time, or is of a journal with the time since boot: that has a host
+/// and a program before the message.
+fn split(line: &[u8]) -> Option<(Stamp, &[u8])> {
+    let line = after_level(line);
+    if line.first() == Some(&b'[') {
+        return stamp::bracketed(line).filter(|(_, text)| !super::journal::has_program(text));
+    }
+    if let Some(kmsg) = kmsg(line) {
+        return Some(kmsg);
+    }
+    let (stamp, text) = stamp::iso(line)?;
+    (!super::journal::has_program(text)).then_some((stamp, text))
+}
+
+/// Passes over `<6>` and `kern  :info  : `.
+fn after_level(line: &[u8]) -> &[u8] {
+    if let Some(rest) = line.strip_prefix(b"<") {
+        let end = rest.iter().take(4).position(|byte| *byte == b'>');
+        return end.and_then(|end| rest.get(end + 1..)).unwrap_or(line);
+    }
+    // Both names are padded: facility to six, level to six.
+    const WIDTH: usize = 15;
+    let decoded = || {
+        let head = line.get(..WIDTH)?;
+        let shape = head.get(6) == Some(&b':') && head.ends_with(b": ");
+        shape.then_some(line.get(WIDTH..)?)
+    };
+    decoded().unwrap_or(line)
+}
+
+/// `6,339,5140900,-;message` as `/dev/kmsg` has it: level and facility, number, microseconds, flag.
+fn kmsg(line: &[u8]) -> Option<(Stamp, &[u8])> {
+    let end = memchr::memchr(b';', line.get(..line.len().min(80))?)?;
+    let mut fields = line.get(..end)?.split(|byte| *byte == b',');
+    crate::numbers::whole(fields.next()?)?;
+    crate::numbers::whole(fields.next()?)?;
+    let ns = crate::numbers::whole(fields.next()?)?.checked_mul(1_000)?;
+    fields.next()?;
+    let stamp = Stamp {
+        at: Some(When::SinceBoot(ns)),
+        since_boot: Some(ns),
+    };
+    Some((stamp, line.get(end + 1..)?))
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    kernel: Kernel,
+    last: Stamp,
+    /// Whether a line with a time has been seen: one without is then the rest of a message.
+    timed: bool,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let (stamp, text) = match split(line) {
+            Some((stamp, text)) => {
+                self.timed = true;
+                (stamp, text)
+            }
+            None if line.iter().all(u8::is_ascii_whitespace) => return Understood::Ignorable,
+            // A message of several lines is indented, or in `/dev/kmsg` has its fields on lines of their own.
+            None if self.timed && line.first().is_some_and(u8::is_ascii_whitespace) => (self.last, line),
+            None => return Understood::No,
+        };
+        self.last = stamp;
+        self.kernel.message(Message { text, stamp, line }, out)
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.kernel.end(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::{KernelEvent, What, When};
+
+    #[test]
+    fn one_line_in_all_its_forms() {
+        for (line, when) in [
+            ("[    5.020000] random: crng init done", true),
+            ("<5>[    5.020000] random: crng init done", true),
+            ("kern  :notice: [    5.020000] random: crng init done", true),
+            ("5,339,5020000,-;random: crng init done", true),
+            ("[Wed Apr 17 12:05:06 2019] random: crng init done", false),
+            ("2019-04-17T12:05:06,123456+03:00 random: crng init done", false),
+        ] {
+            let reading = read_text("d", line.as_bytes());
+            assert_eq!(reading.observed.sources[0].format, "dmesg", "{line}");
+            let [happening] = reading.observed.happenings.as_slice() else {
+                panic!("{line}: {reading:?}")
+            };
+            let seeded = KernelEvent::RandomSeeded { fully: true };
+            assert_eq!(happening.what, What::Kernel(seeded), "{line}");
+            assert_eq!(
+                happening.at == Some(When::SinceBoot(5_020_000_000)),
+                when,
+                "{line}"
+            );
+            assert_eq!(reading.observed.sources[0].kernel_lines, 1);
+        }
+    }
+
+    #[test]
+    fn hostile_lines_are_counted_and_the_next_is_read() {
+        let text = b"[    0.000000] Linux version 6.1.0\n\0\0\0\n[    5.0\n[99999999999999999999.1] x\n\xff\xfe[\n<\n<6\nINFO: task\n[    1.0] INFO: task :\n[    1.1] INFO: task x: blocked for more than s\n[    1.2] BUG: soft lockup - CPU# stuck for\n[    1.3] Killed process\n[    1.4] Killed process 99999999999999 (x\n[    5.020000] random: crng init done\n[    5.1";
+        let reading = read_text("d", text);
+        assert_eq!(reading.observed.happenings.len(), 2, "{reading:?}");
+        let account = &reading.accounts[0];
+        assert_eq!(account.lines, 15);
+        assert_eq!(account.not_understood, 8, "{account:?}");
+    }
+}

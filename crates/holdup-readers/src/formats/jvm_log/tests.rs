@@ -1,0 +1,142 @@
+//! Constructed lines of each kind, and rubbish.
+
+use crate::read_text;
+use holdup_evidence::Observed;
+use holdup_evidence::observed::{JvmEvent, Metric, SpanKind, What};
+
+fn read(text: &str) -> Observed {
+    read_text("j", text.as_bytes()).observed
+}
+
+fn sum(observed: &Observed, metric: Metric) -> f64 {
+    observed.of(metric).map(|series| series.sum).sum()
+}
+
+#[test]
+fn a_thread_within_a_request_and_two_clocks() {
+    let observed = read("2020-12-13 10:12:39.246  INFO 275 --- [exec-7] a.B  : Invoking X
+[30,994s][info][os,thread] Thread started (pthread id: 7, attributes: stacksize: 1024k, guardsize: 0k, detached).
+[30,994s][info][os,thread] Thread is alive (tid: 277, pthread id: 7).
+[30,994s][info][os,thread] JavaThread exiting (tid: 277).
+[30,995s][info][os,thread] Thread finished (tid: 277, pthread id: 7).
+2020-12-13 10:12:39.278  INFO 275 --- [exec-7] a.B  : X Invoked
+");
+    let life: Vec<_> = observed.of(Metric::ThreadLifeMs).collect();
+    assert_eq!((life[0].count, life[0].sum), (1, 1.0));
+    let step = observed
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::StepWithThreads)
+        .unwrap();
+    assert_eq!(
+        (step.ns, step.name.as_str()),
+        (32_000_000, "1 threads, `Invoking X` to `X Invoked`")
+    );
+    assert_eq!(step.quote.line, 1);
+}
+
+#[test]
+fn safepoints_of_every_age() {
+    for (text, reach, total) in [
+        (
+            "[1.0s][info][safepoint] Safepoint \"Cleanup\", Time since last: 5 ns, Reaching safepoint: 2000000 ns, Cleanup: 1 ns, At safepoint: 3 ns, Total: 5000000 ns\n",
+            2.0,
+            5.0,
+        ),
+        (
+            "2.0: Total time for which application threads were stopped: 0.0050000 seconds, Stopping threads took: 0.0020000 seconds\n",
+            2.0,
+            5.0,
+        ),
+        (
+            "         vmop                    [threads: total initially_running wait_to_block]    [time: spin block sync cleanup vmop] page_trap_count\n1.234: G1CollectFull   [  12  0  1 ]  [ 1 1 2 0 3 ]  0\n",
+            2.0,
+            5.0,
+        ),
+    ] {
+        let observed = read(text);
+        assert_eq!(sum(&observed, Metric::SafepointReachMs), reach, "{text}");
+        assert_eq!(sum(&observed, Metric::SafepointPauseMs), total, "{text}");
+    }
+}
+
+#[test]
+fn pauses_of_every_collector() {
+    for (text, pause) in [
+        (
+            "[0.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 18M->2M(380M) 5.132ms\n",
+            5.132,
+        ),
+        (
+            "[0,1s][info][gc] GC(0) Pause Init Mark (unload classes) 0,011ms\n",
+            0.011,
+        ),
+        (
+            "[0.1s][info][gc,phases] GC(3) Y: Pause Mark Start (Major) 0.012ms\n",
+            0.012,
+        ),
+        (
+            "[0.1s] GC(7) Pause Full (Allocation Failure) 59M->49M(61M) 5.052ms\n",
+            5.052,
+        ),
+        (
+            "2026-11-22T04:03:17.123+0000: 1.5: [GC (Allocation Failure) [PSYoungGen: 33280K->5118K(38400K)] 33280K->9000K(125952K), 0.0102000 secs] [Times: user=0.02 sys=0.01, real=0.01 secs] \n",
+            10.2,
+        ),
+        (
+            "1.5: [Full GC (Ergonomics) [PSYoungGen: 5118K->0K(38400K)] [ParOldGen: 1K->2K(3K)] 61M->49M(61M), [Metaspace: 2K->2K(3K)], 0.0102000 secs]\n",
+            10.2,
+        ),
+    ] {
+        let observed = read(text);
+        assert!(
+            (sum(&observed, Metric::GcPauseMs) - pause).abs() < 1e-9,
+            "{text} {observed:?}"
+        );
+        let full = text.contains("Full");
+        assert_eq!(
+            observed.of(Metric::HeapAfterGcPercent).count(),
+            usize::from(full),
+            "{text}"
+        );
+    }
+    let stall = read("[0.1s][info][gc] Allocation Stall (Thread-2) 13.896ms\n");
+    assert_eq!(stall.spans[0].name, "Thread-2");
+    assert_eq!(sum(&stall, Metric::AllocationStallMs), 13.896);
+}
+
+#[test]
+fn code_of_the_last_level_that_was_given_up() {
+    let observed = read("[34,033s][debug][jit,compilation]  144       1       java.util.AbstractSet::<init> (5 bytes)   made not entrant
+[34,033s][debug][jit,compilation]  145 %     4       a.B::run @ 2 (5 bytes)   made not entrant
+[34,033s][debug][jit,compilation]  146       3       a.B::c (5 bytes)   made not entrant
+");
+    let methods: Vec<_> = observed.happenings.iter().map(|one| &one.what).collect();
+    let of = |method: &str| {
+        What::Jvm(JvmEvent::Deoptimised {
+            method: method.to_owned(),
+        })
+    };
+    assert_eq!(methods, [&of("java.util.AbstractSet::<init>"), &of("a.B::run")]);
+}
+
+#[test]
+fn rubbish_is_no_pause() {
+    for text in [
+        "[0.1s][info][gc] GC(0) Pause Young ms\n",
+        "[0.1s][info][gc] GC(0) Pause Young -5.1ms\n",
+        "[0.1s][info][gc] GC( Pause 99999999999999999999ms\n",
+        "[0.1s][info][safepoint] Safepoint \"x\n",
+        "[0.1s][info][safepoint] Safepoint \"x\", Reaching safepoint: -1 ns, Total: 99999999999999999999999 ns\n",
+        "[0.1s][info][os,thread] Thread is alive (tid: \0\n[0.1s][info][os,thread] Thread finished (tid: 99999999999999999999999)\n",
+        "1.0: [Full GC 0.01 secs\n1.0: [GC secs]\n1.0: [GC] secs]\n",
+        "[0.1s][info][gc] Allocation Stall ()\n[0.1s][info][gc] Allocation Stall (\n",
+        "[0.1s][debug][jit] made not entrant\n",
+    ] {
+        let observed = read(text);
+        assert!(
+            observed.series.is_empty() && observed.happenings.is_empty(),
+            "{text} {observed:?}"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! `systemd-analyze blame`: how long each unit took to start, longest first.
+//!
+//! In: lines of a length and a unit. Out: a span each. Units start side by side: their times do not add up to the boot's.
+
+use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, quoted};
+use crate::timespan;
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Span, SpanKind};
+
+pub(crate) static FORMAT: Format = Format {
+    id: "systemd-blame",
+    about: "systemd-analyze blame",
+    recognise,
+    openings: &[],
+    shape: Shape::Lines(|| Box::new(Reader)),
+};
+
+fn recognise(head: &[u8]) -> Sureness {
+    // The last line of a head may be cut.
+    let lines: Vec<&[u8]> = head
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .take(10)
+        .collect();
+    let units = lines.iter().filter(|line| row(line).is_some()).count();
+    match units {
+        0 => Sureness::No,
+        _ if units + 1 >= lines.len() => Sureness::Certain,
+        _ => Sureness::No,
+    }
+}
+
+struct Reader;
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Understood::Ignorable;
+        }
+        let Some((ns, name)) = row(line) else {
+            return Understood::No;
+        };
+        out.span(Span {
+            kind: SpanKind::UnitStart,
+            name: String::from_utf8_lossy(name).into_owned(),
+            began: None,
+            ns,
+            thread: None,
+            usual: None,
+            quote: out.here(),
+            text: quoted(line.trim_ascii()),
+        });
+        Understood::Evidence
+    }
+}
+
+/// `1min 30.123s foo.service`.
+fn row(line: &[u8]) -> Option<(Ns, &[u8])> {
+    let line = line.trim_ascii();
+    let last = memchr::memrchr(b' ', line)?;
+    let (length, name) = (line.get(..last)?, line.get(last + 1..)?);
+    let kind = name.rsplit(|byte| *byte == b'.').next()?;
+    let is_unit = matches!(
+        kind,
+        b"service"
+            | b"mount"
+            | b"device"
+            | b"socket"
+            | b"swap"
+            | b"target"
+            | b"automount"
+            | b"timer"
+            | b"path"
+    );
+    if !is_unit || kind.len() == name.len() {
+        return None;
+    }
+    Some((timespan::parse(length)?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+
+    #[test]
+    fn rows_are_spans_and_rubbish_is_counted() {
+        let text = "     1min 30.123s dev-sdb1.device\n           2.5s x.service\n\0\n99s\n5 x.service\n 300ms y.mount\n 1";
+        let reading = read_text("b", text.as_bytes());
+        let spans = &reading.observed.spans;
+        assert!(spans.is_empty(), "half of its beginning is rubbish: {spans:?}");
+        let text = "     1min 30.123s dev-sdb1.device\n           2.5s x.service\n 300ms y.mount\n 1";
+        let reading = read_text("b", text.as_bytes());
+        let read: Vec<(&str, u64)> = reading
+            .observed
+            .spans
+            .iter()
+            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("dev-sdb1.device", 90_123),
+                ("x.service", 2_500),
+                ("y.mount", 300)
+            ]
+        );
+        assert_eq!(reading.accounts[0].not_understood, 1);
+    }
+}

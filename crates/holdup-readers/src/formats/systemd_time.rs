@@ -1,0 +1,122 @@
+//! `systemd-analyze` and `systemd-analyze time`: how long each part of the boot took.
+//!
+//! In: `Startup finished in 2.1s (kernel) + 9.8s (userspace) = 12.0s` and when the default target was reached. Out: a span each.
+
+use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, quoted};
+use crate::timespan;
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Span, SpanKind};
+
+const FINISHED: &[u8] = b"Startup finished in ";
+
+pub(crate) static FORMAT: Format = Format {
+    id: "systemd-time",
+    about: "systemd-analyze time",
+    recognise,
+    openings: &["Startup finished in "],
+    shape: Shape::Lines(|| Box::new(Reader)),
+};
+
+fn recognise(head: &[u8]) -> Sureness {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let found = lines.any(|line| line.trim_ascii().starts_with(FINISHED));
+    if found { Sureness::Certain } else { Sureness::No }
+}
+
+struct Reader;
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Understood::Ignorable;
+        }
+        if let Some(parts) = phases(line) {
+            for (name, ns) in parts {
+                span(SpanKind::BootPhase, name, ns, line, out);
+            }
+            return Understood::Evidence;
+        }
+        if let Some((name, ns)) = reached(line) {
+            span(SpanKind::UnitReached, name, ns, line, out);
+            return Understood::Evidence;
+        }
+        // `graphical.target was never reached`, and that the boot is not over.
+        let never = line.strip_suffix(b".").unwrap_or(line);
+        let known = never.ends_with(b" was never reached") || line.starts_with(b"Bootup is not yet finished");
+        if known {
+            Understood::Ignorable
+        } else {
+            Understood::No
+        }
+    }
+}
+
+fn span(kind: SpanKind, name: &[u8], ns: Ns, line: &[u8], out: &mut Out<'_>) {
+    out.span(Span {
+        kind,
+        name: String::from_utf8_lossy(name).into_owned(),
+        began: None,
+        ns,
+        thread: None,
+        usual: None,
+        quote: out.here(),
+        text: quoted(line),
+    });
+}
+
+/// The parts of the boot; `None` where the line is anything else, or one of them can't be read.
+pub(super) fn phases(line: &[u8]) -> Option<Vec<(&[u8], Ns)>> {
+    let rest = line.strip_prefix(FINISHED)?;
+    let parts = rest.split(|byte| *byte == b'=').next()?;
+    parts
+        .split(|byte| *byte == b'+')
+        .map(|part| {
+            let open = memchr::memchr(b'(', part)?;
+            let name = part.get(open + 1..)?.split(|byte| *byte == b')').next()?;
+            Some((name, timespan::parse(part.get(..open)?)?))
+        })
+        .collect()
+}
+
+/// `graphical.target reached after 1min 45.121s in userspace`, with a full stop in newer versions.
+fn reached(line: &[u8]) -> Option<(&[u8], Ns)> {
+    const REACHED: &[u8] = b" reached after ";
+    let at = memchr::memmem::find(line, REACHED)?;
+    let rest = line.get(at + REACHED.len()..)?;
+    let length = rest.get(..memchr::memmem::find(rest, b" in userspace")?)?;
+    Some((line.get(..at)?, timespan::parse(length)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+
+    #[test]
+    fn parts_of_the_boot_and_its_target() {
+        let text =
+            "Startup finished in 1.002s (firmware) + 2.1s (kernel) + 1min 45.121s (userspace) = 1min 48.223s.
+graphical.target reached after 1min 45.121s in userspace.
+Startup finished in (kernel) + x
+graphical.target reached after in userspace
+\0\n";
+        let reading = read_text("t", text.as_bytes());
+        let read: Vec<(&str, u64)> = reading
+            .observed
+            .spans
+            .iter()
+            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("firmware", 1_002),
+                ("kernel", 2_100),
+                ("userspace", 105_121),
+                ("graphical.target", 105_121)
+            ]
+        );
+        assert_eq!(reading.accounts[0].not_understood, 3);
+    }
+}

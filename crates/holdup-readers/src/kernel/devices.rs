@@ -1,0 +1,227 @@
+//! Disks, file systems and networks.
+
+use super::text::{after, number, owned, until, word};
+use holdup_evidence::observed::KernelEvent;
+use memchr::{memmem, memrchr};
+
+/// What a message tells. Each form is told by how it begins: most messages are none of them, and are soon done with.
+pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
+    match text.first()? {
+        b'b' | b'c' | b'e' | b'p' | b'I' | b'B' => io_error(text)
+            .or_else(|| file_system(text))
+            .or_else(|| syn_flood(text)),
+        b'a' => ata(text),
+        b'n' => nvme(text).or_else(|| nfs(text)).or_else(|| conntrack(text)),
+        b's' => scsi(text),
+        b'm' => mmc(text),
+        b'l' => nfs(text),
+        b'i' => conntrack(text),
+        b'T' | b'r' => syn_flood(text),
+        b'C' => cifs(text),
+        b'E' | b'X' | b'A' | b'F' | b'J' => file_system(text),
+        b'N' => transmit_timeout(text),
+        _ => None,
+    }
+    .or_else(|| adapter_reset(text))
+}
+
+fn has(text: &[u8], part: &[u8]) -> bool {
+    memmem::find(text, part).is_some()
+}
+
+fn reset(device: &[u8]) -> Option<KernelEvent> {
+    let device = owned(device);
+    (!device.is_empty()).then_some(KernelEvent::DeviceReset { device })
+}
+
+/// `I/O error, dev vda, sector 8 op 0x0:(READ)` with the name of a function before it on older kernels, and
+/// `Buffer I/O error on dev vda, logical block 0`. Requests that a device does not know are no failure of it.
+fn io_error(text: &[u8]) -> Option<KernelEvent> {
+    let text = [
+        &b"blk_update_request: "[..],
+        b"print_req_error: ",
+        b"end_request: ",
+    ]
+    .iter()
+    .find_map(|function| text.strip_prefix(*function))
+    .unwrap_or(text);
+    let device = if let Some(said) = text.strip_prefix(b"Buffer I/O error on dev") {
+        word(said.strip_prefix(b"ice").unwrap_or(said).trim_ascii_start())
+    } else if [
+        &b"I/O error, dev "[..],
+        b"critical medium error, dev ",
+        b"critical target error, dev ",
+        b"critical space allocation error, dev ",
+        b"recoverable transport error, dev ",
+    ]
+    .iter()
+    .any(|kind| text.starts_with(kind))
+    {
+        word(after(text, b", dev ")?)
+    } else {
+        return None;
+    };
+    // A drive for disks that can be taken out says so when there is none in it, and machines have such drives that
+    // nobody uses.
+    let removable = device.starts_with(b"fd") || device.starts_with(b"sr");
+    (!device.is_empty() && !removable).then(|| KernelEvent::IoError {
+        device: owned(device),
+    })
+}
+
+/// `ata1.00: failed command: READ FPDMA QUEUED`, `ata1: hard resetting link`.
+fn ata(text: &[u8]) -> Option<KernelEvent> {
+    let rest = text.strip_prefix(b"ata")?;
+    number(rest)?;
+    let said = after(rest, b": ")?;
+    let failed = said.starts_with(b"failed command")
+        || said.starts_with(b"hard resetting link")
+        || said.starts_with(b"exception Emask");
+    failed.then(|| reset(word(text)))?
+}
+
+/// `nvme nvme0: I/O 12 QID 3 timeout, aborting`, `nvme nvme0: controller is down; will reset`.
+fn nvme(text: &[u8]) -> Option<KernelEvent> {
+    let said = text.strip_prefix(b"nvme ")?;
+    let failed = has(said, b" timeout, ") || has(said, b"controller is down; will reset");
+    failed.then(|| reset(word(said)))?
+}
+
+/// `sd 2:0:0:0: [sda] tag#5 timing out command, waited 180s`, `scsi host2: ...`.
+fn scsi(text: &[u8]) -> Option<KernelEvent> {
+    let said = text
+        .strip_prefix(b"sd ")
+        .or_else(|| text.strip_prefix(b"scsi "))?;
+    const FORMS: [&[u8]; 8] = [
+        b"timing out command",
+        b"attempting task abort",
+        b"DID_TIME_OUT",
+        b"Device offlined",
+        b"rejecting I/O to offline device",
+        b"Power-on or device reset occurred",
+        b"abort: ",
+        b"device reset",
+    ];
+    if !FORMS.iter().any(|form| has(said, form)) {
+        return None;
+    }
+    // Every disk says it once when it is found.
+    if has(said, b"Power-on or device reset occurred") {
+        return None;
+    }
+    let name = after(said, b"[").and_then(|name| until(name, b"]"));
+    let name = name.filter(|name| name.starts_with(b"sd") || name.starts_with(b"vd"));
+    reset(name.unwrap_or_else(|| word(said)))
+}
+
+/// `mmc0: Timeout waiting for hardware interrupt.`
+fn mmc(text: &[u8]) -> Option<KernelEvent> {
+    number(text.strip_prefix(b"mmc")?)?;
+    has(text, b": Timeout waiting for hardware").then(|| reset(word(text)))?
+}
+
+/// `NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out`.
+fn transmit_timeout(text: &[u8]) -> Option<KernelEvent> {
+    let said = text.strip_prefix(b"NETDEV WATCHDOG: ")?;
+    let said = said
+        .strip_prefix(b"CPU: ")
+        .map_or(Some(said), |cpu| after(cpu, b": "));
+    has(text, b"transmit queue").then(|| reset(word(said?)))?
+}
+
+/// `e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly`.
+fn adapter_reset(text: &[u8]) -> Option<KernelEvent> {
+    let before = until(text, b": Reset adapter")?;
+    reset(before.rsplit(|byte| *byte == b' ').next()?)
+}
+
+/// `nf_conntrack: nf_conntrack: table full, dropping packet`; `ip_conntrack` once.
+fn conntrack(text: &[u8]) -> Option<KernelEvent> {
+    let of = text.starts_with(b"nf_conntrack: ") || text.starts_with(b"ip_conntrack: ");
+    (of && has(text, b"table full, dropping packet")).then_some(KernelEvent::ConntrackFull)
+}
+
+/// `TCP: request_sock_TCP: Possible SYN flooding on port 80. Sending cookies.`; since 6.3 with the address: `0.0.0.0:80`.
+fn syn_flood(text: &[u8]) -> Option<KernelEvent> {
+    let said = after(text, b"ossible SYN flooding on port ")?;
+    let place = until(said, b". ").unwrap_or(said);
+    let port = memrchr(b':', place).map_or(Some(place), |colon| place.get(colon + 1..))?;
+    let port = u16::try_from(number(port)?).ok()?;
+    Some(KernelEvent::SynFlood { port })
+}
+
+/// `nfs: server nas not responding, still trying`, `nfs: server nas OK`; `lockd: ` the same.
+fn nfs(text: &[u8]) -> Option<KernelEvent> {
+    let said = text
+        .strip_prefix(b"nfs: server ")
+        .or_else(|| text.strip_prefix(b"lockd: server "))?;
+    let server = word(said);
+    let ok = said.ends_with(b" OK");
+    let silent = has(said, b" not responding");
+    (ok || silent).then(|| KernelEvent::NfsServer {
+        server: owned(server),
+        ok,
+    })
+}
+
+/// `CIFS: VFS: \\nas has not responded in 180 seconds. Reconnecting...`; older without the second colon, with `Server `.
+fn cifs(text: &[u8]) -> Option<KernelEvent> {
+    let before = until(text.strip_prefix(b"CIFS")?, b" has not responded in ")?;
+    let server = before.rsplit(|byte| *byte == b' ').next()?;
+    let slashes = server.iter().take_while(|byte| **byte == b'\\').count();
+    Some(KernelEvent::NfsServer {
+        server: owned(server.get(slashes..)?),
+        ok: false,
+    })
+}
+
+/// Errors of ext4, XFS, Btrfs and FAT, and that one is read-only or shut down for one.
+fn file_system(text: &[u8]) -> Option<KernelEvent> {
+    const READ_ONLY: [&[u8]; 7] = [
+        b"Remounting filesystem read-only",
+        b"emounting filesystem read-only",
+        b"forced readonly",
+        b"set read-only",
+        b"Shutting down filesystem",
+        b"hutting down filesystem",
+        b"Aborting journal on device",
+    ];
+    const ERRORS: [&[u8]; 8] = [
+        b"EXT4-fs error (device ",
+        b"EXT3-fs error (device ",
+        b"EXT2-fs error (device ",
+        b"BTRFS error (device ",
+        b"BTRFS: error (device ",
+        b"FAT-fs (",
+        b"Aborting journal on device ",
+        b"BTRFS critical (device ",
+    ];
+    let read_only = READ_ONLY.iter().any(|form| has(text, form));
+    let on = if let Some(begin) = ERRORS.iter().find(|begin| text.starts_with(begin)) {
+        // FAT also tells of other things under that name.
+        if begin.starts_with(b"FAT") && !has(text, b"): error, ") && !read_only {
+            return None;
+        }
+        let rest = text.get(begin.len()..)?;
+        let end = rest.iter().position(|byte| matches!(byte, b')' | b' ' | b':'));
+        rest.get(..end.unwrap_or(rest.len()))?
+    } else if let Some(rest) = text.strip_prefix(b"XFS (") {
+        let failed = read_only
+            || has(rest, b"Corruption detected")
+            || has(rest, b"orruption of in-memory data")
+            || has(rest, b"metadata I/O error")
+            || has(rest, b"log I/O error");
+        failed.then(|| until(rest, b")"))??
+    } else if let Some(rest) = text.strip_prefix(b"EXT4-fs (") {
+        read_only.then(|| until(rest, b")"))??
+    } else if read_only && text.starts_with(b"BTRFS info (device ") {
+        until(after(text, b"(device ")?, b")")?
+    } else {
+        return None;
+    };
+    let on = on.split(|byte| *byte == b':').next().unwrap_or_default();
+    (!on.is_empty()).then(|| KernelEvent::FileSystemError {
+        on: owned(on.strip_suffix(b".").unwrap_or(on)),
+        read_only,
+    })
+}

@@ -1,0 +1,85 @@
+//! Processes that the kernel ends for their memory. What memory and swap there was stands in the lines before.
+
+use super::text::{after, number, owned, until};
+use holdup_evidence::observed::KernelEvent;
+use memchr::{memmem, memrchr};
+
+/// What the lines since a shortage began tell.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Whether one is being reported.
+    reporting: bool,
+    cgroup: Option<String>,
+    free_swap_kib: Option<u64>,
+    total_swap_kib: Option<u64>,
+}
+
+impl Memory {
+    /// Takes a line that may be of such a report; whether it is.
+    pub(super) fn note(&mut self, text: &[u8]) -> bool {
+        if memmem::find(text, b" invoked oom-killer: ").is_some() {
+            *self = Memory {
+                reporting: true,
+                ..Memory::default()
+            };
+            return true;
+        }
+        if !self.reporting {
+            return false;
+        }
+        let text = text.trim_ascii();
+        if let Some(free) = text.strip_prefix(b"Free swap") {
+            self.free_swap_kib = after(free, b"= ").and_then(number);
+            return true;
+        }
+        if let Some(total) = text.strip_prefix(b"Total swap = ") {
+            self.total_swap_kib = number(total);
+            return true;
+        }
+        // Since 4.20.
+        if let Some(said) = text.strip_prefix(b"oom-kill:") {
+            let cgroup = after(said, b"oom_memcg=").and_then(|rest| until(rest, b",task_memcg="));
+            self.cgroup = cgroup.map(owned).or(self.cgroup.take());
+            return true;
+        }
+        // Before.
+        if let Some(cgroup) = after(text, b"killed as a result of limit of ") {
+            self.cgroup = Some(owned(cgroup));
+            return true;
+        }
+        false
+    }
+
+    /// `Memory cgroup out of memory: Killed process 12 (java) total-vm:1kB, anon-rss:1kB, ...`, with a comma and a user
+    /// behind the number or the name on some.
+    pub(super) fn kill(&mut self, text: &[u8]) -> Option<KernelEvent> {
+        const BEGIN: [&[u8]; 3] = [b"Out of memory", b"Memory cgroup", b"Killed process"];
+        if !BEGIN.iter().any(|begin| text.starts_with(begin)) {
+            return None;
+        }
+        let said = after(text, b"Killed process ")?;
+        let pid = number(said).and_then(|pid| u32::try_from(pid).ok())?;
+        let sizes = memmem::find(said, b"total-vm:").or_else(|| memmem::find(said, b"vsz:"));
+        let head = said.get(..sizes.unwrap_or(said.len()))?;
+        let name = after(head, b"(").and_then(|name| name.get(..memrchr(b')', name)?))?;
+        let of_cgroup = text.starts_with(b"Memory cgroup") || self.cgroup.is_some();
+        let told = std::mem::take(self);
+        Some(KernelEvent::OomKill {
+            process: owned(name),
+            pid,
+            resident_kib: resident(said),
+            cgroup: of_cgroup.then(|| told.cgroup.unwrap_or_default()),
+            // A cgroup's report has the figures of the cgroup, under other names.
+            free_swap_kib: told.free_swap_kib,
+            total_swap_kib: told.total_swap_kib,
+        })
+    }
+}
+
+/// Anonymous, of files and shared together.
+fn resident(said: &[u8]) -> Option<u64> {
+    let part = |name: &[u8]| after(said, name).and_then(number);
+    let anonymous = part(b"anon-rss:")?;
+    let others = [&b"file-rss:"[..], b"shmem-rss:"].into_iter().filter_map(part);
+    Some(others.fold(anonymous, u64::saturating_add))
+}

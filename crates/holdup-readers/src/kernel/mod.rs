@@ -1,0 +1,177 @@
+//! What the kernel's messages tell, in whichever log they stand.
+//!
+//! In: messages without what a log puts before them, in order, with their times. Out: happenings. Some troubles are told
+//! over many lines (a hung task and its stack, the state of memory before a kill): a [`Kernel`] remembers what is needed of
+//! them. Messages of other subsystems than those that rules judge by are read and say nothing to us.
+
+mod devices;
+mod memory;
+mod random;
+mod tasks;
+mod text;
+
+use crate::format::Understood;
+use crate::gather::{Out, quoted};
+use crate::stamp::Stamp;
+use holdup_evidence::observed::{Happening, KernelEvent, What};
+use memory::Memory;
+use std::mem::Discriminant;
+
+/// Happenings of one kind that are kept of one log: a device that fails says so thousands of times, and must not push
+/// the others out.
+const OF_A_KIND: u32 = 2_000;
+
+/// A message and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Message<'a> {
+    /// What the kernel says.
+    pub(crate) text: &'a [u8],
+    /// When.
+    pub(crate) stamp: Stamp,
+    /// The whole line, to be quoted.
+    pub(crate) line: &'a [u8],
+}
+
+/// One log's kernel messages, as far as they have been read.
+#[derive(Debug, Default)]
+pub(crate) struct Kernel {
+    /// A hung task whose stack and owner are still to come.
+    hung: Option<(Happening, u32)>,
+    memory: Memory,
+    /// Whether the beginning of this boot has been seen.
+    began: bool,
+    /// The id of the boot that begins, until its first line tells more.
+    boot_id: Option<String>,
+    kept: Vec<(Discriminant<KernelEvent>, u32)>,
+}
+
+impl Kernel {
+    /// Takes one message.
+    pub(crate) fn message(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
+        out.source().kernel_lines += 1;
+        if self.hung.is_some() && self.of_hung_task(message.text, out) {
+            return Understood::Evidence;
+        }
+        if let Some(event) = self.event(message.text) {
+            self.happened(event, message, out);
+            return Understood::Evidence;
+        }
+        if self.memory.note(message.text) {
+            return Understood::Evidence;
+        }
+        Understood::Ignorable
+    }
+
+    /// Another boot begins: what the log itself says between lines. The first message tells its release.
+    pub(crate) fn another_boot(&mut self, id: Option<String>, line: &[u8], out: &mut Out<'_>) {
+        self.end(out);
+        self.began = false;
+        self.memory = Memory::default();
+        let boot = KernelEvent::Boot {
+            release: String::new(),
+            id: id.clone(),
+        };
+        out.happened(What::Kernel(boot), None, None, line);
+        self.boot_id = id;
+    }
+
+    /// The log has ended.
+    pub(crate) fn end(&mut self, out: &mut Out<'_>) {
+        if let Some((happening, _)) = self.hung.take() {
+            out.happening(happening);
+        }
+    }
+
+    fn event(&mut self, text: &[u8]) -> Option<KernelEvent> {
+        if let Some(release) = text.strip_prefix(b"Linux version ") {
+            self.began = true;
+            self.memory = Memory::default();
+            let release = release.split(|byte| *byte == b' ').next().unwrap_or_default();
+            return Some(KernelEvent::Boot {
+                release: text::owned(release),
+                id: self.boot_id.take(),
+            });
+        }
+        if let Some(said) = text.strip_prefix(b"random: ") {
+            if !self.began && random::in_start_kernel(said) {
+                self.began = true;
+                return Some(KernelEvent::Boot {
+                    release: String::new(),
+                    id: self.boot_id.take(),
+                });
+            }
+            return random::event(said);
+        }
+        tasks::event(text)
+            .or_else(|| self.memory.kill(text))
+            .or_else(|| devices::event(text))
+    }
+
+    fn happened(&mut self, event: KernelEvent, message: Message<'_>, out: &mut Out<'_>) {
+        self.end(out);
+        if !self.room(&event) {
+            out.account().left_out += 1;
+            return;
+        }
+        let hung = matches!(event, KernelEvent::HungTask { .. });
+        let (at, since_boot) = (message.stamp.at, message.stamp.since_boot);
+        let happening = Happening {
+            what: What::Kernel(event),
+            at,
+            since_boot,
+            quote: out.here(),
+            text: quoted(message.line),
+        };
+        if hung {
+            self.hung = Some((happening, 0));
+        } else {
+            out.happening(happening);
+        }
+    }
+
+    fn room(&mut self, event: &KernelEvent) -> bool {
+        let kind = std::mem::discriminant(event);
+        match self.kept.iter_mut().find(|(of, _)| *of == kind) {
+            Some((_, count)) => {
+                *count = count.saturating_add(1);
+                *count <= OF_A_KIND
+            }
+            None => {
+                self.kept.push((kind, 1));
+                true
+            }
+        }
+    }
+
+    /// Takes a line of the report of a hung task: its stack, who owns what it waits for.
+    fn of_hung_task(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
+        let Some((happening, lines)) = &mut self.hung else {
+            return false;
+        };
+        *lines += 1;
+        let What::Kernel(KernelEvent::HungTask { owner, stack, .. }) = &mut happening.what else {
+            return false;
+        };
+        if let Some(likely) = tasks::owner(text) {
+            *owner = Some(likely);
+            self.end(out);
+            return true;
+        }
+        if *lines > tasks::REPORT_LINES {
+            self.end(out);
+            return false;
+        }
+        match tasks::frame(text) {
+            Some(frame) => {
+                if stack.len() < tasks::FRAMES {
+                    stack.push(frame);
+                }
+                true
+            }
+            None => tasks::in_report(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Tasks and CPUs that do not get on: hung tasks, soft lockups, stalls that RCU finds, the clock.
+
+use super::text::{after, number, owned, until};
+use holdup_evidence::Ns;
+use holdup_evidence::observed::KernelEvent;
+use memchr::{memmem, memrchr};
+
+const NS_PER_SECOND: Ns = 1_000_000_000;
+
+/// Lines of a hung task's report in which its stack and its owner are looked for: a stack is at most some 50 lines.
+pub(super) const REPORT_LINES: u32 = 100;
+
+/// Frames of its stack that are kept.
+pub(super) const FRAMES: usize = 40;
+
+/// What a message tells.
+pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
+    match text.first()? {
+        b'I' => hung(text).or_else(|| rcu(text)),
+        b'r' => rcu(text),
+        b'w' | b'B' | b'N' => soft_lockup(text).or_else(|| clock(text)),
+        b'c' | b'C' | b't' | b'T' => clock(text),
+        _ => None,
+    }
+}
+
+/// `INFO: task dd:123 blocked for more than 120 seconds.`; since 6.19 also `blocked in I/O wait for more than`.
+fn hung(text: &[u8]) -> Option<KernelEvent> {
+    let said = text.strip_prefix(b"INFO: task ")?;
+    let at = memmem::find(said, b" blocked ")?;
+    let seconds = number(after(said.get(at..)?, b"for more than ")?)?;
+    let (process, pid) = task(said.get(..at)?)?;
+    Some(KernelEvent::HungTask {
+        process,
+        pid,
+        ns: seconds.saturating_mul(NS_PER_SECOND),
+        owner: None,
+        stack: Vec::new(),
+    })
+}
+
+/// `name:123`, or `name:123 <writer>`; a name can have colons and blanks.
+fn task(text: &[u8]) -> Option<(String, u32)> {
+    let colon = memrchr(b':', text)?;
+    let pid = number(text.get(colon + 1..)?)?;
+    Some((owned(text.get(..colon)?), u32::try_from(pid).ok()?))
+}
+
+/// `INFO: task cat:12 is blocked on a mutex likely owned by task dd:34.`, since 6.16; since 6.17 of semaphores too, with
+/// `<reader>` or `<writer>` behind each.
+pub(super) fn owner(text: &[u8]) -> Option<String> {
+    let said = text.strip_prefix(b"INFO: task ")?;
+    let owner = after(said, b" likely owned by task ")?;
+    let (name, pid) = task(owner)?;
+    Some(format!("{name}:{pid}"))
+}
+
+/// A frame of a stack: `__schedule+0x34d/0x9e0 [ext4]`, up to 4.9 with `[<address>] ` before it. Those with a question
+/// mark are leftovers.
+pub(super) fn frame(text: &[u8]) -> Option<String> {
+    let text = text.trim_ascii();
+    let text = match text.strip_prefix(b"[<") {
+        Some(address) => after(address, b">] ")?,
+        None => text,
+    };
+    let name = until(text, b"+0x")?;
+    let is_name = !name.is_empty()
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    is_name.then(|| owned(name))
+}
+
+/// Whether a line is of the report of a hung task, though no frame.
+pub(super) fn in_report(text: &[u8]) -> bool {
+    const BEGIN: [&[u8]; 16] = [
+        b"Not tainted",
+        b"Tainted:",
+        b"\"echo 0 >",
+        b"task:",
+        b"Call Trace:",
+        b"Call trace:",
+        b"<TASK>",
+        b"</TASK>",
+        b"? ",
+        b"RIP:",
+        b"RSP:",
+        b"RAX:",
+        b"RDX:",
+        b"RBP:",
+        b"R10:",
+        b"R13:",
+    ];
+    let text = text.trim_ascii();
+    text.is_empty() || BEGIN.iter().any(|begin| text.starts_with(begin))
+}
+
+/// `watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [dd:123]`, with `NMI watchdog: ` or nothing before it.
+fn soft_lockup(text: &[u8]) -> Option<KernelEvent> {
+    let said = after(text, b"soft lockup - CPU#")?;
+    let seconds = number(after(said, b"stuck for ")?)?;
+    let process = after(said, b"[").and_then(|name| name.get(..memrchr(b']', name)?));
+    Some(KernelEvent::SoftLockup {
+        cpu: u32::try_from(number(said)?).ok()?,
+        process: process.map(owned).unwrap_or_default(),
+        ns: seconds.saturating_mul(NS_PER_SECOND),
+    })
+}
+
+/// `rcu: INFO: rcu_sched self-detected stall on CPU`, and `INFO: rcu_...` of older kernels.
+fn rcu(text: &[u8]) -> Option<KernelEvent> {
+    let said = text.strip_prefix(b"rcu: ").unwrap_or(text);
+    let said = said.strip_prefix(b"INFO: rcu")?;
+    memmem::find(said, b" stall")
+        .is_some()
+        .then_some(KernelEvent::RcuStall)
+}
+
+/// `clocksource: timekeeping watchdog on CPU0: Marking clocksource 'tsc' as unstable because the skew is too large:`,
+/// `Clocksource tsc unstable (delta = ...)`, `tsc: Marking TSC unstable due to ...`.
+fn clock(text: &[u8]) -> Option<KernelEvent> {
+    let from = if let Some(said) = text.strip_prefix(b"clocksource: ") {
+        until(after(said, b"Marking clocksource '")?, b"' as unstable")?
+    } else if let Some(said) = text.strip_prefix(b"Clocksource ") {
+        until(said, b" unstable")?
+    } else if after(text, b"Marking TSC unstable").is_some() {
+        b"tsc"
+    } else {
+        return None;
+    };
+    Some(KernelEvent::ClockUnstable { from: owned(from) })
+}

@@ -1,0 +1,338 @@
+//! Messages in all their forms, as kernels of twenty years wrote them.
+
+use crate::read_text;
+use holdup_evidence::observed::{Happening, KernelEvent, What};
+
+/// Everything that a log of these messages tells, the line about the boot left out.
+fn events(messages: &[&str]) -> Vec<KernelEvent> {
+    let mut text = "[    0.000000] Linux version 6.1.0 (builder)\n".to_owned();
+    for message in messages {
+        text.push_str("[    1.000000] ");
+        text.push_str(message);
+        text.push('\n');
+    }
+    let reading = read_text("log", text.as_bytes());
+    assert_eq!(reading.accounts[0].not_understood, 0, "{messages:?}");
+    let kernel = |one: Happening| match one.what {
+        What::Kernel(event) => event,
+        other => panic!("{other:?}"),
+    };
+    reading
+        .observed
+        .happenings
+        .into_iter()
+        .skip(1)
+        .map(kernel)
+        .collect()
+}
+
+fn one(message: &str) -> KernelEvent {
+    let [event] = &events(&[message])[..] else {
+        panic!("{message}: {:?}", events(&[message]))
+    };
+    event.clone()
+}
+
+#[test]
+fn the_generator_in_all_its_words() {
+    for (message, fully) in [
+        ("random: nonblocking pool is initialized", true),
+        ("random: crng init done", true),
+        ("random: crng done (trusting CPU's manufacturer)", true),
+        ("random: crng init done (trusting CPU's manufacturer)", true),
+        ("random: fast init done", false),
+    ] {
+        assert_eq!(one(message), KernelEvent::RandomSeeded { fully }, "{message}");
+    }
+    for (message, process, suppressed) in [
+        (
+            "random: systemd: uninitialized urandom read (16 bytes read)",
+            "systemd",
+            0,
+        ),
+        (
+            "random: dd: uninitialized urandom read (16 bytes read, 35 bits of entropy available)",
+            "dd",
+            0,
+        ),
+        (
+            "random: dd urandom read with 35 bits of entropy available",
+            "dd",
+            0,
+        ),
+        ("random: 7 urandom warning(s) missed due to ratelimiting", "", 7),
+    ] {
+        let read = KernelEvent::UnseededRead {
+            process: process.to_owned(),
+            suppressed,
+        };
+        assert_eq!(one(message), read, "{message}");
+    }
+}
+
+#[test]
+fn a_boot_whose_first_lines_were_filtered_out_still_begins() {
+    let line = "Apr 17 12:05:06 box kernel: random: get_random_bytes called from start_kernel+0x93/0x531 with crng_init=0";
+    let reading = read_text("log", line.as_bytes());
+    let boot = KernelEvent::Boot {
+        release: String::new(),
+        id: None,
+    };
+    assert_eq!(reading.observed.happenings[0].what, What::Kernel(boot));
+    // Behind the first line of a boot it is none.
+    let called = "random: get_random_bytes called from start_kernel+0x93/0x531 with crng_init=0";
+    assert_eq!(events(&[called]), []);
+}
+
+#[test]
+fn a_hung_task_has_its_stack_and_owner() {
+    let report = [
+        "INFO: task my app:x:123 blocked for more than 120 seconds.",
+        "      Not tainted 6.17.0 #1",
+        "\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message.",
+        "task:my app:x  state:D stack:0 pid:123 tgid:123 ppid:1 task_flags:0x400100 flags:0x00004002",
+        "Call Trace:",
+        " <TASK>",
+        " __schedule+0x34d/0x9e0",
+        " ? leftover+0x1/0x2",
+        " [<ffffffff81234567>] mutex_lock+0x20/0x30 [ext4]",
+        " </TASK>",
+        "INFO: task my app:x:123 <writer> blocked on an rw-semaphore likely owned by task dd:45 <reader>",
+        "random: crng init done",
+    ];
+    let [hung, _seeded] = &events(&report)[..] else {
+        panic!("{:?}", events(&report))
+    };
+    let expected = KernelEvent::HungTask {
+        process: "my app:x".to_owned(),
+        pid: 123,
+        ns: 120_000_000_000,
+        owner: Some("dd:45".to_owned()),
+        stack: vec!["__schedule".to_owned(), "mutex_lock".to_owned()],
+    };
+    assert_eq!(*hung, expected);
+    // Cut off behind its first line, it is still told.
+    assert!(matches!(
+        one(report[0]),
+        KernelEvent::HungTask { owner: None, .. }
+    ));
+    let in_io = one("INFO: task dd:1 blocked in I/O wait for more than 30 seconds.");
+    assert!(matches!(in_io, KernelEvent::HungTask { pid: 1, .. }));
+}
+
+#[test]
+fn processors_that_do_not_get_on() {
+    for message in [
+        "watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [dd:123]",
+        "BUG: soft lockup - CPU#1 stuck for 22s! [dd:123]",
+        "NMI watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [dd:123]",
+    ] {
+        let lockup = KernelEvent::SoftLockup {
+            cpu: 1,
+            process: "dd:123".to_owned(),
+            ns: 22_000_000_000,
+        };
+        assert_eq!(one(message), lockup, "{message}");
+    }
+    for message in [
+        "rcu: INFO: rcu_sched self-detected stall on CPU",
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+        "INFO: rcu_sched detected stalls on CPUs/tasks: { 1}",
+    ] {
+        assert_eq!(one(message), KernelEvent::RcuStall, "{message}");
+    }
+    for message in [
+        "clocksource: timekeeping watchdog on CPU0: Marking clocksource 'tsc' as unstable because the skew is too large:",
+        "Clocksource tsc unstable (delta = 123456 ns)",
+        "tsc: Marking TSC unstable due to clocksource watchdog",
+    ] {
+        let from = "tsc".to_owned();
+        assert_eq!(one(message), KernelEvent::ClockUnstable { from }, "{message}");
+    }
+}
+
+#[test]
+fn ended_for_their_memory_by_the_machine_and_by_a_cgroup() {
+    let machine = [
+        "java invoked oom-killer: gfp_mask=0x201da, order=0, oom_score_adj=0",
+        "Free swap  = 12kB",
+        "Total swap = 2097148kB",
+        "Out of memory: Kill process 4242 (java) score 900 or sacrifice child",
+        "Killed process 4242 (java) total-vm:10000kB, anon-rss:7000kB, file-rss:40kB",
+    ];
+    let kill =
+        |process: &str, resident, cgroup: Option<&str>, swap: Option<(u64, u64)>| KernelEvent::OomKill {
+            process: process.to_owned(),
+            pid: 4242,
+            resident_kib: resident,
+            cgroup: cgroup.map(str::to_owned),
+            free_swap_kib: swap.map(|swap| swap.0),
+            total_swap_kib: swap.map(|swap| swap.1),
+        };
+    assert_eq!(
+        events(&machine),
+        [kill("java", Some(7040), None, Some((12, 2_097_148)))]
+    );
+    let cgroup = [
+        "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/app,task_memcg=/app/x,task=java,pid=4242,uid=0",
+        "Memory cgroup out of memory: Killed process 4242 (ja)va) total-vm:1kB, anon-rss:7kB, file-rss:4kB, shmem-rss:1kB, UID:0 pgtables:80kB oom_score_adj:0",
+    ];
+    assert_eq!(events(&cgroup), [kill("ja)va", Some(12), Some("/app"), None)]);
+    let old = [
+        "java invoked oom-killer: gfp_mask=0xd0, order=0",
+        "Task in /lxc/a killed as a result of limit of /lxc",
+        "Killed process 4242, UID 0, (java) total-vm:1kB, anon-rss:7kB, file-rss:4kB",
+    ];
+    assert_eq!(events(&old), [kill("java", Some(11), Some("/lxc"), None)]);
+}
+
+#[test]
+fn disks_and_their_links() {
+    for (message, device) in [
+        ("I/O error, dev vda, sector 0 op 0x0:(READ) flags 0x0", "vda"),
+        ("blk_update_request: I/O error, dev sda, sector 8", "sda"),
+        ("print_req_error: I/O error, dev sda, sector 8", "sda"),
+        ("end_request: I/O error, dev sda, sector 8", "sda"),
+        (
+            "blk_update_request: critical medium error, dev sda, sector 8",
+            "sda",
+        ),
+        (
+            "Buffer I/O error on dev vda, logical block 0, async page read",
+            "vda",
+        ),
+        ("Buffer I/O error on device sda1, logical block 0", "sda1"),
+    ] {
+        let device = device.to_owned();
+        assert_eq!(one(message), KernelEvent::IoError { device }, "{message}");
+    }
+    for (message, device) in [
+        ("ata1.00: failed command: READ FPDMA QUEUED", "ata1.00"),
+        ("ata1: hard resetting link", "ata1"),
+        ("nvme nvme0: I/O 12 QID 3 timeout, aborting", "nvme0"),
+        (
+            "nvme nvme0: I/O 12 (I/O Cmd) QID 3 timeout, reset controller",
+            "nvme0",
+        ),
+        (
+            "nvme nvme0: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10",
+            "nvme0",
+        ),
+        ("sd 2:0:0:0: [sdb] tag#5 timing out command, waited 180s", "sdb"),
+        ("sd 2:0:0:0: attempting task abort! scmd(0000)", "2:0:0:0"),
+        (
+            "NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out",
+            "eth0",
+        ),
+        ("e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly", "eth0"),
+    ] {
+        let device = device.to_owned();
+        assert_eq!(one(message), KernelEvent::DeviceReset { device }, "{message}");
+    }
+    for nothing in [
+        "blk_update_request: I/O error, dev fd0, sector 0",
+        "blk_update_request: operation not supported error, dev loop0, sector 8 op 0x9:(WRITE_ZEROES)",
+        "ata1: SATA link up 6.0 Gbps (SStatus 133 SControl 300)",
+        "nvme nvme0: pci function 0000:01:00.0",
+        "sd 0:0:0:0: Power-on or device reset occurred",
+        "nfs: server",
+        "EXT4-fs (vdb): mounted filesystem with ordered data mode. Opts: (null)",
+        "EXT4-fs (sda1): re-mounted. Opts: errors=remount-ro",
+        "clocksource: Switched to clocksource tsc",
+    ] {
+        assert_eq!(events(&[nothing]), [], "{nothing}");
+    }
+}
+
+#[test]
+fn networks_and_file_systems() {
+    for (message, port) in [
+        (
+            "TCP: request_sock_TCP: Possible SYN flooding on port 80. Sending cookies.  Check SNMP counters.",
+            80,
+        ),
+        (
+            "TCP: request_sock_TCP: Possible SYN flooding on port 0.0.0.0:8080. Sending cookies.",
+            8080,
+        ),
+        (
+            "TCP: TCP: Possible SYN flooding on port [::]:443. Dropping request.",
+            443,
+        ),
+        ("possible SYN flooding on port 25. Sending cookies.", 25),
+    ] {
+        assert_eq!(one(message), KernelEvent::SynFlood { port }, "{message}");
+    }
+    for message in [
+        "nf_conntrack: table full, dropping packet",
+        "nf_conntrack: nf_conntrack: table full, dropping packet",
+        "ip_conntrack: table full, dropping packet.",
+    ] {
+        assert_eq!(one(message), KernelEvent::ConntrackFull, "{message}");
+    }
+    for (message, ok) in [
+        ("nfs: server nas not responding, still trying", false),
+        ("nfs: server nas not responding, timed out", false),
+        ("lockd: server nas not responding, still trying", false),
+        ("nfs: server nas OK", true),
+        (
+            "CIFS: VFS: \\\\nas has not responded in 180 seconds. Reconnecting...",
+            false,
+        ),
+        (
+            "CIFS VFS: Server nas has not responded in 120 seconds. Reconnecting...",
+            false,
+        ),
+    ] {
+        let server = "nas".to_owned();
+        assert_eq!(one(message), KernelEvent::NfsServer { server, ok }, "{message}");
+    }
+    for (message, on, read_only) in [
+        (
+            "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0",
+            "sda1",
+            false,
+        ),
+        ("EXT4-fs (sda1): Remounting filesystem read-only", "sda1", true),
+        (
+            "XFS (dm-0): Corruption detected. Unmount and run xfs_repair",
+            "dm-0",
+            false,
+        ),
+        ("XFS (dm-0): log I/O error -5", "dm-0", false),
+        (
+            "XFS (dm-0): Log I/O Error Detected. Shutting down filesystem",
+            "dm-0",
+            true,
+        ),
+        ("Aborting journal on device sda1-8.", "sda1-8", true),
+        ("BTRFS info (device sda1): forced readonly", "sda1", true),
+        (
+            "BTRFS: error (device sda1) in btrfs_commit_transaction:2236: errno=-5 IO failure",
+            "sda1",
+            false,
+        ),
+        ("FAT-fs (sdb1): Filesystem has been set read-only", "sdb1", true),
+    ] {
+        let on = on.to_owned();
+        assert_eq!(
+            one(message),
+            KernelEvent::FileSystemError { on, read_only },
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_device_that_fails_without_end_does_not_push_the_rest_out() {
+    let mut text = "[    0.000000] Linux version 6.1.0\n".to_owned();
+    for _ in 0..30_000 {
+        text.push_str("[    1.000000] I/O error, dev vda, sector 0 op 0x0:(READ)\n");
+    }
+    text.push_str("[    2.000000] nfs: server nas OK\n");
+    let reading = read_text("log", text.as_bytes());
+    assert_eq!(reading.observed.happenings.len(), 2_002);
+    assert_eq!(reading.accounts[0].left_out, 28_000);
+    assert_eq!(reading.observed.sources[0].kernel_lines, 30_002);
+}

@@ -1,0 +1,280 @@
+//! What the service manager says of its units, and services of themselves, in whichever log it stands.
+//!
+//! In: messages with the name of who wrote them. Out: unit events. A unit is called by its name where the line has it, and by
+//! its description where only that is there (`Starting OpenBSD Secure Shell server...`).
+
+use crate::format::Understood;
+use crate::gather::Out;
+use crate::stamp::Stamp;
+use holdup_evidence::observed::{UnitEvent, What};
+use memchr::memmem;
+
+/// Happenings of the usual course (started, reached) that are kept of one log between two boots: a machine that has been
+/// up for long starts sessions and timers by the thousand.
+const USUAL: u32 = 2_000;
+
+/// One log's messages of units, as far as they have been read.
+#[derive(Debug, Default)]
+pub(crate) struct Manager {
+    usual: u32,
+}
+
+impl Manager {
+    /// Another boot begins.
+    pub(crate) fn another_boot(&mut self) {
+        self.usual = 0;
+    }
+
+    /// Takes a message of systemd's.
+    pub(crate) fn message(
+        &mut self,
+        text: &[u8],
+        stamp: Stamp,
+        line: &[u8],
+        out: &mut Out<'_>,
+    ) -> Understood {
+        out.source().manager_lines += 1;
+        match of_systemd(text) {
+            Some(event) => self.happened(event, stamp, line, out),
+            None => Understood::Ignorable,
+        }
+    }
+
+    /// Takes a message of a service's.
+    pub(crate) fn of_service(
+        &mut self,
+        process: &[u8],
+        text: &[u8],
+        stamp: Stamp,
+        line: &[u8],
+        out: &mut Out<'_>,
+    ) -> Understood {
+        match listening(text) {
+            Some(on) => {
+                let event = UnitEvent::Listening {
+                    process: owned(process),
+                    on: owned(on),
+                };
+                self.happened(event, stamp, line, out)
+            }
+            None => Understood::Ignorable,
+        }
+    }
+
+    fn happened(&mut self, event: UnitEvent, stamp: Stamp, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let usual = matches!(
+            event,
+            UnitEvent::Starting { .. } | UnitEvent::Started { .. } | UnitEvent::Listening { .. }
+        );
+        if usual {
+            self.usual = self.usual.saturating_add(1);
+            if self.usual > USUAL {
+                return Understood::Ignorable;
+            }
+        }
+        out.happened(What::Unit(event), stamp.at, stamp.since_boot, line);
+        Understood::Evidence
+    }
+}
+
+/// `Server listening on 0.0.0.0 port 22.`
+fn listening(text: &[u8]) -> Option<&[u8]> {
+    let on = [&b"Server listening on "[..], b"Listening on ", b"listening on "]
+        .iter()
+        .find_map(|begin| text.strip_prefix(*begin))?;
+    Some(on.strip_suffix(b".").unwrap_or(on))
+}
+
+fn of_systemd(text: &[u8]) -> Option<UnitEvent> {
+    match text.first()? {
+        b'S' | b'F' | b'R' | b'T' => usual(text).or_else(|| of_unit(text)),
+        _ => of_unit(text),
+    }
+}
+
+fn usual(text: &[u8]) -> Option<UnitEvent> {
+    let named = |begin: &[u8], end: &[u8]| {
+        let rest = text.strip_prefix(begin)?;
+        Some(unit(rest.strip_suffix(end).unwrap_or(rest)))
+    };
+    if let Some(unit) = named(b"Starting ", b"...") {
+        return Some(UnitEvent::Starting { unit });
+    }
+    for begin in [&b"Started "[..], b"Finished ", b"Reached target "] {
+        if let Some(unit) = named(begin, b".") {
+            return Some(UnitEvent::Started { unit });
+        }
+    }
+    if let Some(unit) = named(b"Failed to start ", b".") {
+        return Some(UnitEvent::Failed { unit });
+    }
+    let unit = named(b"Timed out waiting for device ", b".")?;
+    Some(UnitEvent::TimedOut {
+        unit,
+        step: "wait for the device".to_owned(),
+    })
+}
+
+/// The unit of `ssh.service - OpenBSD Secure Shell server`, as systemd has it since 249; else the description.
+fn unit(named: &[u8]) -> String {
+    let name = memmem::find(named, b" - ").and_then(|at| named.get(..at));
+    match name.filter(|name| is_unit(name)) {
+        Some(name) => owned(name),
+        None => owned(named),
+    }
+}
+
+/// `ssh.service: Start-pre operation timed out. Terminating.` and what else begins with a unit's name.
+fn of_unit(text: &[u8]) -> Option<UnitEvent> {
+    let end = text.iter().position(|byte| *byte == b' ')?;
+    let word = text.get(..end)?;
+    let name = word.strip_suffix(b":").unwrap_or(word);
+    if !is_unit(name) {
+        return None;
+    }
+    let said = text.get(end + 1..)?;
+    let has = |part: &[u8]| memmem::find(said, part).is_some();
+    let unit = owned(name);
+    if let Some(at) = memmem::find(said, b"timed out") {
+        // A device's job and its "Timed out waiting" are two lines about one thing; so are a job and its unit's.
+        if said.starts_with(b"Job ") {
+            let job = said.get(b"Job ".len()..at)?.trim_ascii();
+            return Some(UnitEvent::TimedOut {
+                unit,
+                step: owned(job.rsplit(|byte| *byte == b'/').next().unwrap_or_default()),
+            });
+        }
+        return Some(UnitEvent::TimedOut {
+            unit,
+            step: step(said.get(..at)?),
+        });
+    }
+    if has(b"Failed with result") || has(b"entered failed state") {
+        return Some(UnitEvent::Failed { unit });
+    }
+    if has(b"Scheduled restart job") {
+        const COUNTER: &[u8] = b"restart counter is at ";
+        let times = memmem::find(said, COUNTER).and_then(|at| {
+            let digits = said.get(at + COUNTER.len()..)?;
+            let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            crate::numbers::whole(digits.get(..count)?)
+        });
+        return Some(UnitEvent::Restarting {
+            unit,
+            times: times.and_then(|times| u32::try_from(times).ok()),
+        });
+    }
+    // Up to 235; later ones say both, and count.
+    has(b"hold-off time over, scheduling restart").then_some(UnitEvent::Restarting { unit, times: None })
+}
+
+/// `Start-pre operation ` and `State 'stop-sigterm' ` as `start-pre` and `stop-sigterm`.
+fn step(said: &[u8]) -> String {
+    let said = owned(said.trim_ascii()).to_ascii_lowercase();
+    let said = said.strip_prefix("state ").unwrap_or(&said);
+    let said = said.strip_suffix(" operation").unwrap_or(said);
+    said.trim_matches('\'').to_owned()
+}
+
+fn is_unit(name: &[u8]) -> bool {
+    const KINDS: [&[u8]; 9] = [
+        b".service",
+        b".mount",
+        b".device",
+        b".socket",
+        b".swap",
+        b".target",
+        b".automount",
+        b".scope",
+        b".timer",
+    ];
+    !name.contains(&b' ') && KINDS.iter().any(|kind| name.ends_with(kind))
+}
+
+fn owned(text: &[u8]) -> String {
+    const LONGEST: usize = 200;
+    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_systemd;
+    use holdup_evidence::observed::UnitEvent;
+
+    fn timed_out(text: &str) -> (String, String) {
+        match of_systemd(text.as_bytes()) {
+            Some(UnitEvent::TimedOut { unit, step }) => (unit, step),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn time_outs_in_all_their_words() {
+        for (text, unit, step) in [
+            (
+                "ssh.service: Start-pre operation timed out. Terminating.",
+                "ssh.service",
+                "start-pre",
+            ),
+            (
+                "ssh.service: start-pre operation timed out. Terminating.",
+                "ssh.service",
+                "start-pre",
+            ),
+            (
+                "ssh.service start operation timed out. Terminating.",
+                "ssh.service",
+                "start",
+            ),
+            (
+                "x.service: State 'stop-sigterm' timed out. Killing.",
+                "x.service",
+                "stop-sigterm",
+            ),
+            (
+                "dev-sdb1.device: Job dev-sdb1.device/start timed out.",
+                "dev-sdb1.device",
+                "start",
+            ),
+            (
+                "Timed out waiting for device /dev/sdb1.",
+                "/dev/sdb1",
+                "wait for the device",
+            ),
+        ] {
+            assert_eq!(timed_out(text), (unit.to_owned(), step.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_and_descriptions() {
+        let starting = |text: &str| match of_systemd(text.as_bytes()) {
+            Some(UnitEvent::Starting { unit }) => unit,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            starting("Starting OpenBSD Secure Shell server..."),
+            "OpenBSD Secure Shell server"
+        );
+        assert_eq!(
+            starting("Starting ssh.service - OpenBSD Secure Shell server..."),
+            "ssh.service"
+        );
+        let restarting = "ssh.service: Scheduled restart job, restart counter is at 3.";
+        let expected = UnitEvent::Restarting {
+            unit: "ssh.service".to_owned(),
+            times: Some(3),
+        };
+        assert_eq!(of_systemd(restarting.as_bytes()), Some(expected));
+        for nothing in [
+            "",
+            " ",
+            "ssh.service:",
+            "Mounted /x.",
+            "timed out",
+            "a b.service timed out",
+        ] {
+            assert_eq!(of_systemd(nothing.as_bytes()), None, "{nothing}");
+        }
+    }
+}
