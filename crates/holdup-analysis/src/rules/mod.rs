@@ -10,6 +10,7 @@
 mod clocks;
 mod decisions;
 mod devices;
+mod dumps;
 #[cfg(test)]
 mod examples;
 mod figures;
@@ -170,7 +171,11 @@ impl Rule {
         });
         match (told, by_artefacts.zip(run.observed)) {
             (Some(fires @ Verdict::Fires(_)), _) => Some(fires),
-            (_, Some((check, observed))) => Some(check(run, observed)),
+            (told, Some((check, observed))) => Some(match (check(run, observed), told) {
+                // What the waits rule out stays so where other artefacts say nothing.
+                (Verdict::CannotTell(_), Some(clear @ Verdict::Clear(_))) => clear,
+                (seen, _) => seen,
+            }),
             (told, None) => told,
         }
     }
