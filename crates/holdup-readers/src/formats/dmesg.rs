@@ -189,6 +189,6 @@ mod tests {
         assert_eq!(reading.observed.happenings.len(), 2, "{reading:?}");
         let account = &reading.accounts[0];
         assert_eq!(account.lines, 15);
-        assert_eq!(account.not_understood, 7, "{account:?}");
+        assert_eq!(account.not_understood, 8, "{account:?}");
     }
 }

@@ -183,6 +183,6 @@ mod tests {
         );
         let reading = read_text("j", text.as_bytes());
         assert_eq!(reading.observed.happenings.len(), 3);
-        assert_eq!(reading.accounts[0].not_understood, 3, "{:?}", reading.accounts[0]);
+        assert_eq!(reading.accounts[0].not_understood, 4, "{:?}", reading.accounts[0]);
     }
 }
