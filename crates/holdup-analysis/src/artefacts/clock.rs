@@ -36,6 +36,7 @@ struct Boot<'a> {
 #[derive(Debug)]
 pub struct Clock<'a> {
     observed: &'a Observed,
+    /// In the order of their places.
     boots: Vec<Boot<'a>>,
 }
 
@@ -95,6 +96,7 @@ impl<'a> Clock<'a> {
                 }),
             }
         }
+        boots.sort_by_key(|boot| (boot.source, boot.from_line));
         Clock { observed, boots }
     }
 
@@ -183,8 +185,12 @@ impl<'a> Clock<'a> {
 
     /// The boot that a place is in.
     fn boot(&self, quote: &Quote) -> Option<&Boot<'a>> {
-        let of_source = self.boots.iter().filter(|boot| boot.source == quote.source);
-        of_source.rev().find(|boot| boot.from_line <= quote.line)
+        let place = (quote.source, quote.line);
+        let after = self
+            .boots
+            .partition_point(|boot| (boot.source, boot.from_line) <= place);
+        let last = after.checked_sub(1).and_then(|last| self.boots.get(last))?;
+        (last.source == quote.source).then_some(last)
     }
 
     /// An instant by a clock that outlives boots and processes.

@@ -253,7 +253,10 @@ fn whatever_is_cut_or_damaged_the_rest_is_read() {
             bytes.extend_from_slice(b"\nx\0\xff\n\"\" nid=0x\n#\n#1 \"\n- locked <\nat\n3XMTHREADINFO \"\n");
             bytes.extend_from_slice(text.as_bytes());
             let reading = read_text("damaged", &bytes);
-            assert!(!reading.observed.snapshots.is_empty(), "after {cut} bytes: {reading:?}");
+            assert!(
+                !reading.observed.snapshots.is_empty(),
+                "after {cut} bytes: {reading:?}"
+            );
         }
     }
     for damaged in [
