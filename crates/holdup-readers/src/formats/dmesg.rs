@@ -29,6 +29,11 @@ fn recognise(head: &[u8]) -> Sureness {
     for line in lines.filter(|line| !line.is_empty()).take(LOOKED_AT) {
         lines_seen += 1;
         let Some((_, text)) = split(line) else { continue };
+        // `--time-format iso` has a comma before the microseconds; other dates are of any log.
+        let bracketed = matches!(line.first(), Some(b'[' | b'<'));
+        if !bracketed && (line.get(10) != Some(&b'T') || line.get(19) != Some(&b',')) {
+            continue;
+        }
         of_kernel += 1;
         certain |= text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
     }
