@@ -29,19 +29,31 @@ fn recognise(head: &[u8]) -> Sureness {
     for line in lines.filter(|line| !line.is_empty()).take(LOOKED_AT) {
         lines_seen += 1;
         let Some((_, text)) = split(line) else { continue };
-        // `--time-format iso` has a comma before the microseconds; other dates are of any log.
-        let bracketed = matches!(line.first(), Some(b'[' | b'<'));
-        if !bracketed && (line.get(10) != Some(&b'T') || line.get(19) != Some(&b',')) {
-            continue;
-        }
-        of_kernel += 1;
-        certain |= text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
+        let own = text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
+        of_kernel += usize::from(own || as_printed(line, text));
+        certain |= own;
     }
     match (of_kernel, lines_seen) {
         (0, _) => Sureness::No,
         _ if certain => Sureness::Certain,
         (of_kernel, seen) if of_kernel * 2 >= seen => Sureness::Likely,
         _ => Sureness::No,
+    }
+}
+
+/// Whether a line's time is as dmesg prints it: microseconds since boot, or the date as `ctime` has it. Others count from
+/// their own start with three digits (an X server), or put brackets behind the date (a web server).
+fn as_printed(line: &[u8], text: &[u8]) -> bool {
+    let Some(inner) = after_level(line).strip_prefix(b"[") else {
+        return true;
+    };
+    match inner.trim_ascii_start().first() {
+        Some(b'0'..=b'9') => {
+            let part = memchr::memchr(b'.', inner).and_then(|point| inner.get(point + 1..));
+            let digits = part.map(|part| part.iter().take_while(|byte| byte.is_ascii_digit()).count());
+            digits == Some(6)
+        }
+        _ => !text.starts_with(b"["),
     }
 }
 
@@ -55,7 +67,11 @@ fn split(line: &[u8]) -> Option<(Stamp, &[u8])> {
     if let Some(kmsg) = kmsg(line) {
         return Some(kmsg);
     }
-    let (stamp, text) = stamp::iso(line)?;
+    // `2019-04-17T12:05:06,123456+03:00`, which hardly anybody else writes: microseconds behind a comma, and the zone.
+    let micros = line.get(20..26)?.iter().all(u8::is_ascii_digit);
+    let shape = line.get(10) == Some(&b'T') && line.get(19) == Some(&b',') && micros;
+    let (stamp, text) =
+        stamp::iso(line).filter(|(stamp, _)| shape && matches!(stamp.at, Some(When::Unix(_))))?;
     (!super::journal::has_program(text)).then_some((stamp, text))
 }
 
@@ -151,12 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn logs_of_others_are_not_for_this_reader() {
+        for text in [
+            "2026-01-01 10:00:00 a\n2026-01-01 10:00:01 b\n",
+            "2026-01-01T10:00:00,123+00:00 INFO a\n",
+            "[     5.020] (II) LoadModule: \"glx\"\n[     5.031] (II) Loading glx\n",
+            "[Wed Oct 11 14:32:52 2000] [error] [client 127.0.0.1] denied\n",
+        ] {
+            assert_ne!(
+                read_text("d", text.as_bytes()).observed.sources[0].format,
+                "dmesg",
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
-        let text = b"[    0.000000] Linux version 6.1.0\n\0\0\0\n[    5.0\n[99999999999999999999.1] x\n\xff\xfe[\n<\n<6\nINFO: task\n[    1.0] INFO: task :\n[    1.1] INFO: task x: blocked for more than s\n[    1.2] BUG: soft lockup - CPU# stuck for\n[    1.3] Killed process\n[    1.4] Killed process 99999999999999 (x\n[    5.020000] random: crng init done\n[    5.1";
+        let text = b"[    0.000000] Linux version 6.1.0\n\x01\x02\n[    5.0\n[99999999999999999999.1] x\n\xff\xfe[\n<\n<6\nINFO: task\n[    1.0] INFO: task :\n[    1.1] INFO: task x: blocked for more than s\n[    1.2] BUG: soft lockup - CPU# stuck for\n[    1.3] Killed process\n[    1.4] Killed process 99999999999999 (x\n[    5.020000] random: crng init done\n[    5.1";
         let reading = read_text("d", text);
         assert_eq!(reading.observed.happenings.len(), 2, "{reading:?}");
         let account = &reading.accounts[0];
         assert_eq!(account.lines, 15);
-        assert_eq!(account.not_understood, 8, "{account:?}");
+        assert_eq!(account.not_understood, 7, "{account:?}");
     }
 }
