@@ -5,6 +5,7 @@
 //! here: an instant has no duration.
 
 pub mod clock;
+pub(crate) mod java;
 mod objects;
 mod stacks;
 

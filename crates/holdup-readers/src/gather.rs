@@ -228,8 +228,8 @@ impl Out<'_> {
     }
 
     /// Figures that follow belong to a new report: when it was made, what time it covers, and whether it is of the time
-    /// since boot.
-    pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) {
+    /// since boot. Its number, from 0.
+    pub(crate) fn report(&mut self, at: Option<When>, over: Option<Ns>, since_boot: bool) -> u32 {
         self.report = Report {
             count: self.report.count.saturating_add(1),
             number: self.report.count,
@@ -248,6 +248,7 @@ impl Out<'_> {
                 self.gather.points += series.points.len();
             }
         }
+        self.report.number
     }
 
     /// Figures that follow belong to a report that there was, from 0: some tools print one table of all reports, and then

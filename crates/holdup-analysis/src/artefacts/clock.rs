@@ -80,6 +80,21 @@ impl<'a> Clock<'a> {
                 boot.learn(one);
             }
         }
+        for (number, source) in (0..).zip(&observed.sources) {
+            // Whoever took it wrote down both clocks: of the boot that ran then.
+            let taken = source
+                .taken
+                .and_then(|taken| When::Unix(taken.unix?).before(taken.since_boot?));
+            let Some(zero) = taken else { continue };
+            match boots.iter_mut().rfind(|boot| boot.source == number) {
+                Some(boot) => boot.began = boot.began.or(Some(zero)),
+                None => boots.push(Boot {
+                    source: number,
+                    began: Some(zero),
+                    ..Boot::default()
+                }),
+            }
+        }
         Clock { observed, boots }
     }
 

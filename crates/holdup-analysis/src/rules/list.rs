@@ -180,6 +180,8 @@ mod sync_waits_for_all;
 mod syscall_supervisor_slow;
 #[path = "lock/task-hung.rs"]
 mod task_hung;
+#[path = "runtime/thread-stands-still.rs"]
+mod thread_stands_still;
 #[path = "log/time-a-request.rs"]
 mod time_a_request;
 #[path = "net/tls-never-resumed.rs"]
@@ -202,6 +204,8 @@ mod waits_for_client;
 mod waits_for_lock_holder;
 #[path = "ipc/waits-for-terminal.rs"]
 mod waits_for_terminal;
+#[path = "runtime/worker-pool-exhausted.rs"]
+mod worker_pool_exhausted;
 #[path = "disk/writes-wait-for-disk.rs"]
 mod writes_wait_for_disk;
 
@@ -386,6 +390,8 @@ pub enum RuleId {
     SyscallSupervisorSlow,
     /// `task-hung`
     TaskHung,
+    /// `thread-stands-still`
+    ThreadStandsStill,
     /// `time-a-request`
     TimeARequest,
     /// `tls-never-resumed`
@@ -408,6 +414,8 @@ pub enum RuleId {
     WaitsForLockHolder,
     /// `waits-for-terminal`
     WaitsForTerminal,
+    /// `worker-pool-exhausted`
+    WorkerPoolExhausted,
     /// `writes-wait-for-disk`
     WritesWaitForDisk,
 }
@@ -505,6 +513,7 @@ impl RuleId {
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
             RuleId::TaskHung => "task-hung",
+            RuleId::ThreadStandsStill => "thread-stands-still",
             RuleId::TimeARequest => "time-a-request",
             RuleId::TlsNeverResumed => "tls-never-resumed",
             RuleId::UnitStartTimedOut => "unit-start-timed-out",
@@ -516,6 +525,7 @@ impl RuleId {
             RuleId::WaitsForClient => "waits-for-client",
             RuleId::WaitsForLockHolder => "waits-for-lock-holder",
             RuleId::WaitsForTerminal => "waits-for-terminal",
+            RuleId::WorkerPoolExhausted => "worker-pool-exhausted",
             RuleId::WritesWaitForDisk => "writes-wait-for-disk",
         }
     }
@@ -612,6 +622,7 @@ impl RuleId {
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
             RuleId::TaskHung => include_str!("lock/task-hung.md"),
+            RuleId::ThreadStandsStill => include_str!("runtime/thread-stands-still.md"),
             RuleId::TimeARequest => include_str!("log/time-a-request.md"),
             RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
             RuleId::UnitStartTimedOut => include_str!("boot/unit-start-timed-out.md"),
@@ -623,6 +634,7 @@ impl RuleId {
             RuleId::WaitsForClient => include_str!("net/waits-for-client.md"),
             RuleId::WaitsForLockHolder => include_str!("lock/waits-for-lock-holder.md"),
             RuleId::WaitsForTerminal => include_str!("ipc/waits-for-terminal.md"),
+            RuleId::WorkerPoolExhausted => include_str!("runtime/worker-pool-exhausted.md"),
             RuleId::WritesWaitForDisk => include_str!("disk/writes-wait-for-disk.md"),
         }
     }
@@ -718,6 +730,7 @@ pub const ALL: &[&Rule] = &[
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
     &task_hung::RULE,
+    &thread_stands_still::RULE,
     &time_a_request::RULE,
     &tls_never_resumed::RULE,
     &unit_start_timed_out::RULE,
@@ -729,5 +742,6 @@ pub const ALL: &[&Rule] = &[
     &waits_for_client::RULE,
     &waits_for_lock_holder::RULE,
     &waits_for_terminal::RULE,
+    &worker_pool_exhausted::RULE,
     &writes_wait_for_disk::RULE,
 ];

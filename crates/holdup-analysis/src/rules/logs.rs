@@ -70,7 +70,6 @@ pub(super) fn seconds(ns: Ns) -> String {
     const SECOND: Ns = 1_000_000_000;
     match ns {
         0..SECOND => duration(ns),
-        _ if ns % SECOND == 0 && ns < 600 * SECOND => format!("{} s", ns / SECOND),
         _ if ns < 600 * SECOND => format!("{} s", (ns / 1_000_000) as f64 / 1e3),
         _ => duration(ns),
     }

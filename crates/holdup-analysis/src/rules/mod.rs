@@ -10,6 +10,7 @@
 mod clocks;
 mod decisions;
 mod devices;
+mod dumps;
 #[cfg(test)]
 mod examples;
 mod figures;
@@ -118,7 +119,7 @@ pub struct Rule {
     pub id: RuleId,
     /// The trouble in one line, for lists.
     pub about: &'static str,
-    /// What it must be able to see of a live run; nothing where it judges artefacts only.
+    /// What it must be able to see.
     pub needs: &'static [Need],
     /// The causes it looks at, one at a time.
     pub causes: &'static [Cause],
@@ -170,7 +171,11 @@ impl Rule {
         });
         match (told, by_artefacts.zip(run.observed)) {
             (Some(fires @ Verdict::Fires(_)), _) => Some(fires),
-            (_, Some((check, observed))) => Some(check(run, observed)),
+            (told, Some((check, observed))) => Some(match (check(run, observed), told) {
+                // What the waits rule out stays so where other artefacts say nothing.
+                (Verdict::CannotTell(_), Some(clear @ Verdict::Clear(_))) => clear,
+                (seen, _) => seen,
+            }),
             (told, None) => told,
         }
     }

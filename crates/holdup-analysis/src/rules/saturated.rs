@@ -69,7 +69,11 @@ fn without_queue(observed: &Observed) -> Verdict {
     let spare: Vec<f64> = idle.points().filter_map(|point| spare(point.report)).collect();
     let none = spare.iter().filter(|spare| **spare <= SPARE).count();
     if often(none, spare.len()) {
-        return Verdict::Fires(vec![used_up(&idle)]);
+        let when = match none == spare.len() {
+            true => String::new(),
+            false => format!(" in {none} of {}", say::several(spare.len() as u64, "interval")),
+        };
+        return Verdict::Fires(vec![used_up(&idle, &when)]);
     }
     let least = spare.iter().copied().fold(100.0, f64::min);
     match none {
@@ -82,9 +86,9 @@ fn without_queue(observed: &Observed) -> Verdict {
 }
 
 /// A CPU that is used up, where nothing tells whether anybody waits for it.
-fn used_up(idle: &Intervals<'_>) -> Finding {
+fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
     let share = told(&idle.values(), 0);
-    let title = format!("The CPU is {share} % idle: it is used up");
+    let title = format!("The CPU is used up{when}: {share} % idle");
     let first = idle.evidence(format!(
         "the CPU is {share} % idle; how many tasks wait for it is not told here (`vmstat 1 5`, `sar -q`)"
     ));

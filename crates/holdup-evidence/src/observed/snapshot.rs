@@ -48,6 +48,8 @@ pub struct SeenThread {
     pub tid: Option<u32>,
     /// Process id, where told.
     pub pid: Option<u32>,
+    /// The number that its runtime gives it (`#12` of a JVM's dump).
+    pub number: Option<u64>,
     /// What it does, by its own account.
     pub state: State,
     /// Its stack, innermost first.

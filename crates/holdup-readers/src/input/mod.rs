@@ -79,3 +79,83 @@ pub(crate) fn path(path: &Path, gather: &mut Gather, allowance: &mut Allowance) 
         )))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Allowance, stream};
+    use crate::Reading;
+    use crate::gather::Gather;
+    use std::cell::Cell;
+    use std::io::Write;
+    use std::rc::Rc;
+
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn archive(files: &[&[u8]]) -> Vec<u8> {
+        let mut archive = tar::Builder::new(Vec::new());
+        for (number, text) in files.iter().enumerate() {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_cksum();
+            archive
+                .append_data(&mut header, number.to_string(), *text)
+                .unwrap();
+        }
+        archive.into_inner().unwrap()
+    }
+
+    fn read(mut bytes: &[u8], allowance: &mut Allowance) -> Reading {
+        let mut gather = Gather::default();
+        stream("x", &mut bytes, &mut gather, allowance);
+        gather.finish()
+    }
+
+    #[test]
+    fn no_more_files_than_allowed_are_read() {
+        let bytes = archive(&[b"one\n", b"two\n", b"three\n"]);
+        let mut allowance = Allowance {
+            files: 2,
+            ..Allowance::default()
+        };
+        let account = &read(&bytes, &mut allowance).accounts[0];
+        assert_eq!(account.files.as_ref().unwrap().not_recognised, 2);
+        assert!(
+            account.problems[0].contains("the rest is not read"),
+            "{account:?}"
+        );
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_allowed_in_all() {
+        let log = b"2026-01-01 10:00:00 a\n".repeat(900);
+        let bytes = archive(&[&packed(&log), &packed(&log), &packed(&log)]);
+        let mut allowance = Allowance {
+            bytes: Rc::new(Cell::new(2 * log.len() as u64 + 100)),
+            ..Allowance::default()
+        };
+        let reading = read(&bytes, &mut allowance);
+        let [whole, first, second] = reading.accounts.as_slice() else {
+            panic!("{reading:?}")
+        };
+        assert_eq!((first.lines, second.lines), (900, 900));
+        assert!(whole.problems[0].contains("too much comes out"), "{whole:?}");
+    }
+
+    #[test]
+    fn a_damaged_archive_is_read_as_far_as_it_goes() {
+        let bytes = archive(&[b"one\n", b"two\n"]);
+        for length in (0..bytes.len()).step_by(509) {
+            let reading = read(&bytes[..length], &mut Allowance::default());
+            assert!(reading.accounts.len() <= 1, "{reading:?}");
+        }
+        let mut damaged = bytes.clone();
+        damaged[1024 + 150] ^= 1;
+        let account = &read(&damaged, &mut Allowance::default()).accounts[0];
+        assert_eq!(account.files.as_ref().unwrap().not_recognised, 1);
+        assert!(account.problems[0].contains("damaged"), "{account:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::Clock;
 use holdup_evidence::Observed;
-use holdup_evidence::observed::{Civil, Happening, KernelEvent, Quote, Source, What, When};
+use holdup_evidence::observed::{Civil, Happening, KernelEvent, Quote, Source, Taken, What, When};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -168,4 +168,20 @@ fn when_a_log_runs_over_two_boots_each_line_is_in_its_own() {
     assert_eq!((seeded(1), seeded(3)), (Some(102 * SECOND), Some(105 * SECOND)));
     assert_eq!(clock.same_boot(&at(0, 2), &at(0, 6)), Some(false));
     assert_eq!(clock.same_boot(&at(0, 1), &at(0, 4)), Some(true));
+}
+
+#[test]
+fn both_clocks_written_down_when_it_was_taken_join_them() {
+    let mut observed = observed(&[None, None], vec![]);
+    let since = When::SinceBoot(30 * SECOND);
+    let apart = |observed: &Observed| {
+        let unix = When::Unix(1_030 * SECOND as i64);
+        Clock::of(observed).apart((&at(0, 1), since), (&at(1, 1), unix))
+    };
+    assert_eq!(apart(&observed), None);
+    observed.sources[0].taken = Some(Taken {
+        unix: Some(1_500 * SECOND as i64),
+        since_boot: Some(500 * SECOND),
+    });
+    assert_eq!(apart(&observed), Some(0));
 }

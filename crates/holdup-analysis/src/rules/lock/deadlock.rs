@@ -1,9 +1,11 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
+use crate::artefacts::java::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::{AttributedWait, Link, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, say};
-use holdup_evidence::Cause;
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, say};
+use holdup_evidence::observed::LockWait;
+use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeSet;
 
 /// Share of the elapsed time from which a deadlock is spoken of: one that nothing breaks lasts until the run is ended
@@ -19,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     from: FROM,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -31,6 +33,129 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let circles = stuck.split(members);
     Verdict::Fires(circles.iter().map(|circle| finding(circle)).collect())
+}
+
+/// By thread dumps: circles of the locks in them, whether the JVM reports them or not. One that stands in several dumps
+/// is one.
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let dumps = dumps(observed);
+    if dumps.is_empty() {
+        return Verdict::CannotTell(dumped::NO_DUMP.to_owned());
+    }
+    let mut known: BTreeSet<Vec<&str>> = BTreeSet::new();
+    let mut findings = Vec::new();
+    let mut blocked = 0_u64;
+    let mut without_owner = 0_u64;
+    for dump in &dumps {
+        let graph = Graph::of(dump);
+        for circle in graph.circles() {
+            let mut names: Vec<&str> = members_of(dump, &circle)
+                .map(|seen| seen.thread.name.as_str())
+                .collect();
+            names.sort_unstable();
+            if known.insert(names) {
+                findings.push(dumped_circle(run, dump, &graph, &circle));
+            }
+        }
+        for (place, seen) in dump.threads.iter().enumerate() {
+            let waits = seen.thread.waits_for.as_ref().and_then(|lock| lock.wait);
+            let locked = matches!(waits, Some(LockWait::Enter | LockWait::ClassInit))
+                || (waits == Some(LockWait::Park) && seen.doing == Doing::Waits(Cause::LockMonitor));
+            blocked += u64::from(locked);
+            without_owner += u64::from(locked && graph.holder(place).is_none());
+        }
+    }
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    if without_owner > 1 {
+        return Verdict::CannotTell(format!(
+            "who holds the locks that {without_owner} threads wait for: a dump with the owners of all locks (`jcmd PID \
+             Thread.print -l`)"
+        ));
+    }
+    Verdict::Clear(format!(
+        "of {} that wait for a lock in the dumps, 0 are in a circle",
+        say::several(blocked, "thread")
+    ))
+}
+
+fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d Seen<'a>> {
+    circle.iter().filter_map(|place| dump.threads.get(*place))
+}
+
+/// A circle of a dump.
+fn dumped_circle(run: &Run<'_>, dump: &Dump<'_>, graph: &Graph, circle: &[usize]) -> Finding {
+    let names: Vec<String> = members_of(dump, circle).map(dumped::name).collect();
+    let initialises = members_of(dump, circle).any(|seen| {
+        let lock = seen.thread.waits_for.as_ref();
+        lock.is_some_and(|lock| lock.wait == Some(LockWait::ClassInit))
+    });
+    let way = names
+        .iter()
+        .chain(names.first())
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" waits for ");
+    let title = if initialises {
+        format!("Deadlock of class initialisers: {way}")
+    } else {
+        format!("Deadlock: {way}")
+    };
+    let mut sides = circle.iter().filter_map(|place| {
+        let seen = dump.threads.get(*place)?;
+        let holder = dump.threads.get(graph.holder(*place)?)?;
+        let lock = seen.thread.waits_for.as_ref()?;
+        let asked = seen
+            .asker()
+            .map(|asker| format!(", in {asker}"))
+            .unwrap_or_default();
+        let text = format!(
+            "{}{} waits for {}, which {} has{asked}",
+            dumped::name(seen),
+            dumped::ids(seen),
+            dumped::lock_name(lock),
+            dumped::name(holder),
+        );
+        Some(Evidence::new(text, dumped::place(run, seen)))
+    });
+    let first = sides
+        .next()
+        .unwrap_or_else(|| Evidence::new(title.clone(), "a thread dump"));
+    let critical = Severity::Critical;
+    let mut finding = Finding::without_duration(RULE.id.id(), critical, title, Cause::LockMonitor, first);
+    for side in sides {
+        finding = finding.and(side);
+    }
+    if let Some(seen) = members_of(dump, circle).next() {
+        let lock = seen
+            .thread
+            .waits_for
+            .as_ref()
+            .map(dumped::lock)
+            .unwrap_or_default();
+        finding = finding.about(lock, dumped::asker(seen));
+    }
+    if initialises {
+        return finding
+            .confidence(Confidence::Proved)
+            .remedy(Remedy::safe(
+                "break the circle of static initialisers: a class must not need, while it is initialised, one that needs it",
+            ))
+            .remedy(Remedy::safe("until then let one thread load both classes before the others start"));
+    }
+    remedies(finding.confidence(Confidence::Proved))
+}
+
+fn remedies(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "take these locks in the same order everywhere (by address, or by a rank), or both under one lock",
+        ))
+        .remedy(Remedy::safe(
+            "where the order can't be known, try the second lock and let go of the first when it is taken",
+        ))
+        .remedy(Remedy::pointless("waiting longer: none of them can let go"))
 }
 
 /// The threads of a wait's circle, whichever of them it is of.
@@ -83,14 +208,7 @@ fn finding(circle: &Waits<'_>) -> Finding {
              lock recursive",
         ));
     }
-    finding
-        .remedy(Remedy::safe(
-            "take these locks in the same order everywhere (by address, or by a rank), or both under one lock",
-        ))
-        .remedy(Remedy::safe(
-            "where the order can't be known, try the second lock and let go of the first when it is taken",
-        ))
-        .remedy(Remedy::pointless("waiting longer: none of them can let go"))
+    remedies(finding)
 }
 
 /// A thread of the circle, told apart from its namesakes in there.

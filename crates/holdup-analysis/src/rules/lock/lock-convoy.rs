@@ -1,13 +1,20 @@
 //! Threads of one process queue for one lock.
 
+use crate::artefacts::java::{Doing, Dump, Graph, dumps};
 use crate::attributed::{AttributedWait, Holder, HowKnown};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, percent, say,
+};
 use crate::user_code;
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Observed};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads from which it is a queue.
 const QUEUE: usize = 2;
+
+/// Threads from which it is a queue in a dump: two may meet by chance in the instant that a dump is of.
+const DUMPED_QUEUE: usize = 3;
 
 /// Holders that are named at most.
 const NAMED: usize = 3;
@@ -31,7 +38,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -56,6 +63,101 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         percent(run.share(lock.cost())),
         say::several(threads(lock) as u64, "thread"),
     ))
+}
+
+/// By thread dumps: threads that wait for what one thread holds, directly or through others. Where that one reads a seed,
+/// another rule says more. A holder is told once, in the dump where its queue is longest.
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let dumps = dumps(observed);
+    if dumps.is_empty() {
+        return Verdict::CannotTell(dumped::NO_DUMP.to_owned());
+    }
+    let mut longest: BTreeMap<&str, (usize, usize, &Dump<'_>)> = BTreeMap::new();
+    let mut most = 0;
+    for dump in &dumps {
+        let graph = Graph::of(dump);
+        let mut queues: BTreeMap<usize, usize> = BTreeMap::new();
+        for place in 0..dump.threads.len() {
+            if let Some(root) = graph.root(place) {
+                *queues.entry(root).or_default() += 1;
+            }
+        }
+        for (root, queue) in queues {
+            let Some(holder) = dump.threads.get(root) else {
+                continue;
+            };
+            most = most.max(queue);
+            let seeds = holder.doing == Doing::Waits(Cause::RandomDevice);
+            if queue < DUMPED_QUEUE || seeds {
+                continue;
+            }
+            let known = longest.entry(&holder.thread.name).or_insert((queue, root, dump));
+            if known.0 < queue {
+                *known = (queue, root, dump);
+            }
+        }
+    }
+    let findings: Vec<Finding> = longest
+        .into_values()
+        .filter_map(|(queue, root, dump)| queue_behind(run, dump, root, queue))
+        .collect();
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    Verdict::Clear(format!(
+        "at most {} behind one holder",
+        say::several(most as u64, "thread")
+    ))
+}
+
+fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Option<Finding> {
+    let graph = Graph::of(dump);
+    let holder = dump.threads.get(root)?;
+    let waiters = dump.threads.iter().enumerate();
+    let waiters: Vec<_> = waiters
+        .filter(|(place, _)| graph.root(*place) == Some(root))
+        .collect();
+    let direct = waiters
+        .iter()
+        .find(|(place, _)| graph.holder(*place) == Some(root))?
+        .1;
+    let lock = direct.thread.waits_for.as_ref()?;
+    let askers: BTreeSet<&str> = waiters.iter().filter_map(|(_, seen)| seen.asker()).collect();
+    let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
+    let title = format!("{queue} threads wait for what {} holds", dumped::name(holder));
+    let text = format!(
+        "{queue} of {} threads wait for {}, directly or behind one that does; among them {}, in {}",
+        dump.threads.len(),
+        dumped::lock_name(lock),
+        dumped::name(direct),
+        askers.join(", ")
+    );
+    let meanwhile = format!(
+        "its holder {} {}",
+        dumped::name(holder),
+        dumped::doing(holder.doing)
+    );
+    let shorten = match holder.doing {
+        Doing::Runs => "do less while holding it, or split it into several locks",
+        _ => "do not wait while holding it: do what takes long first, then take the lock",
+    };
+    Some(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::LockMonitor,
+            Evidence::new(text, dumped::place(run, direct)),
+        )
+        .and(Evidence::new(meanwhile, dumped::place(run, holder)))
+        .and(dumped::stands(run, holder))
+        .about(dumped::lock(lock), dumped::asker(direct))
+        .confidence(Confidence::Proved)
+        .remedy(Remedy::safe(shorten))
+        .remedy(Remedy::pointless(
+            "more threads: each one more waits in the same queue",
+        )),
+    )
 }
 
 fn threads(waits: &Waits<'_>) -> usize {

@@ -1,9 +1,13 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
-use crate::attributed::AttributedWait;
+use crate::artefacts::java::{Doing, Graph, dumps};
+use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
-use holdup_evidence::Cause;
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires, say,
+};
+use holdup_evidence::observed::State;
+use holdup_evidence::{Cause, Observed};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -14,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, seen),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -39,6 +43,112 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(pool(run))
         .and_if(waits.holders().first().map(say::meanwhile));
     fires(remedies(run, waits, impostor, finding))
+}
+
+/// By thread dumps: a thread in a read for a seed. Of several dumps the first with one.
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let dumps = dumps(observed);
+    if dumps.is_empty() {
+        return Verdict::CannotTell(dumped::NO_DUMP.to_owned());
+    }
+    let waits = Doing::Waits(Cause::RandomDevice);
+    for dump in &dumps {
+        let mut readers = dump
+            .threads
+            .iter()
+            .enumerate()
+            .filter(|(_, seen)| seen.doing == waits);
+        let graph = Graph::of(dump);
+        let Some((place, reader)) = readers
+            .clone()
+            .max_by_key(|(place, _)| dumped::behind(dump, &graph, *place))
+        else {
+            continue;
+        };
+        let others = readers.by_ref().count() - 1;
+        let title = format!(
+            "{} waits in a read of a blocking source of randomness, although its state is {}",
+            dumped::name(reader),
+            state(reader.thread.state)
+        );
+        let (whom, during) = reader.asked_for();
+        let mut text = format!(
+            "it wants a seed for {}",
+            reader.asker().unwrap_or("a generator of the runtime's own")
+        );
+        if let Some(whom) = whom {
+            text = format!("{text}, called by {whom}");
+        }
+        if let Some(during) = during {
+            text = format!("{text}, during {during}");
+        }
+        let behind = dumped::behind(dump, &graph, place);
+        let queue = (behind > 0).then(|| {
+            let text = format!("{} for a lock that it holds", waiting(behind));
+            Evidence::new(text, dumped::place(run, reader))
+        });
+        let more = (others > 0).then(|| {
+            let text = format!(
+                "{} in such a read too",
+                say::several(others as u64, "other thread")
+            );
+            Evidence::new(text, dumped::place(run, reader))
+        });
+        let finding = Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::RandomDevice,
+            dumped::stands(run, reader),
+        )
+        .and(Evidence::new(text, dumped::place(run, reader)))
+        .and_if(dumped::holds(run, reader))
+        .and_if(queue)
+        .and_if(more)
+        .and_if(pool(run))
+        .about(
+            Resource {
+                kind: ResourceKind::Device,
+                name: "/dev/random".to_owned(),
+                ..Resource::default()
+            },
+            dumped::asker(reader),
+        );
+        return fires(
+            finding
+                .remedy(Remedy::safe(
+                    "start Java with -Djava.security.egd=file:/dev/./urandom, or set securerandom.source=file:/dev/./urandom \
+                     in its java.security (from Java 8 on file:/dev/urandom will do)",
+                ))
+                .remedy(Remedy::changing(
+                    "run a kernel of 5.6 or later: its /dev/random never waits once it is seeded",
+                    "a new kernel is a restart of the machine",
+                ))
+                .remedy(Remedy::safe(
+                    "give the machine an entropy source: for a guest -device virtio-rng-pci, else a hardware generator or \
+                     jitterentropy",
+                )),
+        );
+    }
+    let threads: usize = dumps.iter().map(|dump| dump.threads.len()).sum();
+    Verdict::Clear(format!(
+        "of {} in the dumps, 0 read a seed",
+        say::several(threads as u64, "thread")
+    ))
+}
+
+fn waiting(count: usize) -> String {
+    match count {
+        1 => "1 thread waits".to_owned(),
+        _ => format!("{count} threads wait"),
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Runnable => "RUNNABLE",
+        _ => "not that of a wait",
+    }
 }
 
 fn kind(wait: &AttributedWait) -> Option<&str> {

@@ -67,10 +67,12 @@ struct Timed {
     last: Option<Ns>,
     /// The current report's.
     current: Option<Ns>,
+    /// Whether a heading came that is not of the report before.
+    restarted: bool,
     /// Days that have gone by since the banner's, in this table.
     days: i64,
-    /// Each report's time, with the days before it.
-    times: Vec<(i64, Ns)>,
+    /// Each report's time, with the days before it and its number.
+    times: Vec<(i64, Ns, u32)>,
     /// Which of them the current report is.
     place: usize,
 }
@@ -210,7 +212,7 @@ impl Reader {
     fn command(&mut self, fields: &Fields<'_>) -> Option<Understood> {
         let all = fields.words.get(..fields.count.min(WORDS))?;
         let tool = |word: &&[u8]| matches!(*word, b"iostat" | b"mpstat" | b"pidstat" | b"sar" | b"sadf");
-        let at = all.iter().position(|word| tool(word))?;
+        let at = all.iter().position(tool)?;
         let prompt = at == 0
             || all
                 .get(at - 1)
@@ -238,6 +240,8 @@ impl Reader {
         if header.timed
             && let Some((of_day, _)) = time_of(fields.words.iter().copied())
         {
+            // A heading that comes again in the same table has the time of the row before.
+            self.timed.restarted = self.timed.current.is_some_and(|current| current != of_day);
             self.timed.last = Some(of_day);
             self.timed.any = true;
         }
@@ -365,29 +369,24 @@ impl Reader {
             timed.days += 1;
         }
         timed.current = Some(of_day);
-        let stamp = (timed.days, of_day);
         // The next table of the same reports begins with the first of them again.
-        let back = timed
-            .times
-            .last()
-            .is_some_and(|last| *last > stamp)
-            .then(|| timed.times.iter().position(|(_, at)| *at == of_day))
+        let back = std::mem::take(&mut timed.restarted)
+            .then(|| timed.times.iter().position(|(_, at, _)| *at == of_day))
             .flatten();
         let follows = timed.times.get(timed.place + 1).filter(|next| next.1 == of_day);
         let day = |days| self.day.and_then(|day| day.checked_add(days));
-        let place = follows.map(|_| timed.place + 1).or(back);
-        if let Some(place) = place {
+        let place = back.or(follows.map(|_| timed.place + 1));
+        if let Some((place, (days, _, number))) = place.and_then(|at| Some((at, *timed.times.get(at)?))) {
             timed.place = place;
-            timed.days = timed.times.get(place).map_or(0, |(days, _)| *days);
-            let at = civil(day(timed.days), of_day);
-            out.report_again(u32::try_from(place).unwrap_or(u32::MAX), Some(at), over);
+            timed.days = days;
+            out.report_again(number, Some(civil(day(days), of_day)), over);
             return;
         }
+        let number = out.report(Some(civil(day(timed.days), of_day)), over, since_boot);
         timed.place = timed.times.len();
         if timed.times.len() < TIMES {
-            timed.times.push(stamp);
+            timed.times.push((timed.days, of_day, number));
         }
-        out.report(Some(civil(day(timed.days), of_day)), over, since_boot);
     }
 
     /// Takes the figures of a row.

@@ -1,0 +1,373 @@
+//! What a thread does, by its state and its innermost frames.
+
+use holdup_evidence::Cause;
+use holdup_evidence::observed::{LockWait, SeenThread, State};
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    /// It runs, or is ready to.
+    Runs,
+    /// It waits for something that it needs to go on.
+    Waits(Cause),
+    /// It waits for a free connection of a pool.
+    WaitsForPool,
+    /// It waits for the result of a task that another thread is to make.
+    WaitsForTask,
+    /// It waits, and for what the dump does not tell.
+    WaitsUnknown,
+    /// It has nothing to do.
+    Idle,
+    /// The JVM's own, or one that has no Java stack.
+    Unknown,
+}
+
+/// Frames from the innermost in which what a thread does is looked for.
+const NEAR: usize = 30;
+
+/// Beginnings of the runtime's own classes.
+const RUNTIME: &[&str] = &[
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "sunw.",
+    "com.sun.",
+    "com.ibm.",
+    "openj9.",
+    "org.openjdk.",
+];
+
+/// Methods in which a worker without work stands.
+const IDLE: &[&str] = &[
+    "java.util.concurrent.ThreadPoolExecutor.getTask",
+    "java.util.concurrent.ForkJoinPool.awaitWork",
+    "java.util.concurrent.ForkJoinPool.runWorker",
+    "java.util.concurrent.DelayScheduler.loop",
+    "java.util.TimerThread.mainLoop",
+    "java.lang.ref.ReferenceQueue.remove",
+    "java.lang.ref.Reference.waitForReferencePendingList",
+    "java.lang.ref.Reference$ReferenceHandler.run",
+    "java.lang.VirtualThread.takeVirtualThreadListToUnblock",
+    "java.lang.ProcessHandleImpl.waitForProcessExit0",
+    "java.awt.EventQueue.getNextEvent",
+    "sun.nio.ch.Poller.poll",
+    "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll",
+    "org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait",
+    "io.netty.channel.nio.NioEventLoop.select",
+];
+
+/// Methods that hand out a connection or another pooled object.
+const POOLS: &[&str] = &[
+    "com.zaxxer.hikari.pool.HikariPool.getConnection",
+    "com.zaxxer.hikari.util.ConcurrentBag.borrow",
+    "org.apache.commons.pool.impl.GenericObjectPool.borrowObject",
+    "org.apache.commons.pool2.impl.GenericObjectPool.borrowObject",
+    "org.apache.tomcat.jdbc.pool.ConnectionPool.borrowConnection",
+    "org.apache.tomcat.dbcp.dbcp2.PoolingDataSource.getConnection",
+    "com.mchange.v2.resourcepool.BasicResourcePool.awaitAvailable",
+    "com.mchange.v2.resourcepool.BasicResourcePool.checkoutResource",
+    "com.alibaba.druid.pool.DruidDataSource.takeLast",
+    "com.alibaba.druid.pool.DruidDataSource.pollLast",
+    "org.apache.http.pool.AbstractConnPool.getPoolEntryBlocking",
+    "org.apache.hc.core5.pool.StrictConnPool.lease",
+    "io.agroal.pool.ConnectionPool.handlerFromSharedCache",
+];
+
+/// Methods that wait for a task's result.
+const TASKS: &[&str] = &[
+    "java.util.concurrent.FutureTask.get",
+    "java.util.concurrent.CompletableFuture.get",
+    "java.util.concurrent.CompletableFuture.join",
+    "java.util.concurrent.ForkJoinTask.get",
+    "java.util.concurrent.ForkJoinTask.join",
+    "java.util.concurrent.ForkJoinTask.invoke",
+    "java.util.concurrent.CountDownLatch.await",
+    "java.lang.Thread.join",
+];
+
+/// Native methods that wait, and for what.
+const NATIVE: &[(&str, Cause)] = &[
+    ("java.net.SocketInputStream.socketRead0", Cause::NetReceive),
+    ("sun.nio.ch.SocketDispatcher.read0", Cause::NetReceive),
+    ("sun.nio.ch.SocketDispatcher.readv0", Cause::NetReceive),
+    ("java.net.PlainDatagramSocketImpl.receive0", Cause::NetReceive),
+    ("sun.nio.ch.DatagramChannelImpl.receive0", Cause::NetReceive),
+    ("java.net.SocketOutputStream.socketWrite0", Cause::NetSend),
+    ("sun.nio.ch.SocketDispatcher.write0", Cause::NetSend),
+    ("java.net.PlainSocketImpl.socketConnect", Cause::NetConnect),
+    ("sun.nio.ch.Net.connect0", Cause::NetConnect),
+    ("java.net.Inet4AddressImpl.lookupAllHostAddr", Cause::NetDns),
+    ("java.net.Inet6AddressImpl.lookupAllHostAddr", Cause::NetDns),
+    ("java.net.Inet4AddressImpl.getHostByAddr", Cause::NetDns),
+    ("java.net.Inet6AddressImpl.getHostByAddr", Cause::NetDns),
+    ("sun.nio.ch.FileDispatcherImpl.force0", Cause::DiskSync),
+    ("sun.nio.ch.UnixFileDispatcherImpl.force0", Cause::DiskSync),
+    ("java.io.FileDescriptor.sync", Cause::DiskSync),
+    ("java.nio.MappedByteBuffer.force0", Cause::DiskSync),
+    ("java.nio.MappedMemoryUtils.force0", Cause::DiskSync),
+    ("java.io.RandomAccessFile.readBytes", Cause::DiskRead),
+    ("sun.nio.ch.FileDispatcherImpl.pread0", Cause::DiskRead),
+    ("sun.nio.ch.UnixFileDispatcherImpl.pread0", Cause::DiskRead),
+    ("sun.nio.ch.FileDispatcherImpl.lock0", Cause::LockFile),
+    ("sun.nio.ch.UnixFileDispatcherImpl.lock0", Cause::LockFile),
+    ("java.lang.UNIXProcess.forkAndExec", Cause::ProcessChild),
+    ("java.lang.ProcessImpl.forkAndExec", Cause::ProcessChild),
+];
+
+/// Native methods in which a server stands that nobody asks anything.
+const NOBODY_ASKS: &[&str] = &[
+    "java.net.PlainSocketImpl.socketAccept",
+    "sun.nio.ch.Net.accept",
+    "sun.nio.ch.ServerSocketChannelImpl.accept0",
+    "sun.nio.ch.EPollArrayWrapper.epollWait",
+    "sun.nio.ch.EPoll.wait",
+    "sun.nio.ch.PollArrayWrapper.poll0",
+    "io.netty.channel.epoll.Native.epollWait",
+    "org.apache.tomcat.jni.Socket.accept",
+    "org.apache.tomcat.jni.Poll.poll",
+];
+
+/// Native reads of a file, a pipe or a device.
+const READS: &[&str] = &[
+    "java.io.FileInputStream.read",
+    "sun.nio.ch.FileDispatcherImpl.read0",
+    "sun.nio.ch.UnixFileDispatcherImpl.read0",
+];
+
+/// Whether a frame is of this method or of one whose name begins so: natives get a digit more from time to time.
+fn is(frame: &str, method: &str) -> bool {
+    frame.starts_with(method)
+}
+
+/// What a thread does.
+pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
+    if thread.state == State::Ended {
+        return Doing::Unknown;
+    }
+    if let Some(LockWait::Enter | LockWait::ClassInit) = thread.waits_for.as_ref().and_then(|lock| lock.wait)
+    {
+        return Doing::Waits(Cause::LockMonitor);
+    }
+    let Some(top) = frames.first() else {
+        return Doing::Unknown;
+    };
+    let near = frames.get(..NEAR.min(frames.len())).unwrap_or_default();
+    let any = |list: &[&str]| {
+        near.iter()
+            .any(|frame| list.iter().any(|method| is(frame, method)))
+    };
+    // Reading for a seed: the kernel's generator or what stands in its place, whatever the state says.
+    if near.iter().any(|frame| seeds(frame)) && READS.iter().any(|method| is(top, method)) {
+        return Doing::Waits(Cause::RandomDevice);
+    }
+    if top.starts_with("sun.nio.ch.Net.poll") || top.starts_with("java.lang.VirtualThread.park") {
+        if let Some(doing) = socket(near) {
+            return doing;
+        }
+    }
+    let asleep = matches!(
+        thread.state,
+        State::Waiting | State::TimedWaiting | State::Sleeping | State::Blocked
+    );
+    let idles = any(&IDLE[..1])
+        || near
+            .iter()
+            .take(12)
+            .any(|frame| IDLE.iter().any(|method| is(frame, method)));
+    if idles
+        && (asleep
+            || is(top, "java.lang.")
+            || is(top, "sun.nio.ch.")
+            || is(top, "jdk.internal.misc.Unsafe.park"))
+    {
+        let waits = asleep || !top.starts_with("java.util.");
+        // `runWorker` is under every task of the pool too: only a parked one has none.
+        let parked = near
+            .iter()
+            .take(6)
+            .any(|frame| IDLE.iter().any(|method| is(frame, method)))
+            || any(&IDLE[..1]);
+        if waits && parked {
+            return Doing::Idle;
+        }
+    }
+    if NOBODY_ASKS.iter().any(|method| is(top, method)) {
+        return Doing::Idle;
+    }
+    if let Some((_, cause)) = NATIVE.iter().find(|(method, _)| is(top, method)) {
+        return Doing::Waits(handshake(*cause, near));
+    }
+    if READS.iter().any(|method| is(top, method)) {
+        let of_child = near.iter().any(|frame| frame.contains("Process"));
+        return if of_child {
+            Doing::Waits(Cause::IpcPipe)
+        } else {
+            Doing::WaitsUnknown
+        };
+    }
+    if thread.state == State::Sleeping || is(top, "java.lang.Thread.sleep") {
+        return Doing::Waits(Cause::TimerSleep);
+    }
+    if !asleep {
+        return match thread.state {
+            State::Runnable => Doing::Runs,
+            _ => Doing::Unknown,
+        };
+    }
+    if any(POOLS) {
+        return Doing::WaitsForPool;
+    }
+    if near
+        .iter()
+        .any(|frame| frame.contains("Process") && frame.contains(".waitFor("))
+    {
+        return Doing::Waits(Cause::ProcessChild);
+    }
+    if any(TASKS) {
+        return Doing::WaitsForTask;
+    }
+    match thread.waits_for.as_ref().map(|lock| lock.wait) {
+        Some(Some(LockWait::Park)) if held(thread) => Doing::Waits(Cause::LockMonitor),
+        _ => Doing::WaitsUnknown,
+    }
+}
+
+/// Whether what it is parked for is a lock, which somebody holds, and not a condition or a queue.
+fn held(thread: &SeenThread) -> bool {
+    let class = thread.waits_for.as_ref().map_or("", |lock| lock.class.as_str());
+    class.contains("ReentrantLock") || class.contains("ReadWriteLock")
+}
+
+/// A wait for a socket by poll or of a virtual thread: what for, its callers tell.
+fn socket(near: &[&str]) -> Option<Doing> {
+    let by = |method: &str| near.iter().any(|frame| frame.starts_with(method));
+    let of = |name: &str| by(&format!("sun.nio.ch.NioSocketImpl.{name}"));
+    if of("accept") || of("timedAccept") {
+        return Some(Doing::Idle);
+    }
+    if of("connect") || of("timedFinishConnect") {
+        return Some(Doing::Waits(Cause::NetConnect));
+    }
+    if of("implRead") || of("timedRead") || of("read") {
+        return Some(Doing::Waits(handshake(Cause::NetReceive, near)));
+    }
+    (of("implWrite") || of("write")).then_some(Doing::Waits(Cause::NetSend))
+}
+
+/// Receiving within a TLS handshake.
+fn handshake(cause: Cause, near: &[&str]) -> Cause {
+    let shakes = |frame: &&str| {
+        [
+            "startHandshake(",
+            "readHandshakeRecord(",
+            "performInitialHandshake(",
+        ]
+        .iter()
+        .any(|method| frame.contains(method))
+    };
+    if cause == Cause::NetReceive && near.iter().any(shakes) {
+        return Cause::NetTls;
+    }
+    cause
+}
+
+/// Whether a frame gets the seed of a generator.
+fn seeds(frame: &str) -> bool {
+    frame.contains("SeedGenerator") || frame.contains("NativePRNG$Blocking") || frame.contains("enerateSeed(")
+}
+
+/// Whether a frame is of a generator of random numbers that the runtime calls as one.
+pub(super) fn is_generator(frame: &str) -> bool {
+    frame.starts_with("java.security.SecureRandom.")
+        || frame.starts_with("java.util.Random.")
+        || frame.starts_with("javax.crypto.KeyGenerator.")
+        || frame.starts_with("java.security.KeyPairGenerator.")
+        || frame.starts_with("sun.security.provider.")
+}
+
+/// Whether a frame is the runtime's own.
+pub(super) fn of_runtime(frame: &str) -> bool {
+    RUNTIME.iter().any(|start| frame.starts_with(start))
+}
+
+/// The class of a frame.
+pub(super) fn class(frame: &str) -> &str {
+    let method = frame.split('(').next().unwrap_or(frame);
+    method.rsplit_once('.').map_or(method, |(class, _)| class)
+}
+
+/// Whether a frame is where a server, a request or a program begins.
+pub(super) fn is_beginning(frame: &str) -> bool {
+    const BEGIN: &[&str] = &[
+        "init",
+        "main",
+        "start",
+        "service",
+        "doGet",
+        "doPost",
+        "<clinit>",
+        "contextInitialized",
+        "afterPropertiesSet",
+    ];
+    let method = frame.split('(').next().unwrap_or(frame);
+    let name = method.rsplit_once('.').map_or(method, |(_, name)| name);
+    !of_runtime(frame) && BEGIN.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Doing, of};
+    use holdup_evidence::Cause;
+    use holdup_evidence::observed::{SeenThread, State};
+
+    fn doing(state: State, frames: &[&str]) -> Doing {
+        let thread = SeenThread {
+            state,
+            ..SeenThread::default()
+        };
+        of(&thread, frames)
+    }
+
+    #[test]
+    fn runnable_in_a_native_read_is_a_wait() {
+        let seed = [
+            "java.io.FileInputStream.readBytes(Native Method)",
+            "sun.security.provider.SeedGenerator$URLSeedGenerator.getSeedByte(SeedGenerator.java:453)",
+            "shop.Start.init(Start.java:7)",
+        ];
+        assert_eq!(doing(State::Runnable, &seed), Doing::Waits(Cause::RandomDevice));
+        assert_eq!(doing(State::Runnable, &[seed[0], seed[2]]), Doing::WaitsUnknown);
+        let read = [
+            "sun.nio.ch.SocketDispatcher.read0(Native Method)",
+            "shop.Start.init(Start.java:7)",
+        ];
+        assert_eq!(doing(State::Runnable, &read), Doing::Waits(Cause::NetReceive));
+        assert_eq!(doing(State::Runnable, &[seed[2]]), Doing::Runs);
+    }
+
+    #[test]
+    fn a_worker_without_work_is_idle_and_one_with_a_task_is_not() {
+        let park = "jdk.internal.misc.Unsafe.park(Native Method)";
+        let idle = [
+            park,
+            "java.util.concurrent.LinkedBlockingQueue.take(LinkedBlockingQueue.java:435)",
+            "java.util.concurrent.ThreadPoolExecutor.getTask(ThreadPoolExecutor.java:1062)",
+        ];
+        assert_eq!(doing(State::Waiting, &idle), Doing::Idle);
+        let awaits = [
+            park,
+            "java.util.concurrent.FutureTask.get(FutureTask.java:190)",
+            "shop.Till.pay(Till.java:7)",
+            "java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1136)",
+        ];
+        assert_eq!(doing(State::Waiting, &awaits), Doing::WaitsForTask);
+        let pool = [
+            park,
+            "com.zaxxer.hikari.pool.HikariPool.getConnection(HikariPool.java:181)",
+        ];
+        assert_eq!(doing(State::TimedWaiting, &pool), Doing::WaitsForPool);
+        let accept = ["sun.nio.ch.Net.accept(Native Method)"];
+        assert_eq!(doing(State::Runnable, &accept), Doing::Idle);
+    }
+}

@@ -1,0 +1,93 @@
+//! Who waits for whose lock: to the one at the root, and round in circles.
+
+use super::Dump;
+use holdup_evidence::observed::LockWait;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// For each thread of a dump that waits for a lock, the thread that has it; both by place.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    holder: BTreeMap<usize, usize>,
+}
+
+impl Graph {
+    /// The graph of a dump.
+    pub(crate) fn of(dump: &Dump<'_>) -> Graph {
+        let mut held: HashMap<&str, usize> = HashMap::new();
+        let mut named: HashMap<&str, usize> = HashMap::new();
+        for (place, seen) in dump.threads.iter().enumerate() {
+            named.entry(&seen.thread.name).or_insert(place);
+            for lock in &seen.thread.holds {
+                held.insert(&lock.id, place);
+            }
+        }
+        let mut holder = BTreeMap::new();
+        for (place, seen) in dump.threads.iter().enumerate() {
+            let Some(lock) = &seen.thread.waits_for else {
+                continue;
+            };
+            let by = match lock.wait {
+                // A monitor that is waited on is free.
+                None | Some(LockWait::Wait) => None,
+                Some(LockWait::ClassInit) => initialises(dump, &lock.class),
+                Some(LockWait::Enter | LockWait::Park) => {
+                    let owner = lock.owner.as_deref().and_then(|owner| named.get(owner));
+                    held.get(lock.id.as_str()).or(owner).copied()
+                }
+            };
+            if let Some(by) = by {
+                holder.insert(place, by);
+            }
+        }
+        Graph { holder }
+    }
+
+    /// The thread in whose hands the waiter's lock is.
+    pub(crate) fn holder(&self, waiter: usize) -> Option<usize> {
+        self.holder.get(&waiter).copied()
+    }
+
+    /// The last of those who wait for each other, which waits for none; `None` where nobody holds it, or in a circle.
+    pub(crate) fn root(&self, waiter: usize) -> Option<usize> {
+        let mut seen = HashSet::from([waiter]);
+        let mut at = self.holder(waiter)?;
+        while let Some(next) = self.holder(at) {
+            if !seen.insert(at) {
+                return None;
+            }
+            at = next;
+        }
+        Some(at)
+    }
+
+    /// Threads that wait for each other in a circle.
+    pub(crate) fn circles(&self) -> Vec<Vec<usize>> {
+        let mut done = HashSet::new();
+        let mut circles = Vec::new();
+        for start in self.holder.keys() {
+            let mut way = Vec::new();
+            let mut at = *start;
+            while done.insert(at) {
+                way.push(at);
+                match self.holder(at) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            if self.holder.contains_key(&at)
+                && let Some(from) = way.iter().position(|place| *place == at)
+            {
+                circles.push(way.split_off(from));
+            }
+        }
+        circles
+    }
+}
+
+/// The thread that runs a class's initialiser.
+fn initialises(dump: &Dump<'_>, class: &str) -> Option<usize> {
+    let initialiser = format!("{class}.<clinit>(");
+    dump.threads
+        .iter()
+        .position(|seen| seen.frames.iter().any(|frame| frame.starts_with(&initialiser)))
+}

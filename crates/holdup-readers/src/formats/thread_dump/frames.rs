@@ -1,0 +1,78 @@
+//! Stacks of a dump: each is taken apart once, however often it stands there.
+
+use crate::gather::Out;
+use holdup_evidence::observed::StackId;
+use memchr::memchr;
+use std::collections::HashMap;
+
+/// Bytes of stacks that are kept to be known again; those of a thousand different threads take about two million.
+const KNOWN: usize = 32 << 20;
+
+/// Frames of one stack that are kept, the innermost: `StackOverflowError` shows 1024.
+const DEEPEST: usize = 1024;
+
+/// The frames of the thread that is being read, and the stacks that were read.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    raw: Vec<u8>,
+    depth: usize,
+    known: HashMap<Box<[u8]>, StackId>,
+    bytes: usize,
+}
+
+impl Frames {
+    /// The next frame outwards.
+    pub(super) fn push(&mut self, frame: &[u8]) {
+        if self.depth < DEEPEST {
+            self.depth += 1;
+            self.raw.extend_from_slice(frame);
+            self.raw.push(b'\n');
+        }
+    }
+
+    /// The stack is whole.
+    pub(super) fn finish(&mut self, out: &mut Out<'_>) -> Option<StackId> {
+        if self.raw.is_empty() {
+            return None;
+        }
+        let id = match self.known.get(self.raw.as_slice()) {
+            Some(id) => *id,
+            None => self.intern(out),
+        };
+        self.raw.clear();
+        self.depth = 0;
+        Some(id)
+    }
+
+    fn intern(&mut self, out: &mut Out<'_>) -> StackId {
+        let text = String::from_utf8_lossy(&self.raw);
+        let frames: Vec<String> = text.lines().map(plain).collect();
+        let id = out.stack(frames.iter().map(String::as_str));
+        if self.bytes + self.raw.len() <= KNOWN {
+            self.bytes += self.raw.len();
+            self.known.insert(self.raw.as_slice().into(), id);
+        }
+        id
+    }
+}
+
+/// A frame without the module it is of, which some dumps put before the class and some before the file:
+/// `java.base/java.lang.Thread.run(Thread.java:840)`, `java.lang.Thread.run(java.base@17.0.15/Thread.java:840)`.
+pub(super) fn plain(frame: &str) -> String {
+    let frame = frame.trim();
+    let Some((method, place)) = frame.split_once('(') else {
+        return frame.to_owned();
+    };
+    let place = place.rsplit('/').next().unwrap_or(place);
+    // A hidden class (a lambda) has a slash and an address in its name; a module stands before the first point.
+    let method = match memchr(b'/', method.as_bytes()).map(|at| method.split_at(at)) {
+        Some((module, class)) if is_module(module) => class.trim_start_matches('/'),
+        _ => method,
+    };
+    format!("{method}({place}")
+}
+
+fn is_module(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@-+".contains(c);
+    !name.contains("$$") && name.chars().all(plain)
+}

@@ -1,0 +1,392 @@
+//! Thread dumps of a HotSpot JVM as text: jstack, `jcmd Thread.print`, `kill -3`, `jcmd Thread.dump_to_file`.
+//!
+//! In: dumps of JDK 5 to 25, one after another, with or without the lines around the threads, indented or not. Out: a
+//! [`Snapshot`] for each dump. A stack is looked up whole, as bytes: in a series of dumps most threads stand where they
+//! stood, so that names are taken apart once.
+
+mod frames;
+mod header;
+pub(super) mod javacore;
+pub(super) mod json;
+mod lock;
+mod moment;
+#[cfg(test)]
+mod tests;
+
+use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::Out;
+use frames::Frames;
+use header::Header;
+use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State, When};
+use memchr::memmem::find;
+
+pub(crate) static FORMAT: Format = Format {
+    id: "thread-dump",
+    about: "a JVM's thread dump",
+    recognise,
+    openings: &[FULL],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+/// What a dump begins with.
+const FULL: &str = "Full thread dump ";
+
+/// Threads of one artefact that are kept: a thousand dumps of two hundred, or one with its virtual threads.
+const THREADS: usize = 200_000;
+
+/// What lines begin with that say nothing of a thread.
+const IGNORABLE: &[&str] = &[
+    "Threads class SMR info",
+    "_java_thread_list=",
+    "_to_delete_list",
+    "JNI global ref",
+    "No compile task",
+    "Compiling:",
+    "Found ",
+    "Attaching to ",
+    "Debugger attached",
+    "Server compiler detected",
+    "JVM version is ",
+    "Deadlock Detection:",
+    "No deadlocks found",
+    "Carrying virtual thread",
+    "Mounted virtual thread",
+    "Attach",
+    "Total number of threads",
+    "}",
+    "=====",
+    "-----",
+];
+
+fn recognise(head: &[u8]) -> Sureness {
+    let mut numbered = false;
+    for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
+        if line.starts_with(FULL.as_bytes()) || header::parse(line).is_some() {
+            return Sureness::Certain;
+        }
+        if header::parse_numbered(line).is_some() {
+            numbered = true;
+        } else if numbered && line.starts_with(b"at ") {
+            return Sureness::Certain;
+        }
+    }
+    if numbered { Sureness::Likely } else { Sureness::No }
+}
+
+/// Which part of a dump the lines are of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    Threads,
+    /// "Found one Java-level deadlock": names and what they wait for.
+    Deadlock,
+    /// The stacks of those threads, once more.
+    Again,
+    /// The heap's figures.
+    Heap,
+    /// The addresses of all threads.
+    Addresses,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    part: Part,
+    /// Date and process id of the dump that is about to begin: they stand before it.
+    at: Option<When>,
+    pid: Option<u32>,
+    dump: Option<Snapshot>,
+    thread: Option<SeenThread>,
+    frames: Frames,
+    kept: usize,
+    /// Of the deadlocks: who waits for what whom has. Without `-l` it is told nowhere else who has a lock of
+    /// `java.util.concurrent`.
+    owners: Vec<(String, String)>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let line = line.trim_ascii();
+        let Some(first) = line.first() else {
+            if self.part == Part::Heap {
+                self.part = Part::Threads;
+            }
+            return Understood::Ignorable;
+        };
+        match first {
+            b'a' if line.starts_with(b"at ") => self.frame(line),
+            b'-' if line.starts_with(b"- ") => self.lock(line),
+            b'"' => self.quoted(line, out),
+            b'#' => match header::parse_numbered(line) {
+                Some(header) => self.begin_thread(header, out),
+                None => Understood::No,
+            },
+            _ => self.other(line, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.end_dump(out);
+    }
+}
+
+impl Reader {
+    fn frame(&mut self, line: &[u8]) -> Understood {
+        match (&self.thread, self.part) {
+            (_, Part::Deadlock | Part::Again) => Understood::Ignorable,
+            (Some(_), _) => {
+                self.frames.push(line.get(3..).unwrap_or_default());
+                Understood::Evidence
+            }
+            (None, _) => Understood::No,
+        }
+    }
+
+    fn lock(&mut self, line: &[u8]) -> Understood {
+        if matches!(self.part, Part::Deadlock | Part::Again) {
+            return Understood::Ignorable;
+        }
+        let (Some(thread), Some(lock)) = (&mut self.thread, lock::parse(line)) else {
+            return if lock::says_nothing(line) {
+                Understood::Ignorable
+            } else {
+                Understood::No
+            };
+        };
+        match lock.wait {
+            Some(_) => thread.waits_for = Some(lock),
+            // The same lock once more: it was taken again further out.
+            None if thread.holds.contains(&lock) => {}
+            None => thread.holds.push(lock),
+        }
+        Understood::Evidence
+    }
+
+    /// A line that begins with a name: a thread, or one of a deadlock.
+    fn quoted(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        if let Some(header) = header::parse(line) {
+            return self.begin_thread(header, out);
+        }
+        let Some(name) = line
+            .strip_prefix(b"\"")
+            .and_then(|rest| rest.strip_suffix(b"\":"))
+        else {
+            return Understood::No;
+        };
+        match (self.part, &mut self.dump) {
+            (Part::Deadlock, Some(dump)) => {
+                if let Some(circle) = dump.deadlocks.last_mut() {
+                    circle.push(String::from_utf8_lossy(name).into_owned());
+                }
+                Understood::Evidence
+            }
+            (Part::Again, _) => Understood::Ignorable,
+            _ => Understood::No,
+        }
+    }
+
+    fn other(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        if let Some(rest) = line.strip_prefix(FULL.as_bytes()) {
+            self.end_dump(out);
+            let rest = rest.strip_suffix(b":").unwrap_or(rest);
+            self.begin_dump(out).program = Some(String::from_utf8_lossy(rest).into_owned());
+            return Understood::Evidence;
+        }
+        if let Some(state) = line.strip_prefix(b"java.lang.Thread.State: ") {
+            return self.state(state);
+        }
+        if let Some(at) = moment::parse(line) {
+            self.end_dump(out);
+            self.at = Some(at);
+            return Understood::Evidence;
+        }
+        if let Some(pid) = pid(line) {
+            self.end_dump(out);
+            self.pid = Some(pid);
+            return Understood::Evidence;
+        }
+        if line == b"Locked ownable synchronizers:" {
+            return Understood::Ignorable;
+        }
+        if line.starts_with(b"Found one Java-level deadlock") {
+            self.end_thread(out);
+            self.part = Part::Deadlock;
+            self.begin_dump(out).deadlocks.push(Vec::new());
+            return Understood::Evidence;
+        }
+        if line.starts_with(b"Java stack information for the threads listed above") {
+            self.part = Part::Again;
+            return Understood::Ignorable;
+        }
+        if line == b"Heap" {
+            self.end_thread(out);
+            self.part = Part::Heap;
+            return Understood::Ignorable;
+        }
+        if line.starts_with(b"_java_thread_list=") {
+            self.part = Part::Addresses;
+        }
+        if let (Part::Deadlock, Some(owner)) = (self.part, line.strip_prefix(b"which is held by \"")) {
+            let waiter = self.dump.as_ref().and_then(|dump| dump.deadlocks.last()?.last());
+            if let (Some(waiter), Some(owner)) = (waiter, owner.strip_suffix(b"\"")) {
+                let owner = String::from_utf8_lossy(owner).into_owned();
+                self.owners.push((waiter.clone(), owner));
+            }
+            return Understood::Evidence;
+        }
+        let in_part = match self.part {
+            Part::Heap => true,
+            Part::Addresses => line.starts_with(b"0x"),
+            Part::Deadlock => ["waiting ", "in JNI", "which is held by"]
+                .iter()
+                .any(|start| line.starts_with(start.as_bytes())),
+            Part::Threads | Part::Again => false,
+        };
+        let known =
+            in_part || is_version(line) || IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes()));
+        if known {
+            Understood::Ignorable
+        } else {
+            Understood::No
+        }
+    }
+
+    fn state(&mut self, state: &[u8]) -> Understood {
+        let Some(thread) = &mut self.thread else {
+            return Understood::No;
+        };
+        thread.state = header::state(state);
+        Understood::Evidence
+    }
+
+    fn begin_dump(&mut self, out: &Out<'_>) -> &mut Snapshot {
+        let at = &mut self.at;
+        self.dump.get_or_insert_with(|| Snapshot {
+            kind: SnapshotKind::Jvm,
+            at: at.take(),
+            program: None,
+            threads: Vec::new(),
+            deadlocks: Vec::new(),
+            total: None,
+            quote: out.here(),
+        })
+    }
+
+    fn begin_thread(&mut self, header: Header, out: &mut Out<'_>) -> Understood {
+        self.end_thread(out);
+        self.part = Part::Threads;
+        // A dump without its first line, after another: the same thread again.
+        let again = self.dump.as_ref().is_some_and(|dump| {
+            let first = dump.threads.first();
+            first.is_some_and(|first| {
+                first.tid.is_some() && first.tid == header.tid && first.name == header.name
+            })
+        });
+        if again {
+            self.end_dump(out);
+        }
+        self.begin_dump(out);
+        self.thread = Some(SeenThread {
+            name: header.name,
+            tid: header.tid,
+            pid: self.pid,
+            number: header.number,
+            state: header.state,
+            cpu: header.cpu,
+            elapsed: header.elapsed,
+            is_virtual: header.is_virtual,
+            quote: out.here(),
+            ..SeenThread::default()
+        });
+        Understood::Evidence
+    }
+
+    fn end_thread(&mut self, out: &mut Out<'_>) {
+        let Some(mut thread) = self.thread.take() else {
+            return;
+        };
+        thread.stack = self.frames.finish(out);
+        settle(&mut thread);
+        if self.kept >= THREADS {
+            out.account().left_out += 1;
+            return;
+        }
+        self.kept += 1;
+        self.begin_dump(out).threads.push(thread);
+    }
+
+    fn end_dump(&mut self, out: &mut Out<'_>) {
+        self.end_thread(out);
+        self.part = Part::Threads;
+        let Some(mut dump) = self.dump.take() else { return };
+        self.pid = None;
+        name_owners(&mut dump);
+        for (waiter, owner) in self.owners.drain(..) {
+            let waiter = dump.threads.iter_mut().find(|thread| thread.name == waiter);
+            if let Some(lock) = waiter.and_then(|waiter| waiter.waits_for.as_mut()) {
+                lock.owner = Some(owner);
+            }
+        }
+        dump.deadlocks.retain(|circle| !circle.is_empty());
+        if !dump.threads.is_empty() {
+            out.snapshot(dump);
+        }
+    }
+}
+
+/// A monitor that a thread waits on in `Object.wait` is listed as locked too, and is let go meanwhile. So is one that it
+/// waits to enter again.
+fn settle(thread: &mut SeenThread) {
+    if let Some(lock) = &thread.waits_for {
+        thread.holds.retain(|held| held.id != lock.id);
+    }
+}
+
+/// An owner that is told by its number gets its name.
+fn name_owners(dump: &mut Snapshot) {
+    let told = |thread: &SeenThread| {
+        let owner = thread.waits_for.as_ref()?.owner.as_deref()?;
+        owner.strip_prefix('#')?.parse::<u64>().ok()
+    };
+    if !dump.threads.iter().any(|thread| told(thread).is_some()) {
+        return;
+    }
+    let names: std::collections::HashMap<u64, String> = dump
+        .threads
+        .iter()
+        .filter_map(|thread| Some((thread.number?, thread.name.clone())))
+        .collect();
+    for thread in &mut dump.threads {
+        let name = told(thread).and_then(|number| names.get(&number));
+        if let (Some(name), Some(lock)) = (name.filter(|name| !name.is_empty()), &mut thread.waits_for) {
+            lock.owner = Some(name.clone());
+        }
+    }
+}
+
+/// `27890:` of jcmd, `27890` of a dump to a file.
+fn pid(line: &[u8]) -> Option<u32> {
+    let digits = line.strip_suffix(b":").unwrap_or(line);
+    let all = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    all.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+}
+
+/// The version of the JVM on a line of its own: `25.0.3+9-LTS`.
+fn is_version(line: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".+-_".contains(byte);
+    line.first().is_some_and(u8::is_ascii_digit) && find(line, b".").is_some() && line.iter().all(plain)
+}
+
+/// How a thread waits for a lock, with nothing else known.
+fn waits(wait: LockWait, id: &str, class: &str) -> LockRef {
+    LockRef {
+        id: id.to_owned(),
+        class: class.to_owned(),
+        wait: Some(wait),
+        owner: None,
+    }
+}
+
+/// A thread's state as Java names it.
+fn state_of(word: &[u8]) -> State {
+    header::state(word)
+}
