@@ -18,7 +18,8 @@ use crate::connections::Connections;
 use crate::rules::duration;
 use holdup_evidence::observed::{CallTime, Calls, Refused};
 use holdup_evidence::{
-    Call, Cause, Ns, ObjectId, ObjectKind, Observed, PolledFd, TaskState, ThreadId, WaitMemory, Waker,
+    Call, Cause, DeviceNumber, Ns, ObjectId, ObjectKind, Observed, PolledFd, TaskState, ThreadId, WaitMemory,
+    Waker,
 };
 use objects::object;
 
@@ -288,7 +289,10 @@ fn holder(calls: &Calls, cause: Cause, (tid, ns): &(u32, Ns)) -> Holder {
     let own = || calls.calls.iter().filter(|call| call.tid == *tid);
     let longest = own().max_by_key(|call| call.main.saturating_add(call.handed_on));
     let name = longest.map(|call| call.thread.clone()).unwrap_or_default();
-    let mostly = longest.filter(|call| call.main.saturating_add(call.handed_on).saturating_mul(2) > *ns);
+    let doing = own().map(|call| (call.ns, classified(call).cause));
+    let mostly = doing
+        .filter(|(_, cause)| *cause != Cause::Unknown)
+        .max_by_key(|(ns, _)| *ns);
     Holder {
         name: ThreadName {
             pid: *tid,
@@ -301,7 +305,7 @@ fn holder(calls: &Calls, cause: Cause, (tid, ns): &(u32, Ns)) -> Holder {
         } else {
             HowKnown::Waker
         },
-        doing: mostly.map(|call| classified(call).cause),
+        doing: mostly.map(|(_, cause)| cause),
         ns: *ns,
         stack: Vec::new(),
     }
@@ -313,6 +317,11 @@ fn resource(mut resource: Resource, call: &CallTime) -> Resource {
     {
         resource.name.clone_from(object);
     }
+    // A trace does not tell on which device a file is.
+    let nowhere = DeviceNumber::default().to_string();
+    resource
+        .detail
+        .retain(|key, value| key != "device" || *value != nowhere);
     resource
 }
 

@@ -53,8 +53,13 @@ impl Descriptors {
             .map(|known| &*known.name)
             .filter(|name| !name.is_empty());
         let known_state = known.filter(|name| name.starts_with(CONNECTING) || name.starts_with(LISTENING));
-        match said.and_then(plain) {
-            Some(said) if known_state.is_none() => Some(said),
+        let said = said.and_then(plain);
+        // Of a connected Unix socket -yy has two numbers and not the path that it was connected to.
+        let numbers = said
+            .as_deref()
+            .is_some_and(|said| said.starts_with("UNIX") && !said.contains('"'));
+        match said {
+            Some(said) if known_state.is_none() && !(numbers && known.is_some()) => Some(said),
             _ => known.map(Cow::Borrowed),
         }
     }
@@ -278,6 +283,14 @@ pub(super) fn plain(said: &[u8]) -> Option<Cow<'_, str>> {
         },
         _ => Some(Cow::Borrowed(said)),
     }
+}
+
+/// Whether a program can wake itself through such an object, so that a poll that nothing ended did not await it: an
+/// eventfd, a pipe, a Unix socket without a path.
+pub(super) fn may_be_own(object: &str) -> bool {
+    object.starts_with("pipe:")
+        || object == "anon_inode:[eventfd]"
+        || object.starts_with("UNIX") && !object.contains('"')
 }
 
 /// What a result or an argument says in `<…>`, wherever it begins.

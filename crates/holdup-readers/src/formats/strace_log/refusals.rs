@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const PEERS: usize = 1_000;
 
 /// `-ECONNREFUSED`.
-const REFUSED: i64 = -111;
+pub(super) const REFUSED: i64 = -111;
 
 /// A process and its parent.
 type Family = (Place, Option<Place>);
@@ -44,6 +44,11 @@ impl Refusals {
         at: Option<i64>,
     ) {
         let places = [Some(family.0), family.1];
+        /// `-EINPROGRESS`: nothing has come of it yet.
+        const BEGUN: i64 = -115;
+        if result == Some(BEGUN) {
+            return;
+        }
         // Sleep counts once another request follows it.
         let mut since: Option<After> = None;
         for place in places.into_iter().flatten() {

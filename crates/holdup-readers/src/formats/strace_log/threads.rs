@@ -63,8 +63,8 @@ pub(super) struct Threads {
     writers: HashMap<Name, u32>,
     /// Who ended last.
     last_ended: Option<u32>,
-    /// Whether some have come from nowhere, and too many to remember.
-    pub(super) orphans: bool,
+    /// Whether there were too many to remember.
+    too_many: bool,
 }
 
 impl Threads {
@@ -127,7 +127,7 @@ impl Threads {
     /// A new thread.
     pub(super) fn begin(&mut self, tid: u32, parent: Option<Place>, is_thread: bool) -> Option<Place> {
         if self.all.len() >= THREADS {
-            self.orphans = true;
+            self.too_many = true;
             return None;
         }
         let place = Place::try_from(self.all.len()).ok()?;
@@ -141,7 +141,6 @@ impl Threads {
             Some(from) if !is_thread => self.at(from).map(|from| from.descriptors.clone()),
             _ => None,
         };
-        self.orphans |= parent.is_none() && place > 0;
         self.all.push(Thread {
             tid,
             process,
@@ -321,6 +320,12 @@ impl Threads {
         };
         let writer = *self.by_tid.get(&tid)?;
         self.is_below(writer, place).then_some(tid)
+    }
+
+    /// Whether it is known of all but the first who began them.
+    pub(super) fn followed(&self) -> bool {
+        let mut others = self.all.iter().skip(1);
+        !self.too_many && others.all(|thread| thread.parent.is_some())
     }
 
     /// Those that live.

@@ -3,9 +3,9 @@
 //! In: calls with thread and time, from whichever tracer's log. Out: [`Calls`].
 
 use super::arguments::{self, descriptor, polled, returned, set, split, string, value};
-use super::descriptors::CONNECTING;
+use super::descriptors::{CONNECTING, may_be_own};
 use super::line::{Call, number};
-use super::refusals::Refusals;
+use super::refusals::{REFUSED, Refusals};
 use super::tally::{Entry, Key, NO_NAME, Name, Single, Tally, Way};
 use super::threads::{Open, Place, Threads, makes, makes_thread, waits_for_child};
 use crate::gather::Out;
@@ -115,7 +115,8 @@ impl Trace {
             let object = descriptor(args).and_then(|(fd, said)| known?.object(fd, said));
             object.is_some_and(|object| object.starts_with("pipe:"))
         };
-        if waits_for_child(name) || name == b"vfork" || reads_pipe {
+        let waits_for_exec = name == b"vfork" || memmem::find(args, b"CLONE_VFORK").is_some();
+        if waits_for_child(name) || waits_for_exec || reads_pipe {
             self.threads.waits(place, at.began);
         }
         if let Some(thread) = self.threads.get(place) {
@@ -194,6 +195,9 @@ impl Trace {
         let child = result.filter(|value| *value > 0 && waits_for_child(call.name));
         let child = match call.name {
             b"vfork" => result.filter(|value| *value > 0),
+            b"clone" | b"clone3" if memmem::find(call.args, b"CLONE_VFORK").is_some() => {
+                result.filter(|value| *value > 0)
+            }
             // Of waitid the child stands in what it filled in.
             b"waitid" => after_key(call.args, b"si_pid=").and_then(|pid| i64::try_from(pid).ok()),
             b"read" | b"write" => self.by_pipe(place, call, object, result, at),
@@ -296,7 +300,8 @@ impl Trace {
                     self.threads.cloned(place, tid, makes_thread(call.args));
                 }
             }
-            b"connect" | b"nanosleep" | b"clock_nanosleep" | b"select" | b"pselect6" | b"poll" => {
+            b"connect" | b"nanosleep" | b"clock_nanosleep" | b"select" | b"pselect6" | b"poll"
+            | b"getsockopt" => {
                 self.peers(place, call, result, at);
             }
             _ => {}
@@ -313,7 +318,13 @@ impl Trace {
             .and_then(|parent| self.threads.at(parent))
             .map(|parent| parent.process);
         let family = (thread.process, parent);
-        if call.name == b"connect" {
+        // What came of a connection that was begun and not waited for is asked for later.
+        let came_of_it = call.name == b"getsockopt" && memmem::find(call.args, b"SO_ERROR").is_some();
+        let came_of_it = came_of_it.then(|| match memmem::find(call.args, b"[ECONNREFUSED]") {
+            Some(_) => REFUSED,
+            None => i64::from(memmem::find(call.args, b"SO_ERROR, [0]").is_none()),
+        });
+        if call.name == b"connect" || came_of_it.is_some() {
             let Some((fd, _)) = descriptor(call.args) else {
                 return;
             };
@@ -323,6 +334,7 @@ impl Trace {
                 return;
             };
             let by = (self.tally.text(thread.program), thread.tid);
+            let result = came_of_it.or(result);
             self.refusals.connect(family, peer, by, result, at.began);
         } else if result == Some(0) && sleeps(call) {
             self.refusals.sleep(family, call.ns.unwrap_or(0));
@@ -353,12 +365,20 @@ impl Trace {
             b"poll" | b"ppoll" => {
                 let mut parts = split(call.args);
                 let list = parts.next().unwrap_or_default();
-                let count = parts.next().and_then(value).unwrap_or(0);
+                let mut count = parts.next().and_then(value).unwrap_or(0);
                 let limit = parts.next().unwrap_or_default();
                 let ready = memmem::find(call.result, b"fd=").and_then(|_| polled(call.result).next());
                 let ended_by = ready.filter(|_| result.is_some_and(|value| value > 0));
-                let single_one = (count == 1).then(|| polled(list).next()).flatten();
-                if let Some((fd, said, writing)) = ended_by.or(single_one) {
+                let awaited = || {
+                    let mut others = polled(list).filter(|(fd, said, _)| {
+                        let object = of(*fd, *said);
+                        count == 1 || !object.as_deref().is_some_and(may_be_own)
+                    });
+                    let first = others.next()?;
+                    others.next().is_none().then_some(first)
+                };
+                if let Some((fd, said, writing)) = ended_by.or_else(awaited) {
+                    count = 1;
                     // The result says what is ready, the list what it is.
                     let said = said.or_else(|| polled(list).find(|one| one.0 == fd)?.1);
                     object = of(fd, said);
@@ -582,7 +602,7 @@ impl Trace {
             elapsed: elapsed.filter(|elapsed| *elapsed > 0).or_else(|| Some(main())),
             command: self.command,
             wall: Some(true),
-            followed: !threads.orphans,
+            followed: threads.followed(),
             at_most: self.at_most,
             refused: self.refusals.finish(),
             calls,
