@@ -5,12 +5,16 @@
 //! never by its name. Readers never fail whole: a line that can't be understood is counted, and the next one is read.
 
 mod account;
+mod day_time;
 mod format;
 mod formats;
 mod gather;
 mod lines;
 mod numbers;
+mod prompt;
+mod sizes;
 mod stream;
+mod tasks;
 
 pub use account::{Account, Misunderstood};
 pub use format::Format;

@@ -2,8 +2,9 @@
 
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::ALL;
-use crate::gather::{Gather, Out};
+use crate::gather::{Gather, Out, quoted};
 use crate::lines::{LONGEST, Lines};
+use crate::prompt::{self, Prompt};
 use std::io::Read;
 
 /// Bytes from which a format is recognised.
@@ -15,7 +16,9 @@ pub(crate) const DOCUMENT: usize = 256 << 20;
 /// Reads a stream to its end.
 pub(crate) fn read(name: &str, stream: &mut dyn Read, gather: &mut Gather) {
     let mut lines = Lines::new(stream);
-    let format = recognise(lines.head(HEAD));
+    let openings = Openings::new();
+    let head = lines.head(HEAD);
+    let format = openings.of_first(head).or_else(|| recognise(head));
     if let Some(Shape::Document(read)) = format.map(|format| format.shape) {
         let mut out = gather.begin(name, format);
         match lines.rest(DOCUMENT) {
@@ -31,7 +34,6 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, gather: &mut Gather) {
         finish(&lines, &mut out);
         return;
     }
-    let openings = Openings::new();
     let mut format = format;
     let mut number = 0;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
@@ -83,7 +85,14 @@ fn part(
     number: &mut u64,
     carried: Option<Vec<u8>>,
 ) -> Option<(&'static Format, Vec<u8>)> {
-    let mut take = |line: &[u8], out: &mut Out<'_>| {
+    let mut take = |line: &[u8], prompt: Prompt, out: &mut Out<'_>| {
+        if !matches!(prompt, Prompt::No) {
+            out.count(line, Understood::Ignorable);
+            if let Prompt::Of(_) = prompt {
+                out.source().tool = Some(quoted(line));
+            }
+            return;
+        }
         let understood = match reader {
             Some(reader) => reader.line(line, out),
             None if line.iter().all(u8::is_ascii_whitespace) => Understood::Ignorable,
@@ -93,18 +102,25 @@ fn part(
     };
     if let Some(line) = carried {
         out.at_line(*number);
-        take(&line, out);
+        take(&line, prompt::of(&line), out);
     }
     while let Some(line) = lines.next() {
         *number += 1;
         out.at_line(*number);
+        let prompt = prompt::of(line);
+        // Each command is an artefact of its own: a second `free -m` is not the same report as the first.
+        if let Prompt::Of(other) = prompt
+            && (out.account().lines > 0 || format.is_none_or(|format| format.id != other.id))
+        {
+            return Some((other, line.to_vec()));
+        }
         let other = openings
             .of(line)
             .filter(|other| format.is_none_or(|format| format.id != other.id));
         if let Some(other) = other {
             return Some((other, line.to_vec()));
         }
-        take(line, out);
+        take(line, prompt, out);
     }
     None
 }
@@ -154,7 +170,39 @@ impl Openings {
     fn of(&self, line: &[u8]) -> Option<&'static Format> {
         let line = line.trim_ascii_start();
         let candidates = &self.by_first[*line.first()? as usize];
-        let found = candidates.iter().find(|(opening, _)| line.starts_with(opening));
+        let found = candidates.iter().find(|(opening, _)| begins(line, opening));
         found.map(|(_, format)| *format)
     }
+
+    /// What the first line of an artefact says, where it opens a format or is a prompt: of several outputs in one text
+    /// the surest need not be the first.
+    fn of_first(&self, head: &[u8]) -> Option<&'static Format> {
+        let mut lines = head.split(|byte| *byte == b'\n');
+        let first = lines.find(|line| !line.trim_ascii().is_empty())?;
+        match prompt::of(first) {
+            Prompt::Of(format) => Some(format),
+            _ => self.of(first),
+        }
+    }
+}
+
+/// Whether a line begins so; blanks in the opening stand for any number of them, as columns of tables have.
+fn begins(line: &[u8], opening: &[u8]) -> bool {
+    let mut line = line;
+    let mut opening = opening;
+    while let Some((first, rest)) = opening.split_first() {
+        if *first == b' ' {
+            if !matches!(line.first(), Some(b' ' | b'\t')) {
+                return false;
+            }
+            line = line.trim_ascii_start();
+            opening = opening.trim_ascii_start();
+            continue;
+        }
+        match line.split_first() {
+            Some((same, behind)) if same == first => (line, opening) = (behind, rest),
+            _ => return false,
+        }
+    }
+    true
 }

@@ -12,6 +12,7 @@ mod decisions;
 mod devices;
 #[cfg(test)]
 mod examples;
+mod levels;
 mod list;
 mod memory;
 mod queueing;
@@ -63,6 +64,8 @@ pub enum Need {
     LockHolders,
     /// The kernel log of this boot.
     KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
 }
 
 impl Need {
@@ -74,6 +77,7 @@ impl Need {
         Need::CpuSamples,
         Need::LockHolders,
         Need::KernelLog,
+        Need::Artefacts,
     ];
 
     /// In plain words.
@@ -86,6 +90,7 @@ impl Need {
             Need::CpuSamples => "samples of running threads",
             Need::LockHolders => "holders of locks",
             Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
         }
     }
 }
@@ -162,6 +167,12 @@ impl Rule {
             (_, Some((check, observed))) => Some(check(run, observed)),
             (told, None) => told,
         }
+    }
+
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
     }
 
     fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {
