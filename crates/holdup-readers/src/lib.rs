@@ -6,6 +6,7 @@
 
 mod account;
 mod collected;
+mod day_time;
 mod figures;
 mod format;
 mod formats;
@@ -15,8 +16,11 @@ mod kernel;
 mod lines;
 mod manager;
 mod numbers;
+mod prompt;
+mod sizes;
 mod stamp;
 mod stream;
+mod tasks;
 mod text;
 mod timespan;
 

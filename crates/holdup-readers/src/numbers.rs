@@ -54,7 +54,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
 }
 
 /// The words of a line.
-pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }

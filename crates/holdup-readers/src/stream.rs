@@ -3,8 +3,9 @@
 use crate::collected;
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::ALL;
-use crate::gather::{Gather, Out};
+use crate::gather::{Gather, Out, quoted};
 use crate::lines::{LONGEST, Lines};
+use crate::prompt::{self, Prompt};
 use crate::text::{Cleaner, Text, Utf16, is_binary};
 use std::io::{ErrorKind, Read};
 
@@ -170,7 +171,7 @@ fn document(
 fn parts(
     name: &str,
     lines: &mut Lines<'_>,
-    mut format: Option<&'static Format>,
+    format: Option<&'static Format>,
     before: u64,
     gather: &mut Gather,
 ) {
@@ -185,6 +186,8 @@ fn parts(
         return;
     }
     let openings = Openings::new();
+    // Of several outputs in one text the surest need not be the first.
+    let mut format = openings.of_first(lines.head(HEAD)).or(format);
     let mut number = before;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
     let mut carried: Option<Vec<u8>> = None;
@@ -239,7 +242,14 @@ fn part(
     number: &mut u64,
     carried: Option<Vec<u8>>,
 ) -> Option<(&'static Format, Vec<u8>)> {
-    let take = |line: &[u8], reader: &mut Option<Box<dyn LineReader>>, out: &mut Out<'_>| {
+    let take = |line: &[u8], prompt: Prompt, reader: &mut Option<Box<dyn LineReader>>, out: &mut Out<'_>| {
+        if !matches!(prompt, Prompt::No) {
+            out.count(line, Understood::Ignorable);
+            if let Prompt::Of(_) = prompt {
+                out.source().tool = Some(quoted(line));
+            }
+            return;
+        }
         let understood = match reader {
             Some(reader) => reader.line(line, out),
             None if line.iter().all(u8::is_ascii_whitespace) => Understood::Ignorable,
@@ -249,11 +259,22 @@ fn part(
     };
     if let Some(line) = carried {
         out.at_line(*number);
-        take(&line, reader, out);
+        take(&line, prompt::of(&line), reader, out);
     }
     while let Some(line) = lines.next() {
         *number += 1;
         out.at_line(*number);
+        let prompt = if openings.is_some() {
+            prompt::of(line)
+        } else {
+            Prompt::No
+        };
+        // Each command is an artefact of its own: a second `free -m` is not the same report as the first.
+        if let Prompt::Of(other) = prompt
+            && (out.account().lines > 0 || format.is_none_or(|format| format.id != other.id))
+        {
+            return Some((other, line.to_vec()));
+        }
         let anew = |line| reader.as_ref().is_some_and(|reader| reader.begins_anew(line));
         let other = openings
             .and_then(|openings| openings.of(line))
@@ -261,7 +282,7 @@ fn part(
         if let Some(other) = other {
             return Some((other, line.to_vec()));
         }
-        take(line, reader, out);
+        take(line, prompt, reader, out);
     }
     None
 }
@@ -314,7 +335,37 @@ impl Openings {
     fn of(&self, line: &[u8]) -> Option<&'static Format> {
         let line = line.trim_ascii_start();
         let candidates = &self.by_first[*line.first()? as usize];
-        let found = candidates.iter().find(|(opening, _)| line.starts_with(opening));
+        let found = candidates.iter().find(|(opening, _)| begins(line, opening));
         found.map(|(_, format)| *format)
     }
+
+    /// What the first line of an artefact says, where it opens a format or is a prompt.
+    fn of_first(&self, head: &[u8]) -> Option<&'static Format> {
+        let mut lines = head.split(|byte| *byte == b'\n');
+        let first = lines.find(|line| !line.trim_ascii().is_empty())?;
+        match prompt::of(first) {
+            Prompt::Of(format) => Some(format),
+            _ => self.of(first),
+        }
+    }
+}
+
+/// Whether a line begins so; blanks in the opening stand for any number of them, as columns of tables have.
+fn begins(line: &[u8], opening: &[u8]) -> bool {
+    let (mut line, mut opening) = (line, opening);
+    while let Some((first, rest)) = opening.split_first() {
+        if *first == b' ' {
+            if !matches!(line.first(), Some(b' ' | b'\t')) {
+                return false;
+            }
+            line = line.trim_ascii_start();
+            opening = opening.trim_ascii_start();
+            continue;
+        }
+        match line.split_first() {
+            Some((same, behind)) if same == first => (line, opening) = (behind, rest),
+            _ => return false,
+        }
+    }
+    true
 }

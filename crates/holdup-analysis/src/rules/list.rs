@@ -110,6 +110,8 @@ mod many_short_programs;
 mod many_short_threads;
 #[path = "disk/mapped-write-waits.rs"]
 mod mapped_write_waits;
+#[path = "mem/memory-short.rs"]
+mod memory_short;
 #[path = "ipc/message-queue-full.rs"]
 mod message_queue_full;
 #[path = "net/metadata-service-unanswered.rs"]
@@ -170,6 +172,8 @@ mod small_writes_held_back;
 mod sqlite_busy;
 #[path = "process/stopped.rs"]
 mod stopped;
+#[path = "mem/swap-not-switched-on.rs"]
+mod swap_not_switched_on;
 #[path = "mem/swap-thrash.rs"]
 mod swap_thrash;
 #[path = "net/syn-queue-full.rs"]
@@ -320,6 +324,8 @@ pub enum RuleId {
     ManyShortThreads,
     /// `mapped-write-waits`
     MappedWriteWaits,
+    /// `memory-short`
+    MemoryShort,
     /// `message-queue-full`
     MessageQueueFull,
     /// `metadata-service-unanswered`
@@ -380,6 +386,8 @@ pub enum RuleId {
     SqliteBusy,
     /// `stopped`
     Stopped,
+    /// `swap-not-switched-on`
+    SwapNotSwitchedOn,
     /// `swap-thrash`
     SwapThrash,
     /// `syn-queue-full`
@@ -478,6 +486,7 @@ impl RuleId {
             RuleId::ManyShortPrograms => "many-short-programs",
             RuleId::ManyShortThreads => "many-short-threads",
             RuleId::MappedWriteWaits => "mapped-write-waits",
+            RuleId::MemoryShort => "memory-short",
             RuleId::MessageQueueFull => "message-queue-full",
             RuleId::MetadataServiceUnanswered => "metadata-service-unanswered",
             RuleId::MostlyWaits => "mostly-waits",
@@ -508,6 +517,7 @@ impl RuleId {
             RuleId::SmallWritesHeldBack => "small-writes-held-back",
             RuleId::SqliteBusy => "sqlite-busy",
             RuleId::Stopped => "stopped",
+            RuleId::SwapNotSwitchedOn => "swap-not-switched-on",
             RuleId::SwapThrash => "swap-thrash",
             RuleId::SynQueueFull => "syn-queue-full",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
@@ -587,6 +597,7 @@ impl RuleId {
             RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
             RuleId::ManyShortThreads => include_str!("process/many-short-threads.md"),
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
+            RuleId::MemoryShort => include_str!("mem/memory-short.md"),
             RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
             RuleId::MetadataServiceUnanswered => include_str!("net/metadata-service-unanswered.md"),
             RuleId::MostlyWaits => include_str!("log/mostly-waits.md"),
@@ -617,6 +628,7 @@ impl RuleId {
             RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
             RuleId::SqliteBusy => include_str!("lock/sqlite-busy.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
+            RuleId::SwapNotSwitchedOn => include_str!("mem/swap-not-switched-on.md"),
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
             RuleId::SynQueueFull => include_str!("net/syn-queue-full.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
@@ -695,6 +707,7 @@ pub const ALL: &[&Rule] = &[
     &many_short_programs::RULE,
     &many_short_threads::RULE,
     &mapped_write_waits::RULE,
+    &memory_short::RULE,
     &message_queue_full::RULE,
     &metadata_service_unanswered::RULE,
     &mostly_waits::RULE,
@@ -725,6 +738,7 @@ pub const ALL: &[&Rule] = &[
     &small_writes_held_back::RULE,
     &sqlite_busy::RULE,
     &stopped::RULE,
+    &swap_not_switched_on::RULE,
     &swap_thrash::RULE,
     &syn_queue_full::RULE,
     &sync_waits_for_all::RULE,

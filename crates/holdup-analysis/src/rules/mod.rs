@@ -14,6 +14,7 @@ mod dumps;
 #[cfg(test)]
 mod examples;
 mod figures;
+mod levels;
 mod list;
 mod log_times;
 mod logs;

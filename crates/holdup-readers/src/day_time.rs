@@ -1,0 +1,70 @@
+//! Times of day and lengths of time, as `top`, `uptime` and `ps` print them.
+
+use crate::numbers::{decimal, whole};
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Civil, When};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// `11:45:12` or `11:45`: no date and no zone is told.
+pub(crate) fn time_of_day(text: &[u8]) -> Option<When> {
+    let mut parts = text.split(|byte| *byte == b':');
+    let (hours, minutes) = (two(parts.next()?)?, two(parts.next()?)?);
+    let seconds = parts.next().map_or(Some(0), two)?;
+    if parts.next().is_some() || hours > 23 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    Some(When::Civil(Civil {
+        day: None,
+        year_known: false,
+        of_day: (hours * 3600 + minutes * 60 + seconds) * SECOND,
+    }))
+}
+
+fn two(text: &[u8]) -> Option<u64> {
+    (text.len() == 2).then(|| whole(text)).flatten()
+}
+
+/// `490:35.59`, `00:01:07`, `2-03:04:05`, `3h5m` are CPU or elapsed times; `None` for what is none of the first three.
+pub(crate) fn length(text: &[u8]) -> Option<Ns> {
+    let mut halves = text.splitn(2, |byte| *byte == b'-');
+    let first = halves.next()?;
+    let (days, clock) = match halves.next() {
+        Some(clock) => (whole(first)?, clock),
+        None => (0, first),
+    };
+    let parts = clock.split(|byte| *byte == b':');
+    let mut seconds = 0.0;
+    let mut count = 0;
+    for part in parts {
+        seconds = seconds * 60.0 + decimal(part).filter(|part| *part >= 0.0)?;
+        count += 1;
+    }
+    (2..=3).contains(&count).then_some(())?;
+    let all = days as f64 * 86_400.0 + seconds;
+    (all < 1e9).then_some((all * SECOND as f64) as Ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{length, time_of_day};
+    use holdup_evidence::observed::{Civil, When};
+
+    #[test]
+    fn times_and_lengths() {
+        let noon = When::Civil(Civil {
+            day: None,
+            year_known: false,
+            of_day: 43_201_000_000_000,
+        });
+        assert_eq!(time_of_day(b"12:00:01"), Some(noon));
+        assert_eq!(time_of_day(b"25:00:01"), None);
+        assert_eq!(time_of_day(b"12"), None);
+        assert_eq!(length(b"490:35.59"), Some(29_435_590_000_000));
+        assert_eq!(length(b"1-00:00:01"), Some(86_401_000_000_000));
+        assert_eq!(length(b"07:03"), Some(423_000_000_000));
+        for wrong in [&b""[..], b"5", b":", b"1:2:3:4", b"-1:00", b"99999999999-00:00"] {
+            assert_eq!(length(wrong), None, "{wrong:?}");
+        }
+    }
+}

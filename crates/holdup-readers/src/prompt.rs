@@ -1,0 +1,163 @@
+//! Prompts: people paste several commands and their outputs into one text, and the prompt's line names the command.
+//!
+//! In: a line. Out: whether it is a prompt's, and of which format the output below it is. Only what looks like a prompt for
+//! sure counts (`user@host:~# …`, `[user@host dir]$ …`), and `$ ` or `# ` in front of a command that is known.
+
+use crate::format::Format;
+use crate::formats::ALL;
+use crate::numbers::words;
+use memchr::memchr;
+
+/// What a line says of what comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Prompt {
+    /// It is no prompt's line.
+    No,
+    /// It is one, of a command that is not known, or of none.
+    Other,
+    /// The output of this format follows.
+    Of(&'static Format),
+}
+
+/// Bytes in which a prompt ends.
+const LONGEST: usize = 160;
+
+/// Formats by the command that prints them.
+const COMMANDS: &[(&str, &str)] = &[
+    ("df", "df"),
+    ("free", "free"),
+    ("iostat", "iostat"),
+    ("lsblk", "lsblk"),
+    ("mpstat", "mpstat"),
+    ("netstat", "sockets"),
+    ("pidstat", "pidstat"),
+    ("ps", "ps"),
+    ("sar", "sar"),
+    ("ss", "sockets"),
+    ("swapon", "swaps"),
+    ("sysctl", "sysctl"),
+    ("top", "top"),
+    ("uptime", "uptime"),
+    ("vmstat", "vmstat"),
+    ("w", "uptime"),
+];
+
+/// Formats by the file that has them: how a path begins and how it ends.
+const FILES: &[(&str, &str, &str)] = &[
+    ("/proc/cpuinfo", "", "cpuinfo"),
+    ("/proc/diskstats", "", "diskstats"),
+    ("/proc/loadavg", "", "uptime"),
+    ("/proc/meminfo", "", "meminfo"),
+    ("/proc/pressure/", "", "pressure"),
+    ("/proc/stat", "", "proc-stat"),
+    ("/proc/swaps", "", "swaps"),
+    ("/proc/sys/", "", "sysctl"),
+    ("/proc/", "/stack", "proc-task"),
+    ("/proc/", "/stat", "proc-task"),
+    ("/proc/", "/status", "proc-task"),
+    ("/proc/", "/wchan", "proc-task"),
+];
+
+/// Programs that print files as they are, or nearly.
+const PRINTERS: &[&[u8]] = &[b"cat", b"grep", b"head", b"tail", b"more", b"less", b"egrep"];
+
+/// Words in front of a command that do not change what it prints.
+const BEFORE: &[&[u8]] = &[b"sudo", b"time", b"nice", b"timeout", b"-n", b"watch"];
+
+/// What a line says.
+pub(crate) fn of(line: &[u8]) -> Prompt {
+    match line.first() {
+        Some(b'$' | b'#') if matches!(line.get(1), Some(b' ')) => {
+            command(line.get(2..).unwrap_or_default()).map_or(Prompt::No, Prompt::Of)
+        }
+        Some(_) => match after(line) {
+            Some(rest) => command(rest).map_or(Prompt::Other, Prompt::Of),
+            None => Prompt::No,
+        },
+        None => Prompt::No,
+    }
+}
+
+/// What stands behind `user@host…# `.
+fn after(line: &[u8]) -> Option<&[u8]> {
+    let head = line.get(..LONGEST).unwrap_or(line);
+    let at = memchr(b'@', head)?;
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'_' | b'-' | b'.');
+    if at == 0 || !head.get(..at)?.iter().all(name) {
+        return None;
+    }
+    // Directly behind host, folder or bracket.
+    let ends = |three: &[u8]| matches!(three, [before, b'#' | b'$', b' '] if *before != b' ');
+    let behind = head.get(at..)?;
+    let end = match behind.windows(3).position(ends) {
+        Some(end) => end + 3,
+        None if matches!(behind.last(), Some(b'#' | b'$')) => behind.len(),
+        None => return None,
+    };
+    // A host and a folder: two words at most.
+    (words(behind.get(..end)?).count() <= 3).then(|| line.get(at + end..).unwrap_or_default())
+}
+
+/// The format that a command line prints.
+pub(crate) fn command(line: &[u8]) -> Option<&'static Format> {
+    let mut words = words(line).filter(|word| !BEFORE.contains(word));
+    let assigns = |word: &&[u8]| memchr(b'=', word).is_some_and(|at| at > 0);
+    let first = words.by_ref().find(|word| !assigns(word))?;
+    let program = first.rsplit(|byte| *byte == b'/').next()?;
+    if PRINTERS.contains(&program) {
+        return words.find_map(file);
+    }
+    let (_, id) = COMMANDS.iter().find(|(name, _)| name.as_bytes() == program)?;
+    by_id(id)
+}
+
+/// The format of a file, by its path.
+pub(crate) fn file(path: &[u8]) -> Option<&'static Format> {
+    let fits = |(start, end, _): &&(&str, &str, &str)| {
+        path.starts_with(start.as_bytes()) && path.ends_with(end.as_bytes())
+    };
+    by_id(FILES.iter().find(fits)?.2)
+}
+
+fn by_id(id: &str) -> Option<&'static Format> {
+    ALL.iter().copied().find(|format| format.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prompt, of};
+
+    fn told(line: &str) -> Option<&'static str> {
+        match of(line.as_bytes()) {
+            Prompt::No => None,
+            Prompt::Other => Some("other"),
+            Prompt::Of(format) => Some(format.id),
+        }
+    }
+
+    #[test]
+    fn a_prompt_names_what_follows() {
+        assert_eq!(told("$ free -m"), Some("free"));
+        assert_eq!(told("root@host:~# swapon"), Some("swaps"));
+        assert_eq!(told("[root@host log]# /sbin/swapon -s"), Some("swaps"));
+        assert_eq!(told("me@host:/var/my dir$ sudo LC_ALL=C top -b -n1"), Some("top"));
+        assert_eq!(told("$ cat /proc/meminfo"), Some("meminfo"));
+        assert_eq!(told("root@host:~#"), Some("other"));
+        assert_eq!(told("root@host:~# ls -l"), Some("other"));
+    }
+
+    #[test]
+    fn other_lines_are_no_prompts() {
+        for line in [
+            "",
+            "#",
+            "# time seconds",
+            "$ ls",
+            "user@host wrote: # 1",
+            "@# free",
+            "Thread-1@5a2b3c waits for # of it, and for # of that",
+        ] {
+            assert_eq!(told(line), None, "{line}");
+        }
+    }
+}
