@@ -243,19 +243,24 @@ fn part(
     carried: Option<Vec<u8>>,
 ) -> Option<(&'static Format, Vec<u8>)> {
     let take = |line: &[u8], prompt: Prompt, reader: &mut Option<Box<dyn LineReader>>, out: &mut Out<'_>| {
-        if !matches!(prompt, Prompt::No) {
-            out.count(line, Understood::Ignorable);
-            if let Prompt::Of(_) = prompt {
-                out.source().tool = Some(quoted(line));
-            }
-            return;
+        if let Prompt::Of(_) = prompt {
+            out.source().tool = Some(quoted(line));
         }
         let understood = match reader {
             Some(reader) => reader.line(line, out),
             None if line.iter().all(u8::is_ascii_whitespace) => Understood::Ignorable,
             None => Understood::No,
         };
-        out.count(line, understood);
+        // A reader may learn from the command's options; else the line says nothing more.
+        let prompted = understood == Understood::No && !matches!(prompt, Prompt::No);
+        out.count(
+            line,
+            if prompted {
+                Understood::Ignorable
+            } else {
+                understood
+            },
+        );
     };
     if let Some(line) = carried {
         out.at_line(*number);

@@ -24,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],
+    gives_way_to: &[RuleId::DiskBusy, RuleId::MemoryShort, RuleId::SwapThrash],
     place: Place::Way,
     check: Check::Artefacts(check),
 };
