@@ -125,6 +125,9 @@ pub(crate) struct Finding {
     /// How bad.
     #[serde(default)]
     pub(crate) severity: String,
+    /// What the time was for.
+    #[serde(default)]
+    cause: String,
     /// One line.
     #[serde(default)]
     title: String,
@@ -159,10 +162,14 @@ impl Finding {
             .iter()
             .chain(&self.remedies)
             .map(|one| one.text.as_str());
-        let words: Vec<&str> = [self.title.as_str(), self.resource.name.as_str()]
-            .into_iter()
-            .chain(more)
-            .collect();
+        let words: Vec<&str> = [
+            self.title.as_str(),
+            self.cause.as_str(),
+            self.resource.name.as_str(),
+        ]
+        .into_iter()
+        .chain(more)
+        .collect();
         words.join("\n")
     }
 }

@@ -5,8 +5,8 @@ use crate::account::Account;
 use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenThread, Snapshot, SocketTable, Source,
-    Span, StackId, SwapList, What, When,
+    Calls, Happening, Metric, Point, Quote, SeenDevice, SeenThread, Snapshot, Source, Span, StackId,
+    SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -38,11 +38,10 @@ const ALL_STACKS_BYTES: usize = 64 << 20;
 /// Tables of calls, and profiles.
 const TABLES: usize = 20_000;
 
-/// Rows of all tables of calls together, and stacks of all profiles.
+/// Rows of all tables of calls together.
 const ALL_CALLS: usize = 100_000;
-const ALL_SAMPLES: usize = 2_000_000;
 
-/// Lists of swap areas or sockets, and block devices, of all artefacts that are kept.
+/// Lists of swap areas, and block devices, of all artefacts that are kept.
 const LISTS: usize = 2_000;
 const DEVICES: usize = 10_000;
 
@@ -65,7 +64,6 @@ pub(crate) struct Gather {
     threads: usize,
     threads_bytes: usize,
     calls: usize,
-    samples: usize,
 }
 
 /// The part of it that a reader of one artefact sees.
@@ -391,15 +389,6 @@ impl Out<'_> {
         self.gather.observed.devices.push(device);
     }
 
-    /// A list of sockets.
-    pub(crate) fn sockets(&mut self, table: SocketTable) {
-        if self.gather.observed.sockets.len() >= LISTS {
-            self.account().left_out += 1;
-            return;
-        }
-        self.gather.observed.sockets.push(table);
-    }
-
     /// Time in calls; the source is filled in.
     pub(crate) fn calls(&mut self, mut calls: Calls) {
         let room = ALL_CALLS.saturating_sub(self.gather.calls);
@@ -416,24 +405,6 @@ impl Out<'_> {
         self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
-    }
-
-    /// A profile; the source is filled in.
-    pub(crate) fn samples(&mut self, mut samples: Samples) {
-        let room = ALL_SAMPLES.saturating_sub(self.gather.samples);
-        if room == 0 || self.gather.observed.samples.len() >= TABLES {
-            self.account().left_out += 1;
-            return;
-        }
-        if samples.stacks.len() > room {
-            self.account().left_out += (samples.stacks.len() - room) as u64;
-            samples.stacks.truncate(room);
-        }
-        // What was cut, and what a reader had in reserve, is not kept.
-        samples.stacks.shrink_to_fit();
-        self.gather.samples += samples.stacks.len();
-        let source = self.source;
-        self.gather.observed.samples.push(Samples { source, ..samples });
     }
 
     /// A duration. Readers of formats with many keep the longest and count the others themselves.

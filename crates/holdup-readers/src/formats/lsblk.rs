@@ -141,7 +141,9 @@ impl Head {
         let mut any = false;
         for word in fields {
             let is_empty = |told: &Option<String>| told.as_ref().is_some_and(String::is_empty);
-            if kind && KINDS.contains(&word) {
+            // Some kinds and some file systems have one name.
+            let swap = word == b"swap" && is_empty(&device.file_system);
+            if kind && KINDS.contains(&word) && !swap {
                 device.kind = text(word);
                 kind = false;
             } else if size && let Some(bytes) = sizes::with_unit(word) {

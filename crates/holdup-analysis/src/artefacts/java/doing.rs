@@ -42,12 +42,8 @@ const RUNTIME: &[&str] = &[
 const IDLE: &[&str] = &[
     "java.util.concurrent.ThreadPoolExecutor.getTask",
     "java.util.concurrent.ForkJoinPool.awaitWork",
-    "java.util.concurrent.ForkJoinPool.runWorker",
-    "java.util.concurrent.DelayScheduler.loop",
-    "java.util.TimerThread.mainLoop",
     "java.lang.ref.ReferenceQueue.remove",
     "java.lang.ref.Reference.waitForReferencePendingList",
-    "java.lang.ref.Reference$ReferenceHandler.run",
     "java.lang.VirtualThread.takeVirtualThreadListToUnblock",
     "java.lang.ProcessHandleImpl.waitForProcessExit0",
     "java.awt.EventQueue.getNextEvent",
@@ -55,6 +51,12 @@ const IDLE: &[&str] = &[
     "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll",
     "org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait",
     "io.netty.channel.nio.NioEventLoop.select",
+];
+
+/// Loops that run others' code, or wait until it is time to.
+const LOOPS: &[&str] = &[
+    "java.util.TimerThread.mainLoop",
+    "java.util.concurrent.DelayScheduler.loop",
 ];
 
 /// Methods that hand out a connection or another pooled object.
@@ -161,36 +163,21 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if near.iter().any(|frame| seeds(frame)) && READS.iter().any(|method| is(top, method)) {
         return Doing::Waits(Cause::RandomDevice);
     }
-    if top.starts_with("sun.nio.ch.Net.poll") || top.starts_with("java.lang.VirtualThread.park") {
-        if let Some(doing) = socket(near) {
-            return doing;
-        }
+    let polls = is(top, "sun.nio.ch.Net.poll") || is(top, "java.lang.VirtualThread.park");
+    if let Some(doing) = socket(near).filter(|_| polls) {
+        return doing;
     }
     let asleep = matches!(
         thread.state,
         State::Waiting | State::TimedWaiting | State::Sleeping | State::Blocked
     );
-    let idles = any(&IDLE[..1])
-        || near
-            .iter()
-            .take(12)
-            .any(|frame| IDLE.iter().any(|method| is(frame, method)));
-    if idles
-        && (asleep
-            || is(top, "java.lang.")
-            || is(top, "sun.nio.ch.")
-            || is(top, "jdk.internal.misc.Unsafe.park"))
-    {
-        let waits = asleep || !top.starts_with("java.util.");
-        // `runWorker` is under every task of the pool too: only a parked one has none.
-        let parked = near
-            .iter()
-            .take(6)
-            .any(|frame| IDLE.iter().any(|method| is(frame, method)))
-            || any(&IDLE[..1]);
-        if waits && parked {
-            return Doing::Idle;
-        }
+    // A loop that runs others' code is idle only where none of that is on the stack.
+    let no_code = |method: &str| {
+        let within = near.iter().take_while(|frame| !is(frame, method));
+        within.into_iter().all(|frame| of_runtime(frame))
+    };
+    if any(IDLE) || LOOPS.iter().any(|method| any(&[method]) && no_code(method)) {
+        return Doing::Idle;
     }
     if NOBODY_ASKS.iter().any(|method| is(top, method)) {
         return Doing::Idle;

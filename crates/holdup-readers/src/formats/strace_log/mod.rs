@@ -8,6 +8,7 @@
 //! [`Calls`]: holdup_evidence::observed::Calls
 
 mod arguments;
+mod describe;
 mod descriptors;
 mod line;
 mod refusals;

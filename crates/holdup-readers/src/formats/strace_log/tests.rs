@@ -1,3 +1,5 @@
+//! Tests of strace and ltrace logs: their options, calls that come back later, cut lines and rubbish.
+
 use crate::{Reading, read_text};
 use holdup_evidence::observed::{CallTime, Calls};
 

@@ -86,7 +86,7 @@ impl LineReader for Reader {
 /// Any line with a tag, or none at all, is of the format.
 fn tagged(tag: &[u8]) -> Understood {
     let is_tag = match tag {
-        b"NULL" | b"" => true,
+        b"NULL" => true,
         [digit, rest @ ..] => {
             digit.is_ascii_digit()
                 && rest.len() >= 2

@@ -1,3 +1,5 @@
+//! Dumps of several JVMs, whole, pasted, cut and damaged.
+
 use crate::read_text;
 use holdup_evidence::observed::{Civil, LockWait, SeenThread, Snapshot, State, When};
 
@@ -249,14 +251,22 @@ fn whatever_is_cut_or_damaged_the_rest_is_read() {
     for text in [MODERN, PASTED, TO_FILE, JAVACORE] {
         for cut in 0..text.len() {
             let mut bytes = text.as_bytes()[..cut].to_vec();
-            read_text("cut", &bytes);
-            bytes.extend_from_slice(b"\nx\0\xff\n\"\" nid=0x\n#\n#1 \"\n- locked <\nat\n3XMTHREADINFO \"\n");
+            assert_eq!(
+                read_text("cut", &bytes).accounts.len(),
+                1.max(read_text("cut", &bytes).observed.sources.len())
+            );
+            bytes.extend_from_slice(b"\nx\0\xff\n\"\" nid=0x\n#\n#1 \"\n- locked <\nat\n");
+            // A tag without what belongs to it; before another dump it would make the whole a javacore.
+            if text == JAVACORE {
+                bytes.extend_from_slice(b"3XMTHREADINFO \"\n3XMCPUTIME\n4XESTACKTRACE at\n");
+            }
             bytes.extend_from_slice(text.as_bytes());
             let reading = read_text("damaged", &bytes);
             assert!(
                 !reading.observed.snapshots.is_empty(),
                 "after {cut} bytes: {reading:?}"
             );
+            assert!(!reading.observed.snapshots.is_empty(), "after {cut} bytes");
         }
     }
     for damaged in [

@@ -1,3 +1,5 @@
+//! Tests of top: its versions and locales, several reports, cut tables and rubbish.
+
 use crate::{Reading, read_text};
 use holdup_evidence::observed::{Metric, State};
 
