@@ -117,7 +117,9 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
     if let Some(file) = &args.table {
         let kernel =
             std::fs::read_to_string("/proc/sys/kernel/osrelease").context("read the kernel's release")?;
-        std::fs::write(file, table::page(&lines, kernel.trim()))
+        // The version, without what its builder adds to it.
+        let kernel = kernel.trim().split('-').next().unwrap_or_default();
+        std::fs::write(file, table::page(&lines, kernel))
             .with_context(|| format!("write {}", file.display()))?;
     }
     let wrong = lines
