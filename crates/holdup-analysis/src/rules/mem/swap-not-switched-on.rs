@@ -93,7 +93,8 @@ fn finding(observed: &Observed, area: &SeenDevice) -> Finding {
         .unwrap_or_default();
     let path = format!("/dev/{}", area.name.trim_start_matches("/dev/"));
     let name = base(&area.name);
-    let title = format!("The swap area {name}{size} is there and is not switched on");
+    let aside = if size.is_empty() { "" } else { "," };
+    let title = format!("The swap area {name}{size}{aside} is there and is not switched on");
     let kind = say::name_or(&area.kind, "device");
     let first = Evidence::new(
         format!("{name} is a {kind} of type swap{size}, in use by nothing"),
