@@ -102,10 +102,26 @@ struct Row {
     not_understood: u64,
 }
 
+/// The rules that some sample expects, notes included.
+#[cfg(test)]
+pub(crate) fn expected_rules() -> anyhow::Result<BTreeSet<String>> {
+    let mut rules = BTreeSet::new();
+    for path in samples(&folder())? {
+        let expect = about(&path)?.expect;
+        rules.extend(expect.findings.into_iter().chain(expect.notes));
+    }
+    Ok(rules)
+}
+
+/// Where the samples are.
+fn folder() -> PathBuf {
+    workspace::root().join("crates/holdup/tests/samples")
+}
+
 /// Reads, judges, prints; an error when something is not right.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let holdup = workspace::holdup(args.holdup.as_deref())?;
-    let folder = workspace::root().join("crates/holdup/tests/samples");
+    let folder = folder();
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut wrong = Vec::new();
     let mut tally = Tally::default();
@@ -168,7 +184,8 @@ fn samples(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn read(holdup: &Path, path: &Path) -> anyhow::Result<(Sample, Report)> {
+/// What stands beside a sample.
+fn about(path: &Path) -> anyhow::Result<Sample> {
     let beside = format!("{}.toml", path.display());
     let text = std::fs::read_to_string(&beside).with_context(|| format!("read {beside}"))?;
     let sample: Sample = toml::from_str(&text).with_context(|| beside.clone())?;
@@ -179,6 +196,11 @@ fn read(holdup: &Path, path: &Path) -> anyhow::Result<(Sample, Report)> {
     if told.as_deref().is_none_or(str::is_empty) || sample.version.is_empty() || sample.wrong.is_empty() {
         bail!("{beside}: a sample says how it was made, by which version, and what was wrong");
     }
+    Ok(sample)
+}
+
+fn read(holdup: &Path, path: &Path) -> anyhow::Result<(Sample, Report)> {
+    let sample = about(path)?;
     let others = sample.expect.files.iter().map(|other| path.with_file_name(other));
     let files: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(others).collect();
     let report = report(holdup, &files)?;
