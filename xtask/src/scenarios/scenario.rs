@@ -54,7 +54,8 @@ pub(crate) struct Expect {
     /// The cause of the wait (or CPU time) that is the trouble.
     pub(crate) cause: String,
     /// The cause that has most of the critical path, where that is not `cause`: the waiter's time is then
-    /// followed to another thread or process of the run.
+    /// followed to another thread or process of the run. Several, with `|` between them, where by the definition of the
+    /// path it depends on the order of wakings which of them it is.
     pub(crate) on_path: Option<String>,
     /// Which of holdup's figures is compared with the workload's own.
     #[serde(default)]

@@ -145,7 +145,7 @@ fn cause(expect: &Expect, report: &Report, wait: Option<&Wait>) -> Check {
         .filter(|share| share.cause != QUEUEING || wanted == QUEUEING)
         .max_by(|a, b| a.share.total_cmp(&b.share));
     let seen = main.map_or("nothing", |share| share.cause.as_str());
-    let right = seen == wanted;
+    let right = wanted.split('|').any(|wanted| wanted == seen);
     if right && wait.is_none() {
         return Check {
             right: false,
