@@ -1,0 +1,129 @@
+//! The two files by which a JVM is asked: the one that makes it listen, and its socket. Both are in the `/tmp` that the process has.
+//!
+//! Everything is looked up below a descriptor of the process's root, without following links; what is found counts only if it is the
+//! JVM's user's.
+
+use super::Refused;
+use super::status::Status;
+use holdup_proc::Root;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sys::socket::sockopt::SendTimeout;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr};
+use nix::sys::stat::Mode;
+use nix::sys::time::TimeVal;
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+
+/// The `/tmp` of a process.
+#[derive(Debug)]
+pub(super) struct Tmp {
+    folder: File,
+    status: Status,
+}
+
+/// The file that makes a JVM listen; removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Trigger<'a> {
+    tmp: &'a Tmp,
+    name: String,
+}
+
+impl Drop for Trigger<'_> {
+    fn drop(&mut self) {
+        // The JVM removes it, too.
+        let _ = unlinkat(&self.tmp.folder, self.name.as_str(), UnlinkatFlags::NoRemoveDir);
+    }
+}
+
+impl Tmp {
+    /// Opens it.
+    pub(super) fn open(root: &Root, pid: u32, status: &Status) -> Result<Tmp, String> {
+        let path = root.proc.join(pid.to_string()).join("root");
+        let top = nix::fcntl::open(
+            &path,
+            OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|error| format!("its root: {error}"))?;
+        let folder = step(&File::from(top), "tmp", OFlag::O_PATH | OFlag::O_DIRECTORY, 0)
+            .map_err(|error| error.to_string())?;
+        Ok(Tmp {
+            folder,
+            status: *status,
+        })
+    }
+
+    fn socket_name(&self) -> String {
+        format!(".java_pid{}", self.status.inside)
+    }
+
+    /// What is where the socket should be: nothing yet, or a socket of the JVM's user. Anything else is somebody's trap.
+    fn socket(&self) -> Result<Option<File>, String> {
+        let name = self.socket_name();
+        let found = match step(&self.folder, &name, OFlag::O_PATH | OFlag::O_NOFOLLOW, 0) {
+            Ok(found) => found,
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(error) => return Err(format!("{name}: {error}")),
+        };
+        let metadata = found.metadata().map_err(|error| error.to_string())?;
+        if !metadata.file_type().is_socket() {
+            return Err(format!("{name} is no socket"));
+        }
+        if metadata.uid() != self.status.user {
+            return Err(format!("{name} belongs to user {}", metadata.uid()));
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether the JVM listens.
+    pub(super) fn has_socket(&self) -> Result<bool, String> {
+        self.socket().map(|socket| socket.is_some())
+    }
+
+    /// Connects to it: to what was looked at, and not to what may have come in its place. Who listens and takes in nobody is waited
+    /// for that long.
+    pub(super) fn connect(&self, patience: TimeVal) -> Result<UnixStream, Refused> {
+        let gone = || Refused::NotItsSocket("it is gone".to_owned());
+        let there = self.socket().map_err(Refused::NotItsSocket)?.ok_or_else(gone)?;
+        let failed = |error: Errno| match error {
+            Errno::EAGAIN => Refused::NoAnswer,
+            other => Refused::NotItsSocket(other.to_string()),
+        };
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let own = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(failed)?;
+        socket::setsockopt(&own, SendTimeout, &patience).map_err(failed)?;
+        let path = format!("/proc/self/fd/{}", there.as_raw_fd());
+        let address = UnixAddr::new(path.as_str()).map_err(failed)?;
+        socket::connect(own.as_raw_fd(), &address).map_err(failed)?;
+        Ok(UnixStream::from(own))
+    }
+
+    /// Makes the file that has the JVM listen when it gets the signal. It must be its user's, or the JVM takes no notice.
+    pub(super) fn trigger(&self) -> Result<Trigger<'_>, String> {
+        let name = format!(".attach_pid{}", self.status.inside);
+        let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_NOFOLLOW;
+        let file = step(&self.folder, &name, flags, 0o600).map_err(|error| format!("{name}: {error}"))?;
+        let trigger = Trigger { tmp: self, name };
+        let (user, group) = (Uid::from_raw(self.status.user), Gid::from_raw(self.status.group));
+        if file.metadata().is_ok_and(|made| made.uid() != self.status.user) {
+            fchown(&file, Some(user), Some(group)).map_err(|error| error.to_string())?;
+        }
+        Ok(trigger)
+    }
+}
+
+fn step(folder: &File, name: &str, flags: OFlag, mode: u32) -> Result<File, Errno> {
+    let how = OpenHow::new()
+        .flags(flags | OFlag::O_CLOEXEC)
+        .mode(Mode::from_bits_truncate(mode))
+        .resolve(
+            ResolveFlag::RESOLVE_IN_ROOT
+                | ResolveFlag::RESOLVE_NO_SYMLINKS
+                | ResolveFlag::RESOLVE_NO_MAGICLINKS,
+        );
+    openat2(folder.as_fd(), name, how).map(File::from)
+}

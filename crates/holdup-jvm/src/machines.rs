@@ -1,0 +1,399 @@
+//! The machines of a run, each read by a thread of its own that may be left behind.
+//!
+//! Reading another process's memory can block for as long as that process's address space is locked or a page of it does
+//! not come. So each machine is asked through a channel, and one that has not answered in time is not asked again until it
+//! has. In: frames of code without a file, from the walker of stacks; and that it is time to look at locks. Out: Java
+//! frames, and which threads wait for whose locks.
+//!
+//! Locks are looked at while threads wait, for afterwards nobody knows who had them. A look costs as much as there are
+//! threads, so looks get rarer until all of them together take half a per cent of a CPU.
+
+use crate::frames::Walk;
+use crate::itself::Itself;
+use crate::machine::{Machine, Structures, Unread};
+use crate::memory::Running;
+use crate::monitors::Sighting;
+use crate::safepoints::Operations;
+use crate::structures::SYMBOLS;
+use holdup_evidence::Ns;
+use holdup_proc::clocks;
+use holdup_symbols::{Asked, Mapped, ProcessKey, Registers, Runtime, StackBytes, Walked};
+use nix::time::{ClockId, clock_gettime};
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an answer is waited for. The first takes some 10 ms, for the tables are read; others some 100 µs. What has
+/// come later is thrown away, and the next question asked as ever: the reader may only have waited for a CPU.
+const LIMIT: Duration = Duration::from_millis(200);
+
+/// Machines that are read at a time.
+const MACHINES_MAX: usize = 256;
+
+/// Least time between two looks at locks: a wait that is worth a name is longer.
+const OFTEN: Duration = Duration::from_millis(20);
+
+/// A look is followed by so many times the CPU time that it took without one: it costs a quarter of a per cent of a core.
+const RARELY: u32 = 400;
+
+/// All of them. Clones are of the same.
+#[derive(Debug, Clone)]
+pub struct Machines(Arc<Mutex<Readers>>);
+
+/// A look that takes longer is taken for one that will not end.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// What was seen of a machine's locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Whose.
+    pub process: ProcessKey,
+    /// When it began.
+    pub from: Ns,
+    /// When it was over.
+    pub to: Ns,
+    /// The threads that waited for a lock with an owner.
+    pub waiting: Vec<Sighting>,
+}
+
+#[derive(Debug)]
+struct Readers {
+    of: HashMap<ProcessKey, Reader>,
+    limit: Duration,
+    /// What has not been taken yet.
+    looks: Vec<Look>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    ask: Sender<Question>,
+    answers: Receiver<Answer>,
+    /// Answers to questions other than for locks that have not come in time.
+    owed: u32,
+    /// Since when its locks are looked at.
+    looking: Option<Instant>,
+    looked: bool,
+    next_look: Instant,
+    pid: u32,
+    structures: Structures,
+}
+
+#[derive(Debug)]
+enum Question {
+    Walk(Place),
+    Operations,
+    Itself,
+    Locks,
+}
+
+#[derive(Debug)]
+struct Place {
+    registers: Registers,
+    interrupted: bool,
+    start: u64,
+    bytes: Vec<u8>,
+    at: Ns,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Walk(Option<Walk>),
+    Operations(Option<Operations>),
+    Itself(Option<Itself>),
+    Locks {
+        from: Ns,
+        to: Ns,
+        /// What it cost.
+        cpu: Duration,
+        waiting: Vec<Sighting>,
+        structures: Structures,
+    },
+}
+
+impl Default for Machines {
+    fn default() -> Machines {
+        Machines::waiting(LIMIT)
+    }
+}
+
+impl Machines {
+    /// With another limit for how long an answer is waited for.
+    #[must_use]
+    pub fn waiting(limit: Duration) -> Machines {
+        Machines(Arc::new(Mutex::new(Readers {
+            of: HashMap::new(),
+            limit,
+            looks: Vec::new(),
+        })))
+    }
+
+    /// Has the locks of those looked at whose turn it is, and hands out what earlier looks came to. Waits for nobody.
+    pub fn look(&self) -> Vec<Look> {
+        let mut readers = self.readers();
+        let now = Instant::now();
+        readers.gather();
+        for reader in readers.of.values_mut() {
+            if reader.next_look <= now {
+                reader.look(now);
+            }
+        }
+        std::mem::take(&mut readers.looks)
+    }
+
+    /// Looks at all once more, and waits for them as long as for any answer.
+    pub fn look_now(&self) -> Vec<Look> {
+        let mut readers = self.readers();
+        readers.gather();
+        let now = Instant::now();
+        for reader in readers.of.values_mut() {
+            reader.look(now);
+        }
+        let until = Instant::now().checked_add(readers.limit);
+        let left = || {
+            until.map_or(Duration::MAX, |until| {
+                until.saturating_duration_since(Instant::now())
+            })
+        };
+        let Readers { of, looks, .. } = &mut *readers;
+        for (process, reader) in of {
+            while reader.looking.is_some()
+                && let Ok(answer) = reader.answers.recv_timeout(left())
+            {
+                reader.take(*process, answer, looks);
+            }
+        }
+        std::mem::take(looks)
+    }
+
+    /// What a process's machine has stopped its threads for, if it answers in time.
+    pub fn operations(&self, pid: u32, until: Instant) -> Option<Operations> {
+        match self.asked_of(pid, Question::Operations, until)? {
+            Answer::Operations(operations) => operations,
+            _ => None,
+        }
+    }
+
+    /// What a process's machine is, if it answers in time.
+    pub fn itself(&self, pid: u32, until: Instant) -> Option<Itself> {
+        match self.asked_of(pid, Question::Itself, until)? {
+            Answer::Itself(itself) => itself,
+            _ => None,
+        }
+    }
+
+    fn asked_of(&self, pid: u32, question: Question, until: Instant) -> Option<Answer> {
+        let mut readers = self.readers();
+        let Readers { of, looks, limit } = &mut *readers;
+        let (process, reader) = of.iter_mut().find(|(_, reader)| reader.pid == pid)?;
+        let left = until.saturating_duration_since(Instant::now());
+        reader.ask(*process, question, left.min(*limit), looks)
+    }
+
+    /// Whether the structures of a process's machine can be read; `None` where it has none that can be asked.
+    #[must_use]
+    pub fn structures(&self, pid: u32) -> Option<Structures> {
+        let readers = self.readers();
+        let mut of_process = readers.of.values().filter(|reader| reader.pid == pid);
+        of_process.next().map(|reader| match reader.looking {
+            Some(since) if since.elapsed() >= STUCK => Structures::Unread(Unread::Late),
+            _ => reader.structures,
+        })
+    }
+
+    /// Which process has this number.
+    #[must_use]
+    pub fn process(&self, pid: u32) -> Option<ProcessKey> {
+        let readers = self.readers();
+        let mut all = readers.of.iter();
+        all.find(|(_, reader)| reader.pid == pid)
+            .map(|(process, _)| *process)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        // Nothing is left half done where a panic could happen.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Runtime for Machines {
+    fn library(&self) -> &'static str {
+        "libjvm.so"
+    }
+
+    fn symbols(&self) -> &'static [&'static str] {
+        &SYMBOLS
+    }
+
+    fn begin(&mut self, mapped: Mapped<'_>) {
+        let mut readers = self.readers();
+        if readers.of.len() < MACHINES_MAX && !readers.of.contains_key(&mapped.process) {
+            readers
+                .of
+                .extend(start(mapped).map(|reader| (mapped.process, reader)));
+        }
+    }
+
+    fn walk(&mut self, asked: &Asked<'_>) -> Option<Walked> {
+        let mut readers = self.readers();
+        let Readers { of, looks, limit } = &mut *readers;
+        let place = Place {
+            registers: asked.registers,
+            interrupted: asked.interrupted,
+            start: asked.stack.start,
+            bytes: asked.stack.bytes.to_vec(),
+            at: asked.at,
+        };
+        let reader = of.get_mut(&asked.process)?;
+        let answer = reader.ask(asked.process, Question::Walk(place), *limit, looks)?;
+        let Answer::Walk(Some(walk)) = answer else {
+            return None;
+        };
+        Some(Walked {
+            frames: walk.frames,
+            caller: walk.caller,
+            thread: walk.name,
+        })
+    }
+
+    fn exit(&mut self, process: ProcessKey) {
+        self.readers().of.remove(&process);
+    }
+}
+
+impl Readers {
+    /// Takes the answers that have come.
+    fn gather(&mut self) {
+        let Readers { of, looks, .. } = self;
+        of.retain(|process, reader| {
+            loop {
+                match reader.answers.try_recv() {
+                    Ok(answer) => drop(reader.take(*process, answer, looks)),
+                    Err(TryRecvError::Empty) => return true,
+                    Err(TryRecvError::Disconnected) => return false,
+                }
+            }
+        });
+    }
+}
+
+impl Reader {
+    /// Has its locks looked at, unless it has something to answer still.
+    fn look(&mut self, now: Instant) {
+        if self.looking.is_none() && self.owed == 0 && self.ask.send(Question::Locks).is_ok() {
+            self.looking = Some(now);
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    fn ask(
+        &mut self,
+        process: ProcessKey,
+        question: Question,
+        limit: Duration,
+        looks: &mut Vec<Look>,
+    ) -> Option<Answer> {
+        // Whatever it says of earlier questions was asked long ago.
+        while self.owed > 0 {
+            let answer = self.answers.try_recv().ok()?;
+            self.take(process, answer, looks);
+        }
+        self.ask.send(question).ok()?;
+        self.owed += 1;
+        loop {
+            let answer = self.answers.recv_timeout(limit).ok()?;
+            if let Some(answer) = self.take(process, answer, looks) {
+                return Some(answer);
+            }
+        }
+    }
+
+    /// Takes an answer, of whatever kind; gives back all but what a look at locks came to.
+    fn take(&mut self, process: ProcessKey, answer: Answer, looks: &mut Vec<Look>) -> Option<Answer> {
+        match answer {
+            Answer::Walk(_) | Answer::Operations(_) | Answer::Itself(_) => {
+                self.owed = self.owed.saturating_sub(1);
+                Some(answer)
+            }
+            Answer::Locks {
+                from,
+                to,
+                cpu,
+                waiting,
+                structures,
+            } => {
+                self.structures = structures;
+                // The first reads what the machine says of itself; that is not done again.
+                let cpu = if self.looked { cpu } else { Duration::ZERO };
+                (self.looking, self.looked) = (None, true);
+                // Tries of what can't be read yet have a pace of their own.
+                let rest = match structures {
+                    Structures::Untold => Duration::ZERO,
+                    Structures::Read | Structures::Unread(_) => cpu * RARELY,
+                };
+                self.next_look = Instant::now() + OFTEN.max(rest);
+                looks.push(Look {
+                    process,
+                    from,
+                    to,
+                    waiting,
+                });
+                None
+            }
+        }
+    }
+}
+
+fn start(mapped: Mapped<'_>) -> Option<Reader> {
+    let (ask, questions) = mpsc::channel::<Question>();
+    let (answer, answers) = mpsc::channel();
+    let mut machine = Machine::new(Running(mapped.pid), mapped.symbols.to_vec());
+    let answer_all = move || {
+        while let Ok(question) = questions.recv() {
+            let told = match question {
+                Question::Walk(place) => {
+                    let bytes = StackBytes {
+                        start: place.start,
+                        bytes: &place.bytes,
+                    };
+                    Answer::Walk(machine.walk(place.registers, place.interrupted, bytes, place.at))
+                }
+                Question::Operations => Answer::Operations(machine.operations()),
+                Question::Itself => Answer::Itself(machine.itself()),
+                Question::Locks => {
+                    let (from, before) = (clocks::monotonic(), own_cpu());
+                    let waiting = machine.locks();
+                    Answer::Locks {
+                        from,
+                        to: clocks::monotonic(),
+                        cpu: own_cpu().saturating_sub(before),
+                        structures: machine.structures(),
+                        waiting,
+                    }
+                }
+            };
+            if answer.send(told).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("look".to_owned())
+        .spawn(answer_all)
+        .ok()?;
+    Some(Reader {
+        ask,
+        answers,
+        owed: 0,
+        looking: None,
+        looked: false,
+        next_look: Instant::now(),
+        pid: mapped.pid,
+        structures: Structures::Untold,
+    })
+}
+
+/// CPU time of this thread so far.
+fn own_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
