@@ -1,0 +1,68 @@
+//! What can be wrong with a recording, each in one sentence that says what the user can do.
+
+use std::path::PathBuf;
+
+/// Why a recording can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system said no.
+    #[error("cannot {what} {path:?}: {error}")]
+    Io {
+        /// `read`, `write`, `list`.
+        what: &'static str,
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// What is there must not be replaced.
+    #[error("{path:?} is no regular file; a recording is written to one of its own")]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{path:?} is no recording of holdup's; `holdup read` reads artefacts")]
+    NotARecording {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A later holdup wrote it.
+    #[error(
+        "{path:?} is a recording of version {version}, made by holdup {by}; this holdup reads versions up to {}: use that one, or \
+         a later one",
+        crate::VERSION
+    )]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The holdup that wrote it.
+        by: String,
+    },
+    /// It is cut off or changed.
+    #[error("{path:?} is damaged ({why}); nothing in it is used")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Larger than any recording is.
+    #[error("{path:?} holds more than a recording may ({what}, at most {most}); nothing in it is used")]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// Of what there is too much.
+        what: &'static str,
+        /// How much there may be.
+        most: u64,
+    },
+    /// A directory without any.
+    #[error("there is no recording in {path:?}; `holdup run -o FILE` and `holdup attach -o FILE` make one")]
+    Empty {
+        /// Which directory.
+        path: PathBuf,
+    },
+}

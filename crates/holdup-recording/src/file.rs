@@ -1,0 +1,339 @@
+//! Recordings as files: written whole or not at all, read within bounds.
+//!
+//! A segment is written beside its place under a name of its own, brought to the disk, and only then given its name: whoever
+//! finds the name finds all of it. Readable for its owner alone: it says what a machine did.
+
+use crate::footer::{self, MAGIC, TAIL};
+use crate::whole::{self, Wrong};
+use crate::{Error, Head, Segment, VERSION};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Key of the version.
+pub(crate) const KEY_VERSION: &str = "holdup.version";
+/// Key of the head, as JSON.
+pub(crate) const KEY_HEAD: &str = "holdup.head";
+/// Key of where the whole stands: its first byte and its length, in decimal, a space between.
+pub(crate) const KEY_WHOLE: &str = "holdup.whole";
+
+/// The same of the time line.
+pub(crate) const KEY_PIECES: &str = "holdup.pieces";
+
+/// The largest whole, packed, bytes.
+const MOST_PACKED: u64 = 64 << 20;
+
+/// Recordings in a directory, at most: ten weeks of a segment a minute.
+const MOST_FILES: usize = 100_000;
+
+/// How a segment's file is recognised in a directory.
+const EXTENSION: &str = "parquet";
+
+/// What a directory holds: heads of the segments, oldest first, and what could not be read, with why.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// Each file and its head.
+    pub segments: Vec<(PathBuf, Head)>,
+    /// What is wrong with the others.
+    pub problems: Vec<Error>,
+}
+
+/// A recording that is still to be written; its place was found fit for one.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl Draft {
+    /// Opens a file of its own beside `path`: mode 0600 from the first byte on, gone with this value.
+    ///
+    /// # Errors
+    /// When the directory does not take it, or what is there is no regular file: a device or a link would be lost.
+    pub fn open(path: &Path) -> Result<Draft, Error> {
+        if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(Error::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        let file = tempfile::Builder::new()
+            .prefix(".holdup-")
+            .tempfile_in(folder_of(path))
+            .map_err(|error| failed(path, error))?;
+        Ok(Draft {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    /// Writes the segment, brings it to the disk, and gives it its name. A recording that was there is replaced.
+    ///
+    /// # Errors
+    /// When the disk does not take it; then what was there stays.
+    pub fn finish(mut self, segment: &Segment) -> Result<(), Error> {
+        let path = &self.path;
+        crate::write(segment, &mut self.file).map_err(|error| failed(path, error))?;
+        self.file.flush().map_err(|error| failed(path, error))?;
+        self.file
+            .as_file()
+            .sync_all()
+            .map_err(|error| failed(path, error))?;
+        self.file
+            .persist(path)
+            .map_err(|error| failed(path, error.error))?;
+        // The name, too, is only safe with its directory. Not every file system can.
+        File::open(folder_of(path))
+            .and_then(|folder| folder.sync_all())
+            .ok();
+        Ok(())
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn failed(path: &Path, error: std::io::Error) -> Error {
+    Error::Io {
+        what: "write",
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// Writes a segment to `path`: all of it, or nothing.
+///
+/// # Errors
+/// When the directory does not take it.
+pub fn save(segment: &Segment, path: &Path) -> Result<(), Error> {
+    Draft::open(path)?.finish(segment)
+}
+
+/// Reads a recording: a file, or all segments of a directory, oldest first.
+///
+/// # Errors
+/// When one of them can't be read: [`folder`] and [`read_one`] get at the others.
+pub fn read(path: &Path) -> Result<Vec<Segment>, Error> {
+    if !path.is_dir() {
+        return Ok(vec![read_one(path)?]);
+    }
+    let mut folder = folder(path)?;
+    if let Some(problem) = folder.problems.pop() {
+        return Err(problem);
+    }
+    if folder.segments.is_empty() {
+        return Err(Error::Empty {
+            path: path.to_owned(),
+        });
+    }
+    folder.segments.iter().map(|(path, _)| read_one(path)).collect()
+}
+
+/// Looks through a directory, not what is below it. What is no recording is left alone.
+///
+/// # Errors
+/// When it can't be listed.
+pub fn folder(path: &Path) -> Result<Folder, Error> {
+    let failed = |error| Error::Io {
+        what: "list",
+        path: path.to_owned(),
+        error,
+    };
+    let mut folder = Folder::default();
+    for (number, entry) in std::fs::read_dir(path).map_err(failed)?.enumerate() {
+        if number == MOST_FILES {
+            folder.problems.push(Error::TooLarge {
+                path: path.to_owned(),
+                what: "files",
+                most: MOST_FILES as u64,
+            });
+            break;
+        }
+        let file = entry.map_err(failed)?.path();
+        let hidden = file
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if hidden || file.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        match peek(&file) {
+            Ok(head) => folder.segments.push((file, head)),
+            Err(Error::NotARecording { .. }) => {}
+            Err(problem) => folder.problems.push(problem),
+        }
+    }
+    folder
+        .segments
+        .sort_by(|one, other| (one.1.started_unix, &one.0).cmp(&(other.1.started_unix, &other.0)));
+    Ok(folder)
+}
+
+/// Reads a segment's head alone.
+///
+/// # Errors
+/// When it is not one that can be read.
+pub fn peek(path: &Path) -> Result<Head, Error> {
+    Opened::open(path).map(|opened| opened.head)
+}
+
+/// Reads one segment.
+///
+/// # Errors
+/// When it is not one that can be read.
+pub fn read_one(path: &Path) -> Result<Segment, Error> {
+    let opened = Opened::open(path)?;
+    let mut segment = opened.sums(path)?;
+    let packed = opened.part(path, opened.pieces)?;
+    segment.attributed.timeline = whole::unpack_pieces(&packed).map_err(|wrong| refused(path, wrong))?;
+    Ok(segment)
+}
+
+/// Reads one segment but for its time line, which is most of it: for whoever adds up many.
+///
+/// # Errors
+/// When it is not one that can be read.
+pub fn read_sums(path: &Path) -> Result<Segment, Error> {
+    Opened::open(path)?.sums(path)
+}
+
+fn refused(path: &Path, wrong: Wrong) -> Error {
+    let path = path.to_owned();
+    match wrong {
+        Wrong::Damaged(why) => Error::Damaged { path, why },
+        Wrong::TooLarge(what, most) => Error::TooLarge { path, what, most },
+    }
+}
+
+/// A file whose footer was read.
+struct Opened {
+    file: File,
+    length: u64,
+    head: Head,
+    /// First byte and length.
+    whole: (u64, u64),
+    /// The same of the time line.
+    pieces: (u64, u64),
+}
+
+impl Opened {
+    fn sums(&self, path: &Path) -> Result<Segment, Error> {
+        let packed = self.part(path, self.whole)?;
+        let (attributed, facts) = whole::unpack(&packed).map_err(|wrong| refused(path, wrong))?;
+        Ok(Segment {
+            head: self.head.clone(),
+            attributed,
+            facts,
+        })
+    }
+
+    /// The bytes of a part.
+    fn part(&self, path: &Path, (offset, length): (u64, u64)) -> Result<Vec<u8>, Error> {
+        if length > MOST_PACKED {
+            return Err(refused(path, Wrong::TooLarge("packed bytes", MOST_PACKED)));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            let why = "its contents lie behind its end".to_owned();
+            return Err(refused(path, Wrong::Damaged(why)));
+        }
+        let mut packed = vec![0; usize::try_from(length).expect("bounded above")];
+        self.file
+            .read_exact_at(&mut packed, offset)
+            .map_err(|error| Error::Io {
+                what: "read",
+                path: path.to_owned(),
+                error,
+            })?;
+        Ok(packed)
+    }
+
+    fn open(path: &Path) -> Result<Opened, Error> {
+        let failed = |error| Error::Io {
+            what: "read",
+            path: path.to_owned(),
+            error,
+        };
+        let damaged = |why: &str| Error::Damaged {
+            path: path.to_owned(),
+            why: why.to_owned(),
+        };
+        let foreign = || Error::NotARecording {
+            path: path.to_owned(),
+        };
+        // A FIFO without a writer must not be waited for.
+        let mut file = std::fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(NONBLOCK)
+            .open(path)
+            .map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(foreign());
+        }
+        let length = metadata.len();
+        let mut begin = [0; MAGIC.len()];
+        if file.read_exact(&mut begin).is_err() || &begin != MAGIC {
+            return Err(foreign());
+        }
+        let cut = || damaged("its end is missing, as of a file that was copied while it was written");
+        let tail_at = length
+            .checked_sub(TAIL as u64)
+            .filter(|at| *at >= MAGIC.len() as u64);
+        let tail_at = tail_at.ok_or_else(cut)?;
+        let mut tail = [0; TAIL];
+        file.read_exact_at(&mut tail, tail_at).map_err(failed)?;
+        let (size, magic) = tail.split_at(TAIL - MAGIC.len());
+        if magic != MAGIC {
+            return Err(cut());
+        }
+        let size = u32::from_le_bytes(size.try_into().expect("four bytes before the mark"));
+        let footer_at = tail_at.checked_sub(u64::from(size)).ok_or_else(cut)?;
+        if size as usize > footer::LARGEST {
+            return Err(Error::TooLarge {
+                path: path.to_owned(),
+                what: "bytes of footer",
+                most: footer::LARGEST as u64,
+            });
+        }
+        let mut footer = vec![0; size as usize];
+        file.seek(SeekFrom::Start(footer_at)).map_err(failed)?;
+        file.read_exact(&mut footer).map_err(failed)?;
+        let told = footer::key_values(&footer).ok_or_else(|| damaged("its footer is none of Parquet's"))?;
+        let value = |key: &str| {
+            let found = told.iter().find(|(name, _)| name == key);
+            found.map(|(_, value)| value.as_str())
+        };
+        let version = value(KEY_VERSION).ok_or_else(foreign)?;
+        let version: u32 = version.parse().map_err(|_| damaged("its version is no number"))?;
+        let head = value(KEY_HEAD).unwrap_or_default();
+        if version > VERSION {
+            let by = serde_json::from_str::<serde_json::Value>(head).ok();
+            let by = by.as_ref().and_then(|head| head.get("holdup")?.as_str());
+            return Err(Error::Newer {
+                path: path.to_owned(),
+                version,
+                by: by.unwrap_or("of a later version").to_owned(),
+            });
+        }
+        let head = serde_json::from_str(head).map_err(|error| damaged(&format!("its head: {error}")))?;
+        let place = |key: &str| {
+            let (offset, length) = value(key)?.split_once(' ')?;
+            Some((offset.parse().ok()?, length.parse().ok()?))
+        };
+        let place = |key| place(key).ok_or_else(|| damaged("it does not say where its contents are"));
+        Ok(Opened {
+            whole: place(KEY_WHOLE)?,
+            pieces: place(KEY_PIECES)?,
+            file,
+            length,
+            head,
+        })
+    }
+}
+
+/// `O_NONBLOCK` of Linux, on every architecture that holdup runs on.
+const NONBLOCK: i32 = 0o4000;

@@ -1,0 +1,70 @@
+//! Recordings: what was observed, in a file.
+//!
+//! In: [`Segment`]s, an observation each. Out: Parquet files, one a segment, and segments from them that are equal to what was
+//! written, so that rules and views say of a recording what they would have said then.
+//!
+//! A file has two parts. Its columns ([`table`]) are for the engines that people have: a row a wait, a cause of the critical path, a
+//! thread and cause. holdup itself reads the *whole*, a packed JSON that stands between the columns and the footer
+//! where Parquet lets anybody put what others skip; which is where, the file's metadata says. So reading a recording, which
+//! may come from anybody, takes a footer, one zstd frame and one JSON, each within bounds ([`footer`], [`whole`]), and never a
+//! library that reserves memory by what a file says of itself. A test holds the columns against the whole.
+
+mod error;
+mod file;
+mod focus;
+mod footer;
+mod head;
+mod merge;
+mod secrets;
+mod stacks;
+mod table;
+pub mod unlike;
+mod whole;
+
+pub use error::Error;
+pub use file::{Draft, Folder, folder, peek, read, read_one, read_sums, save};
+pub use focus::only_process;
+pub use head::{Head, Zone};
+pub use merge::{Break, Merging, merge};
+pub use secrets::{mask, redact};
+pub use table::{COLUMNS, Column};
+
+use holdup_analysis::Attributed;
+use holdup_evidence::SystemFacts;
+use std::io::Write;
+
+/// The version of the format. It changes when a holdup that knows only earlier ones would misread a file.
+pub const VERSION: u32 = 1;
+
+/// Where recordings are where nobody says otherwise.
+pub const DIRECTORY: &str = "/var/lib/holdup";
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    /// Whose, when, where, made by what.
+    pub head: Head,
+    /// What attribution made of it.
+    pub attributed: Attributed,
+    /// What the machine said of itself.
+    pub facts: SystemFacts,
+}
+
+/// Writes a segment as a Parquet file.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn write<W: Write + Send>(segment: &Segment, out: W) -> std::io::Result<()> {
+    table::write(segment, out)
+}
+
+/// Reads what stands in the whole of a file once it is unpacked; for tests with contents of anybody's.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn contents(text: &[u8]) -> Result<(Attributed, SystemFacts), String> {
+    whole::understood(text).map_err(|wrong| match wrong {
+        whole::Wrong::Damaged(why) => why,
+        whole::Wrong::TooLarge(what, most) => format!("{what}, at most {most}"),
+    })
+}
