@@ -15,6 +15,18 @@ impl Call {
     /// "In no system call".
     pub const NONE: i32 = -1;
 
+    /// "In a call that the source could not see, or in none".
+    pub const UNTOLD: i32 = -2;
+
+    /// Not known.
+    #[must_use]
+    pub fn untold() -> Call {
+        Call {
+            number: Call::UNTOLD,
+            args: [0; 4],
+        }
+    }
+
     /// Outside any system call.
     #[must_use]
     pub fn none() -> Call {

@@ -4,8 +4,11 @@
 //! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
+use crate::attached::{Adopted, Earlier, GoesOn, OtherEnd, Request, Role, Serving, UntoldRequests};
+use crate::churn::{Conversation, Hello, MadeBy, Turned};
+use crate::jvm::JvmPause;
 use crate::network::{Connection, NameAsked, TcpState};
-use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, UserStackId};
+use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, RuntimeLock, UserStackId};
 use serde::{Deserialize, Serialize};
 
 /// A thread of the run. The source numbers threads itself, because the kernel reuses tids and changes them
@@ -32,6 +35,18 @@ pub struct Clock {
     /// Of `queued`: while the CPU quota of the thread's cgroup was spent.
     #[serde(default)]
     pub throttled: Ns,
+    /// Of `cpu`: with a request to answer.
+    #[serde(default)]
+    pub served_cpu: Ns,
+    /// Of `queued`: with a request to answer.
+    #[serde(default)]
+    pub served_queued: Ns,
+    /// Waits that were like the one told before them, and are told by their number and time alone.
+    #[serde(default)]
+    pub repeats: u64,
+    /// Of `blocked`: in those.
+    #[serde(default)]
+    pub repeated: Ns,
 }
 
 impl Clock {
@@ -69,6 +84,12 @@ pub struct Start {
     /// What it calls itself, where it is not in the initial pid namespace.
     #[serde(default)]
     pub inside: Option<Inside>,
+    /// Why it is watched.
+    #[serde(default)]
+    pub role: Role,
+    /// What it was when observation found it; `None` of one that was born under observation.
+    #[serde(default)]
+    pub adopted: Option<Adopted>,
 }
 
 /// A thread's id in its own pid namespace: locks in its memory name their owner so.
@@ -183,6 +204,8 @@ pub enum LockHolder {
     KernelLock(KernelLock),
     /// Who traces the thread.
     Tracer(LockOwner),
+    /// A lock that a runtime keeps, seen while the wait went on.
+    Runtime(RuntimeLock),
 }
 
 /// A wait that ended: from leaving the CPU to the waking.
@@ -215,12 +238,29 @@ pub struct Wait {
     /// Kernel stack while it slept. Every wait of at least the source's kernel stack budget has one; of
     /// shorter waits a sample does.
     pub kernel_stack: Option<KernelStackId>,
+    /// Whether the thread had a request to answer when it began: one that it had read.
+    #[serde(default)]
+    pub serves: bool,
+    /// Then: a socket on which it had asked somebody else, and got no answer yet.
+    #[serde(default)]
+    pub unanswered: Option<ObjectId>,
     /// Whether a [`WaitMemory`] for this `(thread, seq)` was asked for and should follow.
     pub memory_follows: bool,
     /// poll, select: what was asked for as the call began, for when no [`WaitMemory`] comes after all. Holds no
     /// answer of the call.
     #[serde(default)]
     pub asked: Option<Box<WaitMemory>>,
+}
+
+/// What is to be known of the wait that follows for the same thread, where a source looks now and then and sees no wakings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimated {
+    /// Who waited.
+    pub thread: ThreadId,
+    /// How many waits it stands for, of equal length as far as is known.
+    pub count: u64,
+    /// How much of its time is placed by looks alone; the rest is certain.
+    pub doubt: Ns,
 }
 
 /// A polled descriptor, as found in the thread's memory after the call.
@@ -469,12 +509,32 @@ pub enum Event {
         /// Names, suffixes such as `.isra.0` removed; empty when symbols are hidden.
         frames: Vec<String>,
     },
+    /// The wait that follows for the same thread rests on samples.
+    Estimated(Estimated),
     /// A wait ended.
     Wait(Box<Wait>),
+    /// Who has the other end of what a wait is for.
+    OtherEnd(OtherEnd),
+    /// Whom processes serve.
+    Serving(Serving),
+    /// A wait that went on as observation had begun.
+    GoesOn(GoesOn),
+    /// A connection that waits for an answer since before.
+    Earlier(Earlier),
+    /// A request was read or answered.
+    Request(Request),
     /// The connection that the wait which follows for the same thread was on.
     Tcp(TcpState),
     /// A request for a connection is over.
     Connection(Connection),
+    /// Where somebody was as it made a thread, a process or a connection.
+    MadeBy(MadeBy),
+    /// The first bytes of a connection.
+    Hello(Hello),
+    /// A connection was made or closed.
+    Conversation(Conversation),
+    /// The handshake on a connection went on.
+    Turned(Turned),
     /// A question was sent to a name server.
     NameAsked(NameAsked),
     /// A woken thread's memory.
@@ -489,6 +549,13 @@ pub enum Event {
     Signal(SignalSent),
     /// A task outside the run that lives under an id which a lock in the run's memory names as its owner.
     Outsider(TaskName),
+    /// A process is a Java virtual machine.
+    IsJvm {
+        /// Its id.
+        pid: u32,
+    },
+    /// All Java threads of a machine were stopped. Comes before the waits that its end ended.
+    JvmPause(JvmPause),
     /// A thread's observation ended.
     End(Box<End>),
 }
@@ -514,4 +581,13 @@ pub struct Finish {
     pub user_stack_budget: Ns,
     /// Period of the CPU sampling clock.
     pub cpu_sample_period: Ns,
+    /// Whether requests would have been told, had there been any.
+    #[serde(default)]
+    pub requests_told: bool,
+    /// Those that were counted and not told.
+    #[serde(default)]
+    pub untold_requests: UntoldRequests,
+    /// Whether what is sent and received on sockets is told.
+    #[serde(default)]
+    pub traffic_told: bool,
 }

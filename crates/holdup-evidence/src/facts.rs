@@ -2,7 +2,7 @@
 //!
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
-use crate::{DeviceNumber, Ns};
+use crate::{DeviceNumber, Jvm, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,10 +31,18 @@ pub struct SystemFacts {
     pub mounts: Vec<Mount>,
     /// CMD's cgroup and its limits.
     pub cgroup: CgroupFacts,
+    /// Java virtual machines among what was observed.
+    pub jvms: Vec<Jvm>,
     /// Name servers of `/etc/resolv.conf` and its options.
     pub resolver: Option<ResolverFacts>,
     /// Who listens for TCP connections in holdup's network namespace, when the run is over.
     pub listeners: Vec<Listener>,
+    /// Listeners of processes that ran already at which clients stood when observation began and when it ended. `None`: nobody
+    /// looked.
+    pub unaccepted: Option<Vec<Unaccepted>>,
+    /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with
+    /// few of them.
+    pub other_clients: Vec<OtherClient>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
@@ -212,6 +220,48 @@ pub struct ResolverFacts {
     pub options: Vec<String>,
     /// Domains of the `search` (or `domain`) line that counts, the last one.
     pub search: Vec<String>,
+}
+
+/// Another client of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherClient {
+    /// The server's address and port.
+    pub server: SocketAddr,
+    /// The client's process.
+    pub pid: u32,
+    /// Its name. Hostile text.
+    pub process: String,
+}
+
+/// A listener of observed processes whose clients wait to be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unaccepted {
+    /// The address and port it listens on.
+    pub address: SocketAddr,
+    /// Processes that have it open, lowest id first.
+    pub processes: Vec<u32>,
+    /// Clients that it had not accepted as observation began.
+    pub before: u32,
+    /// The same as it ended.
+    pub after: u32,
+    /// Clients on this machine that asked for a connection then, and had no answer.
+    pub knocking: u32,
+    /// How often a client found a queue full meanwhile, at any listener of that network namespace.
+    pub overflows: u64,
+}
+
+impl Default for Unaccepted {
+    fn default() -> Unaccepted {
+        Unaccepted {
+            address: SocketAddr::from(([0, 0, 0, 0], 0)),
+            processes: Vec::new(),
+            before: 0,
+            after: 0,
+            knocking: 0,
+            overflows: 0,
+        }
+    }
 }
 
 /// A TCP listener.

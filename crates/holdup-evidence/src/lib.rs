@@ -5,28 +5,37 @@
 //! causes are assigned by `holdup-analysis`, which reads nothing but this crate's types. Everything here is
 //! plain data, so that a recording is the same stream written down.
 
+mod attached;
 pub mod call;
 pub mod cause;
+pub mod churn;
 pub mod event;
 pub mod facts;
 pub mod frame;
+pub mod host;
+pub mod jvm;
 pub mod loss;
 pub mod network;
 pub mod object;
 pub mod observed;
+pub mod randomness;
+mod runtime_lock;
 
+pub use attached::{Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, Serving, UntoldRequests};
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, Allowed, AskerSample, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, INTERRUPTS,
-    Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead, Scheduling,
-    Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, Allowed, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, Finish,
+    INTERRUPTS, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead,
+    Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
+pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, PauseWork};
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;
+pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
 pub type Ns = u64;

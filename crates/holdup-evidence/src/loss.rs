@@ -22,6 +22,10 @@ pub enum LossClass {
     Mapping,
     /// The kernel showed a waking to no program; when it was, the scheduler told, but not who woke.
     Waking,
+    /// A request's record found the ring buffer full.
+    Request,
+    /// The record of a connection that was made or closed, or of its first bytes, found the ring buffer full.
+    Connection,
 }
 
 impl LossClass {
@@ -37,6 +41,8 @@ impl LossClass {
             LossClass::Thread => "threads that could not be followed",
             LossClass::Mapping => "mappings of libraries dropped",
             LossClass::Waking => "wakings that the kernel did not show",
+            LossClass::Request => "requests whose record was dropped",
+            LossClass::Connection => "connections of which a record was dropped",
         }
     }
 }

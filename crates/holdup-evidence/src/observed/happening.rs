@@ -140,6 +140,43 @@ pub enum KernelEvent {
         /// Which.
         from: String,
     },
+    /// The boot came so far.
+    Step(BootStep),
+}
+
+/// How far a boot has come, in the kernel's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BootStep {
+    /// The kernel has set itself up, and frees what it needed for that.
+    KernelReady,
+    /// It starts the first program.
+    InitStarted {
+        /// Which: `/init` is that of an initial file system in memory.
+        program: String,
+    },
+    /// It waits for the device of the root file system.
+    WaitsForRoot {
+        /// Which.
+        device: String,
+    },
+    /// A file system was mounted.
+    Mounted {
+        /// From which device.
+        on: String,
+        /// Whether the line says that it is the root.
+        root: bool,
+    },
+    /// A network interface has its link.
+    LinkUp {
+        /// Which.
+        interface: String,
+    },
+    /// A swap area was switched on.
+    SwapOn {
+        /// Which.
+        area: String,
+    },
 }
 
 /// What systemd tells of a unit.
@@ -168,6 +205,13 @@ pub enum UnitEvent {
         /// Which.
         unit: String,
     },
+    /// It was not started, because something that it needs did not come.
+    DependencyFailed {
+        /// Which.
+        unit: String,
+    },
+    /// systemd itself began; in a machine with an initial file system it may do so twice.
+    ManagerStarted,
     /// It is started again.
     Restarting {
         /// Which.
@@ -222,15 +266,36 @@ pub enum TlsEvent {
     ServerHello {
         /// Whether it takes up an old session; `None` where that can't be told.
         resumed: Option<bool>,
+        /// The name that its client asked for, where that is known.
+        #[serde(default)]
+        server: Option<String>,
+    },
+    /// A client that is made for trying connected, and tells what became of the handshake.
+    Tried {
+        /// Whether it took up an old session.
+        resumed: bool,
+        /// Whether it came back, and offered the session of the connection before.
+        offered: bool,
+        /// Bytes of the handshake that came from the server, where told.
+        bytes: Option<u64>,
     },
     /// A certificate was sent: the handshake is a full one.
-    Certificate,
+    Certificate {
+        /// The name that its client asked for, where that is known.
+        #[serde(default)]
+        server: Option<String>,
+    },
     /// A fatal alert: the session can't be resumed.
     Fatal {
         /// Its text.
         why: String,
         /// The function that raised it, where a trace is there.
         raised_by: Option<String>,
+    },
+    /// A session was there, and was not taken up, or is not to be.
+    NotResumed {
+        /// Why, in the log's words.
+        why: String,
     },
     /// The handshake is over.
     Finished,
@@ -244,6 +309,11 @@ pub enum LogEvent {
     Backwards {
         /// By how much.
         ns: Ns,
+    },
+    /// Time ran backwards more often than is told one by one.
+    MoreBackwards {
+        /// How many times more.
+        times: u64,
     },
     /// Time ran backwards, and the lines after it are made differently: another log begins.
     AnotherLog {

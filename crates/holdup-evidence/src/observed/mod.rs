@@ -6,6 +6,7 @@
 //! memory.
 
 mod call_time;
+mod cgroups;
 mod happening;
 mod quote;
 mod sample;
@@ -18,15 +19,16 @@ mod storage;
 mod when;
 
 pub use call_time::{CallTime, Calls, Refused};
-pub use happening::{Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
+pub use cgroups::{Limited, SeenCgroup};
+pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};
-pub use snapshot::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State};
+pub use snapshot::{LockRef, LockWait, SeenFile, SeenThread, Snapshot, SnapshotKind, State};
 pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable, TcpState};
 pub use span::{Span, SpanKind};
 pub use stacks::{StackId, Stacks};
-pub use storage::{SeenDevice, SeenSwap, SwapList};
+pub use storage::{SeenDevice, SeenFileSystem, SeenSwap, SwapList};
 pub use when::{Civil, When};
 
 use serde::{Deserialize, Serialize};
@@ -53,8 +55,12 @@ pub struct Observed {
     pub swap_lists: Vec<SwapList>,
     /// Block devices that are there.
     pub devices: Vec<SeenDevice>,
-    /// Lists of TCP sockets.
+    /// Lists of sockets.
     pub sockets: Vec<SocketTable>,
+    /// File systems that are mounted.
+    pub file_systems: Vec<SeenFileSystem>,
+    /// Limits of cgroups.
+    pub cgroups: Vec<SeenCgroup>,
     /// The stacks of snapshots and samples, each once.
     pub stacks: Stacks,
 }
@@ -72,6 +78,8 @@ impl Observed {
             && self.swap_lists.is_empty()
             && self.devices.is_empty()
             && self.sockets.is_empty()
+            && self.file_systems.is_empty()
+            && self.cgroups.is_empty()
     }
 
     /// The series of a metric, of whatever they are.

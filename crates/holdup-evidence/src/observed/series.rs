@@ -40,6 +40,9 @@ pub struct Point {
     pub over: Option<Ns>,
     /// Whether it is an average since boot, as the first report of iostat and vmstat is: never to be taken for now.
     pub since_boot: bool,
+    /// Whether it may be one, which can't be told: the only report of top. It shows what there is much of, and nothing
+    /// that is little in it is ruled out.
+    pub perhaps_since_boot: bool,
     /// Where it was read.
     pub quote: Quote,
 }
@@ -156,6 +159,22 @@ pub enum Metric {
     NetworkReceiveDropsPerSecond,
     NetworkReceiveErrorsPerSecond,
     TcpSegmentsSentPerSecond,
+    PressureCpuFullPercent,
+    TcpSegmentsSent,
+    TcpSegmentsSentAgain,
+    ListenQueueOverflows,
+    SynQueueOverflows,
+    TcpSocketsInUse,
+    TcpSocketsTimeWait,
+    OpenFiles,
+    OpenFilesLimit,
+    ConntrackEntries,
+    ConntrackLimit,
+    EntropyAvailableBits,
+    EntropyPoolBits,
+    TasksRunnable,
+    ThreadsTotal,
+    ProcessThreads,
 }
 
 impl Metric {
@@ -172,6 +191,8 @@ impl Metric {
                 | M::ProcessesRunnable
                 | M::ProcessesBlocked
                 | M::ProcessesTotal
+                | M::ProcessesStopped
+                | M::ProcessesZombie
                 | M::MemoryTotalKib
                 | M::MemoryFreeKib
                 | M::MemoryAvailableKib
@@ -180,10 +201,56 @@ impl Metric {
                 | M::MemoryDirtyKib
                 | M::MemoryWritebackKib
                 | M::MemoryCommittedKib
+                | M::MemoryCommitLimitKib
+                | M::MemoryBuffersKib
+                | M::MemoryLockedKib
+                | M::MemorySlabUnreclaimableKib
                 | M::SwapTotalKib
                 | M::SwapUsedKib
                 | M::ProcessMemoryPercent
                 | M::ProcessResidentKib
+                | M::ProcessSwapKib
+                | M::HeapAfterGcPercent
+                | M::FileSystemUsedPercent
+                | M::FileSystemAvailableKib
+                | M::FileSystemInodesUsedPercent
+                | M::TcpSocketsInUse
+                | M::TcpSocketsTimeWait
+                | M::OpenFiles
+                | M::OpenFilesLimit
+                | M::ConntrackEntries
+                | M::ConntrackLimit
+                | M::EntropyAvailableBits
+                | M::EntropyPoolBits
+                | M::TasksRunnable
+                | M::ThreadsTotal
+                | M::ProcessThreads
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metric;
+
+    #[test]
+    fn what_stands_is_told_from_what_is_counted_over_time() {
+        for state in [
+            Metric::MemoryBuffersKib,
+            Metric::MemoryCommitLimitKib,
+            Metric::ProcessesZombie,
+            Metric::FileSystemUsedPercent,
+            Metric::OpenFiles,
+        ] {
+            assert!(state.is_state(), "{state:?}");
+        }
+        for over_time in [
+            Metric::DiskQueueLength,
+            Metric::ListenQueueOverflows,
+            Metric::PressureIoFullPercent,
+            Metric::CpuIdlePercent,
+        ] {
+            assert!(!over_time.is_state(), "{over_time:?}");
+        }
     }
 }

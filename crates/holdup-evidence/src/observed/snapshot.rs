@@ -1,7 +1,8 @@
 //! Threads at an instant: a thread dump, a list of processes.
 
 use super::{Quote, StackId, When};
-use crate::Ns;
+use crate::facts::IoLimit;
+use crate::{Call, Ns};
 use serde::{Deserialize, Serialize};
 
 /// All threads of a process or machine at an instant.
@@ -23,6 +24,12 @@ pub struct Snapshot {
     /// Tasks that there were, those that only sleep and are not in `threads` included.
     #[serde(default)]
     pub total: Option<u64>,
+    /// Whether the tasks are threads, and not processes; `None` where that can't be told.
+    #[serde(default)]
+    pub of_threads: Option<bool>,
+    /// Whether the list tells what each task does: without states none can be told to be blocked or not.
+    #[serde(default)]
+    pub states: bool,
     /// Where it begins.
     #[serde(default)]
     pub quote: Quote,
@@ -64,16 +71,36 @@ pub struct SeenThread {
     pub elapsed: Option<Ns>,
     /// Whether it is a virtual thread.
     pub is_virtual: bool,
-    /// The kernel function that it sleeps in (`wchan`).
+    /// The kernel function that it sleeps in (`wchan`); one that ends in `…` was cut by the list.
     pub kernel_function: Option<String>,
+    /// Its functions in the kernel, innermost first (`/proc/PID/stack`).
+    pub kernel_stack: Option<StackId>,
+    /// The system call that it is in (`/proc/PID/syscall`).
+    pub call: Option<Call>,
+    /// Who traces it, where that is told and somebody does.
+    pub tracer: Option<u32>,
     /// What it used of a CPU, percent, as the list has it.
     pub cpu_percent: Option<f64>,
     /// Its parent's process id.
     pub parent: Option<u32>,
     /// Whether it has a terminal.
     pub terminal: Option<bool>,
+    /// The file that the call it is in works on, where that was looked up.
+    pub file: Option<SeenFile>,
     /// Where it was read.
     pub quote: Quote,
+}
+
+/// A file that a task works on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenFile {
+    /// Its path; empty where only the disk is known.
+    pub path: String,
+    /// The kernel's name of the disk that it is on, empty where that is not told.
+    pub disk: String,
+    /// Limits of the task's cgroups on that disk.
+    pub limits: Vec<IoLimit>,
 }
 
 /// What a thread does, by the artefact's account.
@@ -99,8 +126,10 @@ pub enum State {
     Interruptible,
     /// `D` of the kernel: sleeps and can't.
     Uninterruptible,
-    /// `T` or `t`: stopped or traced.
+    /// `T`: stopped.
     Stopped,
+    /// `t`: held by a tracer.
+    Traced,
     /// `Z`: over, and not yet seen to by its parent.
     Zombie,
     /// `I`: an idle kernel thread.

@@ -1,4 +1,4 @@
-//! TCP sockets at an instant, as `ss` and `netstat` list them: counts of many, and those that say something alone.
+//! Sockets at an instant, as `ss` and `netstat` list them: counts of many, and those that say something alone.
 
 use super::Quote;
 use crate::Ns;
@@ -28,8 +28,10 @@ pub struct SocketTable {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SeenQueue {
-    /// Where it listens.
+    /// Where it listens: address and port, or the path of a Unix socket.
     pub local: String,
+    /// Whether it is a Unix socket.
+    pub unix: bool,
     /// Clients that wait.
     pub waiting: u64,
     /// How many may; `None` where not told (`netstat`).
@@ -75,6 +77,8 @@ pub enum SocketKey {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SeenConnection {
+    /// Its state, where the list has it.
+    pub state: Option<TcpState>,
     /// Own address and port.
     pub local: String,
     /// The peer's.

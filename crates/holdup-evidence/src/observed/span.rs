@@ -55,6 +55,9 @@ pub enum SpanKind {
     UnitReached,
     /// A part of the boot: firmware, loader, kernel, initrd, userspace.
     BootPhase,
+    /// The kernel logged nothing for so long, in the first minutes of a boot: `name` is the line before it, `text` that after
+    /// it.
+    KernelPause,
     /// All threads of a JVM stood still.
     SafepointPause,
     /// Of that: until all had come to stand.

@@ -1,4 +1,4 @@
-//! Disks and swap areas, as `lsblk`, `swapon` and `/proc/swaps` list them.
+//! Disks, swap areas and file systems, as `lsblk`, `swapon`, `df` and `mount` list them.
 
 use super::Quote;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,32 @@ pub struct SeenDevice {
     pub mount: Option<String>,
     /// The device that it is a part of, where the list shows that.
     pub parent: Option<String>,
+    /// Where it was read.
+    pub quote: Quote,
+}
+
+/// A mounted file system.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenFileSystem {
+    /// What is mounted: a device, a server's path, a name that the kernel made up.
+    pub source: String,
+    /// Its type (`ext4`), where told.
+    pub kind: Option<String>,
+    /// Where it is mounted.
+    pub mount: String,
+    /// Share of what users may use that is used, percent, rounded up as `df` does; `None` where not told.
+    pub used_percent: Option<f64>,
+    /// What users can still use, KiB; as exact as the list has it.
+    pub available_kib: Option<f64>,
+    /// Its size, KiB.
+    pub size_kib: Option<f64>,
+    /// Share of the inodes that is used, percent.
+    pub inodes_used_percent: Option<f64>,
+    /// Inodes that are free.
+    pub inodes_free: Option<f64>,
+    /// The options it is mounted with, comma separated; `None` where the list does not tell.
+    pub options: Option<String>,
     /// Where it was read.
     pub quote: Quote,
 }

@@ -1,0 +1,127 @@
+//! What is told only of threads that ran already: what they were, whom they serve, who is at the other end.
+
+use crate::{Call, Clock, Ns, ObjectId, SocketAddress, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// A thread that lived before it was watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// Name of its process's first thread. Hostile text.
+    pub process: String,
+    /// Process id of its process's parent.
+    pub parent: u32,
+}
+
+/// Why a thread is watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Role {
+    /// It is what was asked about.
+    #[default]
+    Subject,
+    /// What was asked about waits for its process. Its time is nobody's answer, only how waits for it come about.
+    Neighbour,
+}
+
+/// Who has the other end of a pipe or socket, as the processes' open descriptors show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherEnd {
+    /// Of what a thread of the run has this end.
+    pub object: ObjectId,
+    /// Processes, lowest id first.
+    pub processes: Vec<u32>,
+}
+
+/// A request was read on an accepted connection, or its answer was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// When.
+    pub at: Ns,
+    /// Who read it, or writes.
+    pub thread: ThreadId,
+    /// That thread's clock then.
+    pub clock: Clock,
+    /// Names the connection for as long as the request is open.
+    pub connection: u64,
+    /// How many it stands for: at high rates a fair sample is told.
+    #[serde(default = "itself")]
+    pub weight: u32,
+    /// What became of it.
+    pub step: RequestStep,
+}
+
+fn itself() -> u32 {
+    1
+}
+
+/// Requests that were counted and not told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UntoldRequests {
+    /// How many were answered.
+    pub answered: u64,
+    /// How long the longest of these took.
+    pub longest: Ns,
+    /// Those without an answer when observation ended: who had read it, and when.
+    pub open: Vec<(ThreadId, Ns)>,
+}
+
+/// What happened to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RequestStep {
+    /// It was read.
+    Read {
+        /// What was read, the beginning of it; zeros where that is not known. Hostile.
+        begins: Vec<u8>,
+        /// The port that is listened on; 0 of a Unix socket, and where it is not known.
+        #[serde(default)]
+        port: u16,
+    },
+    /// More was read on its connection, after its reader had waited: the rest of it, or another before an answer.
+    ReadOn,
+    /// The first of its answer was written.
+    Answered,
+    /// Its connection was closed, and nothing had been answered: what was read there last was no request, or one that
+    /// nobody wants answered any more.
+    Dropped,
+    /// The thread waits for new connections: if what it has read is ever answered, it is by another. `connection` is 0.
+    Left,
+}
+
+/// A TCP connection of the subject on which the last word, before anybody looked, was its client's, and had been read, or its own
+/// to somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// Whose it is; who inherited it has it too.
+    pub pid: u32,
+    /// Names the connection as [`Request::connection`] does.
+    pub connection: u64,
+    /// The socket's.
+    pub inode: u64,
+    /// When it came in, or went out; up to a tick less.
+    pub said_at: Ns,
+    /// The kernel's tick.
+    pub tick: Ns,
+    /// Whether the last word was a client's.
+    pub by_client: bool,
+    /// How long after the last word of the other; `None`: it was the first word of all.
+    pub after: Option<Ns>,
+}
+
+/// A wait that went on as observation had begun; it is told again when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoesOn {
+    /// Who waits.
+    pub thread: ThreadId,
+    /// Since when.
+    pub start: Ns,
+    /// In which call.
+    pub call: Call,
+}
+
+/// Processes that serve others, and where: they listen, or have connections that were accepted there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Serving {
+    /// Process ids.
+    pub processes: Vec<u32>,
+    /// Ports (TCP) and paths (Unix sockets) that are listened on.
+    pub addresses: Vec<SocketAddress>,
+}

@@ -1,0 +1,123 @@
+//! What a look at a whole machine shows beside what artefacts can: `holdup host`.
+//!
+//! `holdup-proc` and the command fill it. `None` always means "not measured", never "no"; what could not be looked at is in
+//! `holes`, in words.
+
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// Everything of that kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostSight {
+    /// How long was looked.
+    pub watched: Ns,
+    /// How often all tasks were listed.
+    pub lists: u32,
+    /// The time between two lists: the more threads, the longer.
+    pub interval: Ns,
+    /// Threads of the last list.
+    pub threads: u64,
+    /// Who used CPUs, most first; shares of one CPU, percent.
+    pub cpu: Vec<Use>,
+    /// Who has memory, most first; KiB.
+    pub memory: Vec<Use>,
+    /// Who has memory in swap, most first; KiB.
+    pub swap: Vec<Use>,
+    /// Who read from disks, most first; KiB a second.
+    pub reads: Vec<Use>,
+    /// Who wrote to disks, most first; KiB a second.
+    pub writes: Vec<Use>,
+    /// Cgroups that are frozen and have processes in them.
+    pub frozen: Vec<String>,
+    /// Deleted files that are held open.
+    pub deleted: Vec<DeletedFile>,
+    /// Processes that have many of the descriptors that they may have.
+    pub descriptors: Vec<ProcessLimit>,
+    /// Disks and how their requests are put in order.
+    pub schedulers: Vec<DiskScheduler>,
+    /// What the kernel's log tells of the time before the last hour.
+    pub older: Vec<OlderTrouble>,
+    /// What could not be seen.
+    pub holes: Vec<Hole>,
+}
+
+/// What a process uses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Use {
+    /// Its name.
+    pub process: String,
+    /// Its id.
+    pub pid: u32,
+    /// How much.
+    pub amount: f64,
+}
+
+/// A deleted file that somebody holds open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeletedFile {
+    /// Its name when it had one.
+    pub path: String,
+    /// Who.
+    pub process: String,
+    /// Its id.
+    pub pid: u32,
+    /// Bytes that it takes on its disk; `None` where to ask could block.
+    pub size: Option<u64>,
+}
+
+/// What a process has of something that is limited for each process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessLimit {
+    /// Its name.
+    pub process: String,
+    /// Its id.
+    pub pid: u32,
+    /// How much it has.
+    pub used: u64,
+    /// How much it may have.
+    pub limit: u64,
+}
+
+/// How the requests of a disk are put in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskScheduler {
+    /// The disk.
+    pub disk: String,
+    /// Who orders them (`none`, `mq-deadline`, `bfq`).
+    pub chosen: String,
+    /// Who could.
+    pub offered: Vec<String>,
+    /// Whether the disk says that it turns; hypervisors say so of any.
+    pub rotational: Option<bool>,
+}
+
+/// Trouble that is over, by the kernel's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OlderTrouble {
+    /// What, in words for one of its kind.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// How long ago the last one was.
+    pub ago: Ns,
+    /// Its line.
+    pub text: String,
+}
+
+/// What could not be seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hole {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What would make it visible.
+    pub fix: String,
+}

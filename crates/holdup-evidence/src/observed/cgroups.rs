@@ -1,0 +1,39 @@
+//! Limits of control groups, and how much of each is used.
+
+use super::Quote;
+use serde::{Deserialize, Serialize};
+
+/// A cgroup's limit on something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeenCgroup {
+    /// Its path below the mount point of its hierarchy.
+    pub cgroup: String,
+    /// What is limited.
+    pub what: Limited,
+    /// How much is used; of CPU time, periods in which it was used up.
+    pub used: f64,
+    /// The limit, in the same unit; of CPU time, periods that there were.
+    pub limit: f64,
+    /// How often somebody ran into it while it was watched; of memory, how often a process was ended for it. `None` where the
+    /// kernel does not count.
+    #[serde(default)]
+    pub refused: Option<u64>,
+    /// Of CPU time, how many CPUs it may use.
+    #[serde(default)]
+    pub cpus: Option<f64>,
+    /// Where it was read.
+    #[serde(default)]
+    pub quote: Quote,
+}
+
+/// What a cgroup limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limited {
+    /// Processes and threads.
+    Tasks,
+    /// Memory that can't be given back: files that are cached are left out. Bytes.
+    Memory,
+    /// CPU time in each period.
+    CpuTime,
+}
