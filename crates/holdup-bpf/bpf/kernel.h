@@ -35,13 +35,15 @@ enum {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1 };
-enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1 };
+enum { MSG_PEEK = 2 };
 
 /* A whole struct, if an empty one: a forward declaration would not match the kernel function that takes it. */
 struct bpf_map { int id; };
@@ -106,9 +108,10 @@ struct socket;
 struct net_device { char name[16]; };
 struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
-	u16 sk_type; u16 sk_protocol; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
-struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; };
+	u16 sk_type; u16 sk_protocol; u8 sk_shutdown; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
+struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; struct { u32 lrcvtime; } icsk_ack; };
 struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans, srtt_us; u8 nonagle : 4;
+	u32 data_segs_in, data_segs_out, lsndtime, rcv_nxt, copied_seq;
 	u32 chrono_start, chrono_stat[3]; u8 chrono_type : 2; };
 struct sk_buff {
 	struct sock *sk; unsigned int len, data_len; u16 protocol, transport_header, network_header;
@@ -132,13 +135,19 @@ struct pt_regs {
 };
 
 /* Before throttling was by task: how many groups above, itself included, are throttled. */
-struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; };
-struct sched_entity { u64 sum_exec_runtime; struct cfs_rq *cfs_rq; };
+struct rq { u64 clock, clock_task; };
+struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; struct rq *rq; };
+struct sched_entity { u64 exec_start, sum_exec_runtime; struct cfs_rq *cfs_rq; };
 struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct task_struct;
 struct mm_struct { struct rw_semaphore mmap_lock; struct task_struct *owner; };
+struct thread_info {
+	u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	int pid;
 	int tgid;
@@ -148,6 +157,9 @@ struct task_struct {
 	unsigned long nivcsw;
 	struct task_struct *group_leader;
 	struct task_struct *parent;
+	struct task_struct *real_parent;
+	int on_cpu;
+	int exit_state;
 	struct pid *thread_pid;
 	struct rt_mutex_waiter *pi_blocked_on;
 	void *worker_private;
@@ -176,6 +188,8 @@ struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+struct bpf_iter__bpf_sk_storage_map { struct bpf_iter_meta *meta; struct bpf_map *map; struct sock *sk; void *value; };
+struct bpf_iter__task_file { struct bpf_iter_meta *meta; struct task_struct *task; u32 fd; struct file *file; };
 
 #pragma clang attribute pop
 

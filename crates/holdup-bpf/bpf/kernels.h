@@ -79,10 +79,42 @@ extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
 		 ? ((type *)bpf_rdonly_cast(pointer, bpf_core_type_id_kernel(type)))->field                                     \
 		 : BPF_CORE_READ((type *)(pointer), field))
 
+/* Of thread_info.status: the task is in a call of the 32-bit kind, whose numbers and registers are others. */
+#define TS_COMPAT 2
+
+/* For each number of such a call: 1 + that of the 64-bit one with the same arguments; 0 none. */
+const volatile u16 call_of_32_bit[512] = {};
+
+static __always_inline void read_call_of_32_bit(struct holdup_call *call, struct task_struct *task)
+{
+	struct pt_regs *regs = regs_of(task);
+	u64 number;
+
+	__builtin_memset(call, 0, sizeof(*call));
+	call->number = -1;
+	if (!regs)
+		return;
+	number = BPF_CORE_READ(regs, orig_ax);
+	if (number >= 512)
+		return;
+	barrier_var(number);
+	call->number = (s32)call_of_32_bit[number & 511] - 1;
+	if (call->number < 0)
+		return;
+	call->args[0] = (u32)BPF_CORE_READ(regs, bx);
+	call->args[1] = (u32)BPF_CORE_READ(regs, cx);
+	call->args[2] = (u32)BPF_CORE_READ(regs, dx);
+	call->args[3] = (u32)BPF_CORE_READ(regs, si);
+}
+
 /* The system call that a task is in, by what its entry into the kernel saved. */
 static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
 {
 	call->zero = 0;
+	if (bpf_core_field_exists(task->thread_info.status) && (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)) {
+		read_call_of_32_bit(call, task);
+		return;
+	}
 	if (HAVE_TASK_PT_REGS) {
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 		call->number = regs->orig_ax;
@@ -93,6 +125,7 @@ static __always_inline void read_call(struct holdup_call *call, struct task_stru
 		return;
 	}
 	struct pt_regs *regs = regs_on_stack(task);
+	__builtin_memset(call, 0, sizeof(*call));
 	call->number = -1;
 	if (!regs) {
 		__sync_fetch_and_add(&unreadable_calls, 1);

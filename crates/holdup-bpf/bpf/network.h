@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * What the network says about a wait: the state of its TCP connection as it began and as it ended, connections
- * that were asked for and what became of them, and the names that were asked for. Looked at for sockets only, and
+ * that were asked for and what became of them. Looked at for sockets only, and
  * told of waits that were long. What peers and names are is the observed programs' and their peers' choice.
  */
 #ifndef HOLDUP_NETWORK_H
@@ -14,12 +14,11 @@
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
+#define TCP_CLOSE_WAIT 8
 #define TCP_NAGLE_OFF 1
 #define TSQ_THROTTLED 1       /* bit of sk_tsq_flags: the device's queue has as much of it as it may have */
 #define PACED_BY_QUEUE 2      /* sk_pacing_status: SK_PACING_FQ */
 #define LIMITED_BY_WINDOW 2   /* chrono_type: TCP_CHRONO_RWND_LIMITED */
-#define DNS_PORT 53
-#define UDP_HEADER 8
 #define TCP_TOLD_LEAST 1000000 /* ns: of shorter waits the connection's state is not told */
 
 /* Connections under way: who asked for them, and when. */
@@ -154,54 +153,6 @@ int BPF_PROG(on_connection, const struct sock *sk, int before, int after)
 		count_loss(HOLDUP_LOST_OBJECTS);
 	}
 	bpf_map_delete_elem(&connecting, &key);
-	return 0;
-}
-
-/* A question to a name server, as it goes to the device. It may wait there for the neighbour's address, so the task
- * that runs need not be the one that asks: the socket's inode says whose it is. */
-SEC("tp_btf/net_dev_queue")
-int BPF_PROG(on_packet, struct sk_buff *skb)
-{
-	struct sock *sk = skb->sk;
-	u16 ports[2] = {};
-	u32 zero = 0;
-
-	if (!sk || sk->sk_protocol != IPPROTO_UDP || frozen)
-		return 0;
-	u8 *head = skb->head, *transport = head + skb->transport_header, *network = head + skb->network_header;
-	if (bpf_probe_read_kernel(ports, sizeof(ports), transport) || ports[1] != bpf_htons(DNS_PORT))
-		return 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!(depth && depth->soft) && !thread_of(current_task()))
-		return 0;
-	u64 inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
-	u32 linear = skb->len - skb->data_len;
-	u32 before = transport + UDP_HEADER - (u8 *)skb->data;
-	if (!inode || before >= linear)
-		return 0;
-	u32 len = linear - before;
-	if (len > HOLDUP_QUESTION)
-		len = HOLDUP_QUESTION;
-	struct holdup_question *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-	if (!r) {
-		count_loss(HOLDUP_LOST_OBJECTS);
-		return 0;
-	}
-	__builtin_memset(r, 0, sizeof(*r));
-	r->head.type = HOLDUP_NAME_ASKED;
-	r->at = bpf_ktime_get_ns();
-	r->inode = inode;
-	r->port = DNS_PORT;
-	if (skb->protocol == bpf_htons(0x86dd)) {
-		r->family = AF_INET6;
-		bpf_probe_read_kernel(r->server, 16, network + 24);
-	} else {
-		r->family = AF_INET;
-		bpf_probe_read_kernel(r->server, 4, network + 16);
-	}
-	if (len >= 1 && !bpf_probe_read_kernel(r->message, len, transport + UDP_HEADER))
-		r->len = len;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

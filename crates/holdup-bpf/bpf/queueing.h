@@ -15,6 +15,7 @@
 
 #define SCHED_IDLE 5
 #define QUEUED_BUDGET 1000000 /* queued ns between two records of who ran instead */
+#define QUEUED_BUDGET_THIN 20000000 /* the same of a recorder */
 #define QUEUED_MOST 32000000  /* with so many due, whoever is there is named */
 #define TURN_LEAST 200000     /* ns: shorter turns are kernel threads' and the like, and not what was queued for */
 
@@ -74,7 +75,7 @@ static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
 /* Who had the CPU until now that `task` gets it, once so much of queueing is due. */
 static __always_inline void send_ran_instead(struct thread *t, struct task_struct *task, struct task_struct *before, u64 now)
 {
-	if (t->queued_due < QUEUED_BUDGET)
+	if (t->queued_due < (thin ? QUEUED_BUDGET_THIN : QUEUED_BUDGET))
 		return;
 	/* Not one that ran for a moment in between: what comes due then stays due. */
 	if (turn_of(before, t, now) < TURN_LEAST && t->queued_due < QUEUED_MOST)

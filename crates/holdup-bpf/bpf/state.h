@@ -6,27 +6,61 @@
 #include "kernels.h"
 #include <bpf/bpf_endian.h>
 
+/* A wait that had a record: what those are held against that come after it. */
+struct told_wait {
+	u64 at;              /* instant of its end; 0: none was told */
+	u64 longest;         /* the longest of its like, ns */
+	u64 repeats;         /* the thread's count of waits without a record then */
+	u64 argument;        /* first of the call */
+	u64 ready;           /* of an epoll: what was ready */
+	s32 number;
+	u32 object;
+	u32 state;
+	u32 waker;           /* thread's number, or process outside */
+	u8 waker_kind;       /* enum holdup_waker */
+	u8 zero[7];
+};
+
 /* A thread of the run. `since` is the instant of its last transition; the clock holds all before it, so that
  * born + cpu + queued + blocked = since, always. */
 struct thread {
+	/* What every wait and every turn on a CPU reads or writes comes first, in few cache lines: where a CPU was idle, as it mostly is when
+	 * a sleeper is woken, each line is fetched anew, and that is most of what a program takes. */
 	u32 id;
 	u32 seq;
 	u32 phase;
 	u32 state;
-	u64 born;
 	u64 since;
+	u64 kernel_due;      /* blocked ns since the last kernel stack */
+	u64 user_due;        /* blocked ns since the last user stack */
+	u64 queued_due;      /* queued ns since the last ran-instead record */
+	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
+	u64 before;          /* how long the wait that it was in as it was adopted had lasted then, ns */
 	struct holdup_clock clock;
+	u64 blockings;
 	struct holdup_call call;
 	u32 object;
 	u8 iowait;
 	u8 holder_kind;
 	u8 memory_taken;     /* memory was already copied when it left the CPU (kernels without task work) */
-	u8 zero;
+	u8 role;             /* enum holdup_role */
+	struct told_wait told; /* the last wait that had a record (repeats.h) */
+	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
+	u64 run_delay;       /* the scheduler's count of its queueing as it last blocked, ns */
+	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
+	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
+	u64 contended;       /* kernel lock that it is about to sleep for; 0: none */
+	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
+	u64 serves_since;    /* instant since which it has a request to answer; 0: it has none */
+	u32 errand_from;     /* first of the waits whose memory is still to be copied; 0: none is under way */
+	u32 requests;        /* requests that it has read, less those that it has answered */
+	u32 serves;          /* as it last left the CPU it had one to answer */
+	u32 unanswered;      /* then: a socket on which it had asked, and got no answer; 0: none */
+	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
+	u32 completes;       /* whether its errand is left until a request completes */
+	/* What some need. */
+	u64 born;
 	u32 holder[HOLDUP_HOLDER_WORDS];
-	u64 kernel_due;      /* blocked ns since the last kernel stack */
-	u64 user_due;        /* blocked ns since the last user stack */
-	u64 queued_due;      /* queued ns since the last ran-instead record */
-	u64 blockings;
 	u64 lost_ns;
 	u64 lost_count;
 	u32 cpu_seq;
@@ -36,21 +70,15 @@ struct thread {
 	u64 last_inode;
 	u64 last_number;
 	u32 last_object;
-	u32 errand_from;     /* first of the waits whose memory is still to be copied; 0: none is under way */
+	u32 zero_serves;
 	struct { s32 fd; s16 events; s16 revents; } asked[HOLDUP_ASKED]; /* the beginning of a poll's set */
-	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
-	u64 run_delay;       /* the scheduler's count of its queueing as it last blocked, ns */
-	u64 errand;          /* weight of the stack that it is to copy when it runs again; 0: none */
-	u64 reading;         /* inode of the page that it last put into the cache or found being written, since it last blocked in a call */
 	u64 select_reads;    /* what a select asked for, first 64 descriptors: the call overwrites its sets */
 	u64 select_writes;
-	u64 contended;       /* kernel lock that it is about to sleep for; 0: none */
 	u64 contended_in;    /* where it had entered the kernel then */
 	u32 contended_flags;
 	u32 contended_space; /* process whose address space that lock guards */
 	u32 contended_object;
 	u32 zero_three;
-	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
 	u32 tcp_unsent;
 	u32 tcp_unacked;
 	u32 tcp_window;
@@ -62,11 +90,13 @@ struct thread {
 	u8 tcp_no_delay;
 	u8 tcp_throttled;
 	u8 zero_more[6];
-	u32 completed;       /* what the first io_uring request was about that completed since it left the CPU */
-	u32 completes;       /* whether its errand is left until a request completes */
 	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
-	u64 throttled_queue; /* run queue on which its group's quota was spent when it left the CPU; 0: it was not */
 	u64 throttled_before; /* that queue's throttled time then, ns */
+	u64 asked_on[HOLDUP_QUESTIONS]; /* sockets on which it has asked others since, and got no answer; 0: none */
+	u64 unix_read;       /* the Unix socket on which it has read last, and not answered; 0: none */
+	u64 unix_inode;      /* and that one's inode */
+	u32 unix_weight;     /* how many requests it stands for */
+	u32 zero_unix;
 };
 
 struct {
@@ -115,6 +145,10 @@ u64 frozen_at = 0;
 u32 root_seen = 0;                             /* CMD's first thread is watched */
 u64 losses[HOLDUP_LOSS_CLASSES] = {};
 u64 unseen_ns = 0;                             /* of waits whose waking was not shown */
+u8 thin = 0;                                   /* waits like the one before need no record (repeats.h) */
+u32 request_mask = 0;                          /* one request in so many and one is told; a power of two less one */
+u64 untold_requests = 0;                       /* answered, and not told */
+u64 untold_longest = 0;                        /* how long the longest of these took, ns */
 
 /* Own run time: every 64th run is timed and stands for 64. */
 struct cost { u64 runs; u64 ns; };
@@ -150,12 +184,19 @@ static __always_inline void count_loss(u32 class)
 		__sync_fetch_and_add(&losses[class], 1);
 }
 
-static __always_inline struct thread *thread_of(struct task_struct *task)
+/* Whatever is kept of a task, also while its adoption is under way. */
+static __always_inline struct thread *entry_of_task(struct task_struct *task)
 {
 	if (HAVE_TASK_STORAGE)
 		return bpf_task_storage_get(&threads, task, 0, 0);
 	u64 key = (u64)task;
 	return bpf_map_lookup_elem(&thread_table, &key);
+}
+
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	struct thread *t = entry_of_task(task);
+	return t && t->phase != HOLDUP_NEW ? t : 0;
 }
 
 static __always_inline struct thread *remember_thread(struct task_struct *task)
@@ -214,11 +255,29 @@ static __always_inline bool first_is_descriptor(s32 number)
 	return fd_argument[index & 511] == 1;
 }
 
+/* The part of the stretch until `now` with a request to answer. */
+static __always_inline void add_served(struct holdup_clock *clock, const struct thread *t, u64 now)
+{
+	u64 from = t->serves_since;
+
+	if (!from)
+		return;
+	if (from < t->since)
+		from = t->since;
+	if (now <= from)
+		return;
+	if (t->phase == HOLDUP_RUNNING)
+		clock->served_cpu += now - from;
+	else if (t->phase == HOLDUP_QUEUED)
+		clock->served_queued += now - from;
+}
+
 /* The clock as of `now`, the running stretch included. */
 static __always_inline void clock_at(struct holdup_clock *out, const struct thread *t, u64 now)
 {
 	u64 stretch = now > t->since ? now - t->since : 0;
 	*out = t->clock;
+	add_served(out, t, now);
 	if (t->phase == HOLDUP_RUNNING)
 		out->cpu += stretch;
 	else if (t->phase == HOLDUP_QUEUED)
@@ -232,6 +291,7 @@ static __always_inline void clock_at(struct holdup_clock *out, const struct thre
 static __always_inline u64 turn(struct thread *t, u32 phase, u64 now)
 {
 	u64 stretch = now > t->since ? now - t->since : 0;
+	add_served(&t->clock, t, now);
 	if (t->phase == HOLDUP_RUNNING)
 		t->clock.cpu += stretch;
 	else if (t->phase == HOLDUP_BLOCKED)

@@ -5,31 +5,20 @@
  * registers as the thread leaves the CPU. See ARCHITECTURE.md, "follow one wait".
  */
 #include "waits.h"
+#include "repeats.h"
 #include "pages.h"
 #include "queueing.h"
 #include "samples.h"
+#include "adopt.h"
+#include "requests.h"
+#include "earlier.h"
+#include "churn.h"
+#include "traffic.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define UNSEEN_LEAST 100000 /* ns: shorter waits without a waking are the two clocks' difference, not waits */
 #define ASKED_LEAST 1000000 /* ns: what shorter polls asked for is not sent */
-
-static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
-{
-	struct thread *t = remember_thread(task);
-	if (!t) {
-		count_loss(HOLDUP_LOST_THREADS);
-		return 0;
-	}
-	t->born = now;
-	t->since = now;
-	t->phase = HOLDUP_QUEUED;
-	/* A random start makes the first sample of a short-lived thread as likely as any other. */
-	t->user_due = user_budget ? bpf_get_prandom_u32() % user_budget : 0;
-	t->kernel_due = kernel_budget ? bpf_get_prandom_u32() % kernel_budget : 0;
-	t->queued_due = 0;
-	return t;
-}
 
 static __always_inline void end_thread(struct thread *t, struct task_struct *task, u32 open, const struct holdup_regs *regs)
 {
@@ -99,7 +88,13 @@ static __always_inline void leave_cpu(struct thread *t, struct task_struct *task
 	t->state = state;
 	t->blockings++;
 	t->iowait = BPF_CORE_READ_BITFIELD(task, in_iowait);
-	describe_wait(t, task);
+	t->before = 0;
+	describe_wait(t, task, false, false);
+	leave_requests(t, now);
+	t->serves = serves_now(t);
+	t->unanswered = t->serves ? unanswered_of(t) : 0;
+	if (!t->serves)
+		t->serves_since = 0;
 	t->memory_taken = 0;
 	if (!have_task_work && t->skip) {
 		t->skip--;
@@ -126,7 +121,8 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	/* Counted here and not as it leaves: a thread may leave as if to sleep and be runnable all along. */
 	t->seq++;
 	t->kernel_due += length;
-	if (stands && kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance)) {
+	bool stack = stands && kernel_budget && t->kernel_due >= kernel_budget && allowed(&kernel_allowance);
+	if (stack) {
 		t->kernel_due %= kernel_budget;
 		send_kernel_stack(t, task, t->seq);
 	}
@@ -142,11 +138,17 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	}
 	/* Objects are described before the record that refers to them is begun. */
 	struct file *ready_file = stands && is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
-	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
 	bool peer = seen && woken_by_peer(t, task, ready_file);
+	if (thin && seen) {
+		if (!stack && is_repeated(t, task, length, ready_file, peer, at)) {
+			t->seq--;
+			return;
+		}
+	}
+	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
 	u32 socket = seen ? ready_socket_of(t) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
-		send_asked(t, task);
+		send_asked(t, task, t->seq);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest((u64)file_of(task, (u32)t->call.args[0]), t->id, t->seq);
 	if (length >= TCP_TOLD_LEAST && t->tcp)
@@ -156,10 +158,11 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		count_loss(HOLDUP_LOST_WAITS);
 		t->lost_ns += length;
 		t->lost_count++;
+		t->told.at = 0; /* nothing can be like what was not told */
 		return;
 	}
 	fill_wait(w, t, t->since);
-	w->start = t->since - length;
+	w->start = t->since - length - t->before;
 	w->clock = t->clock;
 	w->memory_follows = t->errand != 0 || t->errand_from != 0;
 	w->ready = ready;
@@ -220,11 +223,10 @@ static __always_inline int on_any_switch(u64 *ctx, bool errands)
 		return 0;
 	out = thread_of(prev);
 	in = thread_of(next);
-	barrier_var(out); /* or the compiler would combine the two pointers into one test, which the verifier refuses */
-	if (!out) {
-		if (!in)
-			return 0;
-	}
+	u64 leaves = out != 0;
+	barrier_var(leaves); /* or the compiler would combine the two pointers into one test, which the verifier refuses */
+	if (!leaves && !in)
+		return 0;
 	now = bpf_ktime_get_ns();
 	switch_interrupts(out, in);
 	struct thread *late = 0;
@@ -295,21 +297,23 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 		forget_thread(task);
 		return;
 	}
+	t->role = creator->role;
+	t->phase = HOLDUP_QUEUED;
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
 		return;
 	}
+	__builtin_memset(s, 0, sizeof(*s));
 	s->head.type = HOLDUP_START;
 	s->head.thread = t->id;
 	s->at = now;
+	s->role = t->role;
 	name_task(&s->task, task);
 	s->parent = creator->id;
 	s->has_parent = 1;
 	charge_running(creator);
 	clock_at(&s->parent_clock, creator, now);
-	s->namespace = 0;
-	s->tid_inside = 0;
 	name_inside(s, task);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
@@ -322,10 +326,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (frozen)
 		return 0;
 	creator = thread_of(parent);
-	if (creator)
+	if (creator) {
 		begin_thread(creator, child);
-	else if (!HAVE_TASK_STORAGE)
+		if (child->tgid == parent->tgid)
+			send_maker(creator, parent, HOLDUP_MADE_THREAD, 0);
+		else
+			send_maker(creator, parent, HOLDUP_MADE_PROCESS, 0);
+	} else if (!HAVE_TASK_STORAGE) {
 		forget_thread(child);
+	}
 	return 0;
 }
 
@@ -357,6 +366,7 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	if (!t)
 		return 0;
 	root_seen = 1; /* its number is 0 */
+	t->phase = HOLDUP_QUEUED;
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);
 	if (!s) {
 		count_loss(HOLDUP_LOST_THREAD_RECORDS);
@@ -479,7 +489,7 @@ int each_task(struct bpf_iter__task *ctx)
 	if (phase == HOLDUP_BLOCKED) {
 		t->seq++;
 		if (is_poll(t->call.number))
-			send_asked(t, task);
+			send_asked(t, task, t->seq);
 		else if (is_epoll(t->call.number))
 			send_interest((u64)file_of(task, (u32)t->call.args[0]), t->id, t->seq);
 		if (t->tcp)
@@ -489,7 +499,7 @@ int each_task(struct bpf_iter__task *ctx)
 		w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 		if (w) {
 			fill_wait(w, t, t->since);
-			w->start = t->since - length;
+			w->start = t->since - length - t->before;
 			w->clock = t->clock;
 			w->waker_kind = HOLDUP_WAKER_NOT_YET;
 			bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);

@@ -116,7 +116,7 @@ static __always_inline void find_lock_holder(struct thread *t, struct task_struc
 }
 
 /* The owner of a priority-inheritance futex, or the memory around another. */
-static __always_inline void find_futex_owner(struct thread *t, struct task_struct *task)
+static __always_inline void find_futex_owner(struct thread *t, struct task_struct *task, bool adopted)
 {
 	u32 op = t->call.args[1] & FUTEX_CMD_MASK;
 	u32 *word = (u32 *)t->call.args[0];
@@ -125,6 +125,10 @@ static __always_inline void find_futex_owner(struct thread *t, struct task_struc
 		return;
 	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)
 		return;
+	if (adopted) {
+		t->holder_kind = HOLDUP_HOLDER_FUTEX;
+		return;
+	}
 	if (bpf_probe_read_user(t->holder, sizeof(t->holder), word - HOLDUP_FUTEX_AT)) {
 		/* A lock at the beginning of a mapping: some of what is before it does not exist. */
 		__builtin_memset(t->holder, 0, sizeof(t->holder));
@@ -152,7 +156,24 @@ static __always_inline void note_polled_tcp(struct thread *t, struct task_struct
 		note_tcp(t, sk);
 }
 
-static __always_inline void describe_wait(struct thread *t, struct task_struct *task)
+/* What the thread's memory says of its call, unless it is known already. */
+static __always_inline void read_asked(struct thread *t, struct task_struct *task, bool adopted)
+{
+	s32 number = t->call.number;
+
+	if (number == __NR_poll || number == __NR_ppoll) {
+		if (!adopted && bpf_probe_read_user(t->asked, sizeof(t->asked), (void *)t->call.args[0]))
+			bpf_probe_read_user(t->asked, sizeof(t->asked[0]), (void *)t->call.args[0]);
+		note_polled_tcp(t, task);
+	}
+	if (!adopted && (number == __NR_select || number == __NR_pselect6)) {
+		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
+		t->select_writes = read_set_of(t->call.args[0], t->call.args[2]);
+	}
+}
+
+/* `adopted`: it sleeps already, and what user space looked up of its memory stands in `t`, if that `is_known`. */
+static __always_inline void describe_wait(struct thread *t, struct task_struct *task, bool adopted, bool is_known)
 {
 	struct file *file = 0;
 	s32 number;
@@ -165,7 +186,13 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		t->object = read_worker(&t->call, task);
 		return;
 	}
-	read_call(&t->call, task);
+	/* What lies where its registers would is no call. */
+	if (task->flags & PF_KTHREAD) {
+		__builtin_memset(&t->call, 0, sizeof(t->call));
+		t->call.number = -1;
+	} else {
+		read_call(&t->call, task);
+	}
 	t->object = 0;
 	if (t->contended)
 		find_lock_owner(t, task);
@@ -179,23 +206,15 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		t->reading = 0;
 	if (number < 0 || number >= 512)
 		return;
-	if (number == __NR_poll || number == __NR_ppoll) {
-		if (bpf_probe_read_user(t->asked, sizeof(t->asked), (void *)t->call.args[0]))
-			bpf_probe_read_user(t->asked, sizeof(t->asked[0]), (void *)t->call.args[0]);
-		note_polled_tcp(t, task);
-	}
-	if (number == __NR_select || number == __NR_pselect6) {
-		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
-		t->select_writes = read_set_of(t->call.args[0], t->call.args[2]);
-	}
+	read_asked(t, task, adopted);
 	if (first_is_descriptor(number))
 		file = file_of_leaving(task, (u32)t->call.args[0]);
 	if (file)
 		t->object = object_of_wait(t, file);
 	if (t->holder_kind)
 		return;
-	if (number == __NR_futex) {
-		find_futex_owner(t, task);
+	if (number == __NR_futex && (!adopted || is_known)) {
+		find_futex_owner(t, task, adopted);
 	} else if (file && number == __NR_flock) {
 		find_lock_holder(t, task, file, false);
 	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
@@ -266,13 +285,13 @@ static __always_inline struct holdup_asked *new_asked(u32 thread, u32 seq)
 #define ASKED(i, x) r->polled_fds[i].fd = x.fd; r->polled_fds[i].events = x.events; r->polled_fds[i].object = x.object;
 
 /* What a poll or select waited for, as it began: the thread's memory may never be seen, and then this is all there is. */
-static __always_inline void send_asked(struct thread *t, struct task_struct *task)
+static __always_inline void send_asked(struct thread *t, struct task_struct *task, u32 seq)
 {
 	bool poll = t->call.number == __NR_poll || t->call.number == __NR_ppoll;
 	u64 left = t->select_reads | t->select_writes;
 	struct asked_fd a = asked_of(t, task, 0, &left), b = asked_of(t, task, 1, &left);
 	struct asked_fd c = asked_of(t, task, 2, &left), d = asked_of(t, task, 3, &left);
-	struct holdup_asked *r = new_asked(t->id, t->seq);
+	struct holdup_asked *r = new_asked(t->id, seq);
 
 	if (!r)
 		return;
@@ -308,6 +327,7 @@ static __always_inline u32 ready_socket_of(const struct thread *t)
 {
 	u32 zero = 0;
 
+	/* An epoll instance lists itself what is ready; of one inside another this says more, where it is noted. */
 	if (!is_epoll(t->call.number) && !is_poll(t->call.number))
 		return 0;
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
@@ -405,6 +425,8 @@ static __always_inline void fill_wait(struct holdup_wait *w, struct thread *t, u
 	w->call = t->call;
 	w->object = t->object;
 	w->iowait = t->iowait;
+	w->serves = t->serves;
+	w->unanswered = t->unanswered;
 	w->holder_kind = t->holder_kind;
 	if (t->holder_kind)
 		__builtin_memcpy(w->holder, t->holder, sizeof(w->holder));

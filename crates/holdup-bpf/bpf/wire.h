@@ -13,6 +13,7 @@
 #define HOLDUP_NAMES 2048         /* path components of an object, bytes */
 #define HOLDUP_NAME_MAX 256       /* longest component, bytes */
 #define HOLDUP_POLLED 16          /* descriptors of a poll kept */
+#define HOLDUP_QUESTIONS 4        /* sockets kept on which a thread with a request has asked others */
 #define HOLDUP_ASKED 4            /* descriptors of a poll kept as it begins */
 #define HOLDUP_ASKED_SENT 7       /* descriptors in a record of what was asked for */
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */
@@ -20,6 +21,9 @@
 #define HOLDUP_UNIX_PATH 108      /* sun_path */
 #define HOLDUP_HOLDER_WORDS 10    /* what a wait's record says of who is in the way */
 #define HOLDUP_FUTEX_AT 3         /* words before a futex that are kept: a glibc rwlock has its state there */
+#define HOLDUP_REQUEST_LINE 64    /* of what a request begins with, bytes: a method and most of a path */
+#define HOLDUP_HELLO_BYTES 2048   /* of the first TLS record of each direction: keys of newer kinds take 1,200 of them */
+#define HOLDUP_HELLO_MOST 2047    /* copied of it; all bits are set, so that it masks a length */
 #define HOLDUP_QUESTION 160       /* of a question to a name server, bytes: most names are shorter */
 #define HOLDUP_DEVICE_NAME 16     /* the kernel's IFNAMSIZ */
 #define HOLDUP_LANES 512          /* numbers handed out at once: more than CPUs times contexts that nest on one */
@@ -40,6 +44,12 @@ enum holdup_record {
 	HOLDUP_TCP,            /* belongs to the wait record that follows for the same thread */
 	HOLDUP_CONNECTION,
 	HOLDUP_NAME_ASKED,
+	HOLDUP_REQUEST,
+	HOLDUP_EARLIER,
+	HOLDUP_PEEK,           /* a wait that goes on: told to look who is in the way, and told again when it is over */
+	HOLDUP_MADE_BY,        /* a holdup_memory: of who makes a thread, process or connection; seq is enum holdup_made, weight names the connection */
+	HOLDUP_HELLO,
+	HOLDUP_CONVERSATION,
 };
 
 enum holdup_loss {
@@ -50,6 +60,8 @@ enum holdup_loss {
 	HOLDUP_LOST_CPU_SAMPLES,
 	HOLDUP_LOST_THREADS,
 	HOLDUP_LOST_WAKINGS,   /* the wait is known, its waker is not */
+	HOLDUP_LOST_REQUESTS,
+	HOLDUP_LOST_CONNECTIONS,
 	HOLDUP_LOSS_CLASSES,
 };
 
@@ -92,11 +104,34 @@ enum holdup_interrupt {
 	HOLDUP_INTERRUPTS,
 };
 
+/* Why a thread is watched. */
+enum holdup_role {
+	HOLDUP_ROLE_SUBJECT,     /* it is what was asked about */
+	HOLDUP_ROLE_NEIGHBOUR,   /* the subject waits for it */
+};
+
+/* What somebody makes. */
+enum holdup_made { HOLDUP_MADE_THREAD, HOLDUP_MADE_PROCESS, HOLDUP_MADE_CONNECTION, HOLDUP_MADE_KINDS };
+
+/* Who closed a connection first. */
+enum holdup_closer { HOLDUP_NOT_CLOSED, HOLDUP_CLOSED_HERE, HOLDUP_CLOSED_BY_PEER };
+
+/* What a record of a conversation tells. */
+enum holdup_conversation_step {
+	HOLDUP_CONVERSATION_MADE,
+	HOLDUP_CONVERSATION_CLOSED,
+	HOLDUP_CONVERSATION_TURNED,   /* of one that began as TLS does, asked for here: its client has said more */
+};
+
 enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
 
 struct holdup_head { u32 type; u32 thread; };
-/* The first three tile the thread's life; `interrupt` is part of `cpu`, `throttled` of `queued`. */
-struct holdup_clock { u64 cpu; u64 queued; u64 blocked; u64 interrupt; u64 throttled; };
+/* The first three tile the thread's life; `interrupt` is part of `cpu`, `throttled` of `queued`; the last two are parts of
+ * `cpu` and `queued` with a request to answer. */
+/* Of `blocked`: `repeated` ns in `repeats` waits that were like the one told before them and got no record of their own (repeats.h). */
+struct holdup_clock {
+	u64 cpu; u64 queued; u64 blocked; u64 interrupt; u64 throttled; u64 served_cpu; u64 served_queued; u64 repeats; u64 repeated;
+};
 struct holdup_task { u32 pid; u32 tid; u32 kernel; u32 zero; char comm[HOLDUP_COMM]; };
 struct holdup_call { u64 args[4]; s32 number; u32 zero; };
 struct holdup_regs { u64 ip, sp, bp, bx, r12, r13, r14, r15; };
@@ -110,6 +145,22 @@ struct holdup_start {
 	u32 has_parent;
 	u32 namespace;                /* inode of its pid namespace and its thread id in there; 0 in the initial one */
 	u32 tid_inside;
+	u32 role;                     /* enum holdup_role */
+	u32 creator;                  /* process that made its process, as the kernel has it; 0: not told */
+	u32 adopted;                  /* it lived before it was watched */
+	u32 zero;
+	char process[HOLDUP_COMM];    /* name of its process's first thread; empty: not told */
+};
+
+/* What an adopted thread's memory said of the call that it is in, read by user space: the programs can only read the
+ * memory of the task that runs. */
+struct holdup_looked {
+	s32 number;                   /* of the call it was in then, */
+	u32 zero;
+	u64 address;                  /* and that call's first argument */
+	u32 words[HOLDUP_HOLDER_WORDS]; /* around the futex, as in holdup_wait */
+	struct { s32 fd; s16 events; s16 revents; } fds[HOLDUP_ASKED]; /* places that are not used: fd below 0 */
+	u64 select_reads, select_writes;
 };
 
 struct holdup_exec {
@@ -165,6 +216,8 @@ struct holdup_wait {
 	u8 memory_follows;
 	u8 waker_kind;
 	u8 holder_kind;
+	u32 serves;                   /* it had a request to answer */
+	u32 unanswered;               /* then: a socket on which it has asked, and got no answer; 0: none */
 	u32 holder[HOLDUP_HOLDER_WORDS];
 	u32 waker_thread;
 	s32 waker_call;
@@ -300,18 +353,84 @@ struct holdup_question {
 	u8 server[16];
 	u8 message[HOLDUP_QUESTION];
 };
+
+enum holdup_request_step {
+	HOLDUP_REQUEST_READ,
+	HOLDUP_REQUEST_READ_ON, /* more of the same, or another before an answer, after its reader has waited */
+	HOLDUP_REQUEST_ANSWERED,
+	HOLDUP_REQUEST_DROPPED, /* its connection was closed, and nothing had been answered */
+	HOLDUP_REQUESTS_LEFT,   /* who read them waits for new connections: if they are answered, it is by another */
+};
+
+/* What became of a request on an accepted connection. */
+struct holdup_request {
+	struct holdup_head head;      /* who did it */
+	u64 at;
+	u64 connection;               /* names the connection, for as long as the request is open; 0: all of the thread's */
+	struct holdup_clock clock;    /* of the thread, at `at` */
+	u32 step;                     /* enum holdup_request_step */
+	u32 weight;                   /* how many it stands for: at high rates only some are told */
+	char begins[HOLDUP_REQUEST_LINE]; /* what was read, its beginning; zeros where it is not known */
+	u32 port;                     /* as it is read: that is listened on; 0: none, as of Unix sockets */
+	u32 zero;
+};
+/* A connection on which the last word was the client's, or ours to somebody else, before anybody looked. */
+struct holdup_earlier {
+	struct holdup_head head;      /* thread: unused */
+	u64 at;
+	u64 connection;
+	u64 inode;                    /* the socket's */
+	u32 pid;
+	u32 accepted;                 /* it was read from; else it was written to */
+	u32 first;                    /* nothing had ever gone the other way */
+	u32 ago;                      /* how long before `at` that was, in the kernel's ticks */
+	u32 gap;                      /* how long after the last word of the other, in ticks */
+	u32 zero;
+};
+
+/* A piece of the first TLS record that a connection carried in one direction. */
+struct holdup_hello {
+	struct holdup_head head;      /* who sent or received it */
+	u64 connection;               /* names the connection, for as long as it is open */
+	u64 at;
+	u32 answer;                   /* the server's */
+	u32 offset;                   /* bytes of the record before this piece */
+	u32 len;
+	u32 object;                   /* its socket, as waits on it name it; 0: not known */
+	u8 bytes[HOLDUP_HELLO_BYTES];
+};
+
+/* A connection was made, or closed, or its handshake went on. */
+struct holdup_conversation {
+	struct holdup_head head;      /* who asked for it; of an accepted one, who used it first */
+	u64 connection;
+	u64 began;                    /* when it was asked for */
+	u64 made;
+	u64 at;                       /* now */
+	u64 second_began;             /* when the second turn began; 0: there was none */
+	u64 second_answered;          /* when the last of its answer passed; 0: there was none */
+	u64 third_began;              /* when the third turn began; 0: there was none */
+	u32 turns;                    /* how often a question followed an answer, the first question included */
+	u32 second;                   /* bytes of the second turn's questions */
+	u16 family, port, accepted, step; /* step: enum holdup_conversation_step */
+	u32 closer;                   /* enum holdup_closer */
+	u32 zero;
+	u8 end[16];                   /* whom it was made to; of an accepted one, its own end. IPv4 in the first four bytes */
+};
 enum holdup_numbers { HOLDUP_NUMBER_LANES = HOLDUP_LANES };
 
 /* Never read: makes the build's type information contain every record. */
 union holdup_wire {
 	enum holdup_numbers numbers;
 	enum holdup_record record; enum holdup_waker waker; enum holdup_holder holder; enum holdup_owner owner;
-	enum holdup_phase phase;
+	enum holdup_phase phase; enum holdup_role role; struct holdup_looked looked; enum holdup_request_step step;
 	enum holdup_interrupt interrupt;
 	struct holdup_start start; struct holdup_exec exec; struct holdup_renamed renamed; struct holdup_object object;
 	struct holdup_kernel_stack kernel_stack; struct holdup_wait wait; struct holdup_asked asked; struct holdup_memory memory;
 	struct holdup_cpu cpu; struct holdup_ran_instead ran_instead; struct holdup_signal signal; struct holdup_end end;
-	struct holdup_tcp tcp; struct holdup_connection connection; struct holdup_question question;
+	enum holdup_made made; enum holdup_closer closer; enum holdup_conversation_step conversation_step; struct holdup_hello hello; struct holdup_conversation conversation;
+	struct holdup_tcp tcp; struct holdup_connection connection; struct holdup_question question; struct holdup_request request;
+	struct holdup_earlier earlier;
 };
 
 #endif

@@ -3,6 +3,73 @@
 /// Number of system calls that the programs' tables have room for.
 pub const TABLE: usize = 512;
 
+/// Calls of 32-bit programs and the same of 64-bit ones, where their first four arguments mean the same (the kernel's
+/// `syscall_32.tbl`). The others have no number: what they wait for is told by the kernel's stack.
+const OF_32_BIT: &[(usize, libc::c_long)] = &[
+    (0, libc::SYS_restart_syscall),
+    (3, libc::SYS_read),
+    (4, libc::SYS_write),
+    (5, libc::SYS_open),
+    (6, libc::SYS_close),
+    (7, libc::SYS_wait4),
+    (11, libc::SYS_execve),
+    (29, libc::SYS_pause),
+    (36, libc::SYS_sync),
+    (54, libc::SYS_ioctl),
+    (55, libc::SYS_fcntl),
+    (114, libc::SYS_wait4),
+    (118, libc::SYS_fsync),
+    (120, libc::SYS_clone),
+    (142, libc::SYS_select),
+    (143, libc::SYS_flock),
+    (144, libc::SYS_msync),
+    (145, libc::SYS_readv),
+    (146, libc::SYS_writev),
+    (148, libc::SYS_fdatasync),
+    (162, libc::SYS_nanosleep),
+    (168, libc::SYS_poll),
+    (179, libc::SYS_rt_sigsuspend),
+    (180, libc::SYS_pread64),
+    (181, libc::SYS_pwrite64),
+    (190, libc::SYS_vfork),
+    (195, libc::SYS_stat),
+    (197, libc::SYS_fstat),
+    (221, libc::SYS_fcntl),
+    (240, libc::SYS_futex),
+    (252, libc::SYS_exit_group),
+    (256, libc::SYS_epoll_wait),
+    (267, libc::SYS_clock_nanosleep),
+    (284, libc::SYS_waitid),
+    (295, libc::SYS_openat),
+    (308, libc::SYS_pselect6),
+    (309, libc::SYS_ppoll),
+    (319, libc::SYS_epoll_pwait),
+    (344, libc::SYS_syncfs),
+    (355, libc::SYS_getrandom),
+    (362, libc::SYS_connect),
+    (364, libc::SYS_accept4),
+    (369, libc::SYS_sendto),
+    (370, libc::SYS_sendmsg),
+    (371, libc::SYS_recvfrom),
+    (372, libc::SYS_recvmsg),
+    (407, libc::SYS_clock_nanosleep),
+    (413, libc::SYS_pselect6),
+    (414, libc::SYS_ppoll),
+    (420, libc::SYS_semtimedop),
+    (422, libc::SYS_futex),
+];
+
+/// For each number of a 32-bit call: 1 + that of the same 64-bit one; 0 where there is none.
+pub(crate) fn calls_of_32_bit() -> [u16; TABLE] {
+    let mut calls = [0; TABLE];
+    for (number, same) in OF_32_BIT {
+        if let Ok(same) = u16::try_from(*same) {
+            calls[*number] = same + 1;
+        }
+    }
+    calls
+}
+
 /// Calls whose first argument is the descriptor that they work on.
 const FIRST_IS_DESCRIPTOR: &[libc::c_long] = &[
     libc::SYS_read,
@@ -180,6 +247,18 @@ pub fn descriptor_arguments() -> [u8; TABLE] {
 #[must_use]
 pub fn path_arguments() -> [u8; TABLE] {
     table(&[(1, FIRST_IS_PATH), (2, SECOND_IS_PATH)])
+}
+
+/// Whether this call waits for one of several descriptors that are its arguments.
+#[must_use]
+pub fn is_poll(number: i32) -> bool {
+    const POLLS: [libc::c_long; 4] = [
+        libc::SYS_poll,
+        libc::SYS_ppoll,
+        libc::SYS_select,
+        libc::SYS_pselect6,
+    ];
+    POLLS.contains(&number.into())
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub(crate) struct KernelTypes(Btf<'static>);
 
 impl KernelTypes {
     pub(crate) fn read() -> Result<KernelTypes, String> {
-        crate::tracer::silence_libbpf();
+        crate::loaded::silence_libbpf();
         Btf::from_vmlinux()
             .map(KernelTypes)
             .map_err(|error| format!("this kernel has no type information, BTF ({error})"))
@@ -141,7 +141,7 @@ pub fn probe() -> Vec<Capability> {
     found.push(Capability {
         name: "load".into(),
         required: true,
-        state: crate::tracer::try_load(),
+        state: crate::loaded::try_load(),
     });
     found
 }

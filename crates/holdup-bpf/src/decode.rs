@@ -2,15 +2,18 @@
 //! from our own programs, but names, paths and numbers in them are the observed programs'; nothing here
 //! trusts a length or a kind that it has not checked.
 
+mod churn;
 mod network;
 mod object;
+mod waits;
 
 use crate::skeleton::types as wire;
+use holdup_evidence::churn::{Conversation, Hello, Made, Turned};
 use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
-    Account, Allowed, Call, Clock, CpuSample, End, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner,
-    Ns, Object, ObjectId, PolledFd, RanInstead, Scheduling, Seq, SignalSent, Start, TaskName, TaskState,
-    ThreadId, Wait, WaitMemory, Waker,
+    Account, Adopted, Allowed, Call, Clock, CpuSample, Earlier, End, Inside, Ns, Object, ObjectId, PolledFd,
+    RanInstead, Request, RequestStep, Role, Scheduling, Seq, SignalSent, Start, TaskName, TaskState,
+    ThreadId, Wait, WaitMemory,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
@@ -64,10 +67,24 @@ pub enum RawEvent {
     Connection(Connection),
     /// A question was sent to a name server.
     NameAsked(NameAsked),
+    /// The memory of a thread as it makes something; its `weight` names the connection.
+    MadeBy(Made, Box<RawMemory>),
+    /// The first bytes of a connection.
+    Hello(Hello),
+    /// A connection was made or closed.
+    Conversation(Conversation),
+    /// The handshake on a connection went on.
+    Turned(Turned),
     /// A wait ended; its kernel stack is to be filled in.
     Wait(Box<Wait>),
     /// A wait that had not ended when observation did; the thread's [`RawEvent::End`] follows.
     OpenWait(Box<Wait>),
+    /// A request was read or answered.
+    Request(Request),
+    /// A connection that waits for an answer since before.
+    Earlier(Earlier),
+    /// A wait that goes on, as [`crate::Tracer::peek`] found it. It will be told again when it is over.
+    Peek(Box<Wait>),
     /// A thread's memory.
     Memory(Box<RawMemory>),
     /// A CPU sample; its kernel stack is to be filled in.
@@ -168,9 +185,12 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_RENAMED => renamed(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_OBJECT => object::decode(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_KERNEL_STACK => kernel_stack(&read(bytes, kind)?),
-        wire::holdup_record::HOLDUP_WAIT => wait(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_WAIT => waits::wait(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_EARLIER => earlier(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_REQUEST => request(read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_PEEK => RawEvent::Peek(Box::new(waits::wait_of(&read(bytes, kind)?))),
         wire::holdup_record::HOLDUP_ASKED_FOR => asked(&read(bytes, kind)?),
-        wire::holdup_record::HOLDUP_MEMORY => memory(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_MEMORY => RawEvent::Memory(Box::new(memory(&read(bytes, kind)?))),
         wire::holdup_record::HOLDUP_CPU => cpu(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_RAN_INSTEAD => ran_instead(read(bytes, kind)?),
         wire::holdup_record::HOLDUP_SIGNAL => signal(read(bytes, kind)?),
@@ -178,6 +198,9 @@ pub fn decode(bytes: &[u8]) -> Result<RawEvent, DecodeError> {
         wire::holdup_record::HOLDUP_TCP => network::tcp(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_CONNECTION => network::connection(&read(bytes, kind)?),
         wire::holdup_record::HOLDUP_NAME_ASKED => network::question(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_MADE_BY => churn::made_by(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_HELLO => churn::hello(&read(bytes, kind)?),
+        wire::holdup_record::HOLDUP_CONVERSATION => churn::conversation(&read(bytes, kind)?),
         _ => return Err(DecodeError::Unknown(kind)),
     })
 }
@@ -208,7 +231,11 @@ plain!(
     holdup_end,
     holdup_tcp,
     holdup_connection,
-    holdup_question
+    holdup_question,
+    holdup_request,
+    holdup_earlier,
+    holdup_hello,
+    holdup_conversation
 );
 
 fn read<T: Plain>(bytes: &[u8], kind: u32) -> Result<T, DecodeError> {
@@ -239,6 +266,10 @@ fn clock(raw: wire::holdup_clock) -> Clock {
         blocked: raw.blocked,
         interrupt: raw.interrupt,
         throttled: raw.throttled,
+        served_cpu: raw.served_cpu,
+        served_queued: raw.served_queued,
+        repeats: raw.repeats,
+        repeated: raw.repeated,
     }
 }
 
@@ -275,6 +306,14 @@ fn start(raw: wire::holdup_start) -> RawEvent {
         inside: (raw.namespace != 0).then_some(Inside {
             namespace: raw.namespace,
             tid: raw.tid_inside,
+        }),
+        role: match wire::holdup_role(raw.role) {
+            wire::holdup_role::HOLDUP_ROLE_NEIGHBOUR => Role::Neighbour,
+            _ => Role::Subject,
+        },
+        adopted: (raw.adopted != 0).then(|| Adopted {
+            process: text(&raw.process),
+            parent: raw.creator,
         }),
     })
 }
@@ -320,105 +359,6 @@ fn state(bits: u32) -> TaskState {
     }
 }
 
-fn wait(raw: &wire::holdup_wait) -> RawEvent {
-    let waker = match wire::holdup_waker(u32::from(raw.waker_kind)) {
-        wire::holdup_waker::HOLDUP_WAKER_THREAD => Waker::Thread {
-            thread: ThreadId(raw.waker_thread),
-            clock: clock(raw.waker_clock),
-            call: waker_call(raw),
-        },
-        wire::holdup_waker::HOLDUP_WAKER_OUTSIDE => Waker::Outside {
-            task: task(raw.waker),
-            call: waker_call(raw),
-        },
-        wire::holdup_waker::HOLDUP_WAKER_SOFTIRQ => Waker::Interrupt {
-            soft: true,
-            socket: optional_object(raw.socket),
-        },
-        wire::holdup_waker::HOLDUP_WAKER_HARDIRQ => Waker::Interrupt {
-            soft: false,
-            socket: None,
-        },
-        _ => Waker::Unknown,
-    };
-    let holder = match wire::holdup_holder(u32::from(raw.holder_kind)) {
-        wire::holdup_holder::HOLDUP_HOLDER_FUTEX => Some(LockHolder::FutexWords(raw.holder)),
-        wire::holdup_holder::HOLDUP_HOLDER_FILE_LOCK => Some(LockHolder::FileLock { pid: raw.holder[0] }),
-        wire::holdup_holder::HOLDUP_HOLDER_PI => owner(raw).map(LockHolder::PiFutex),
-        wire::holdup_holder::HOLDUP_HOLDER_TRACER => owner(raw).map(LockHolder::Tracer),
-        wire::holdup_holder::HOLDUP_HOLDER_KERNEL_LOCK => Some(LockHolder::KernelLock(kernel_lock(raw))),
-        _ => None,
-    };
-    let wait = Box::new(Wait {
-        thread: ThreadId(raw.head.thread),
-        seq: raw.seq,
-        start: raw.start,
-        end: raw.end,
-        clock: clock(raw.clock),
-        state: state(raw.state),
-        iowait: raw.iowait != 0,
-        call: call(raw.call),
-        object: optional_object(raw.object),
-        ready: optional_object(raw.ready),
-        waker,
-        holder,
-        kernel_stack: None,
-        memory_follows: raw.memory_follows != 0,
-        asked: None,
-    });
-    if wire::holdup_waker(u32::from(raw.waker_kind)) == wire::holdup_waker::HOLDUP_WAKER_NOT_YET {
-        RawEvent::OpenWait(wait)
-    } else {
-        RawEvent::Wait(wait)
-    }
-}
-
-/// One of the places in a record's words on who is in the way.
-fn owner_word(raw: &wire::holdup_wait, at: wire::holdup_owner) -> u32 {
-    raw.holder.get(at.0 as usize).copied().unwrap_or(0)
-}
-
-/// The owner that the kernel names.
-fn owner(raw: &wire::holdup_wait) -> Option<LockOwner> {
-    let owner = LockOwner {
-        tid: owner_word(raw, wire::holdup_owner::HOLDUP_OWNER_TID),
-        pid: owner_word(raw, wire::holdup_owner::HOLDUP_OWNER_PID),
-    };
-    (owner.tid != 0 && owner.pid != 0).then_some(owner)
-}
-
-fn kernel_lock(raw: &wire::holdup_wait) -> KernelLock {
-    // As the kernel's contention tracepoints have them, `LCB_F_…`.
-    const READ: u32 = 1 << 1;
-    const RT: u32 = 1 << 3;
-    const PERCPU: u32 = 1 << 4;
-    const MUTEX: u32 = 1 << 5;
-    let flags = owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_FLAGS);
-    let space = owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_SPACE);
-    KernelLock {
-        owner: owner(raw),
-        kind: match flags {
-            flags if flags & PERCPU != 0 => KernelLockKind::PerCpu,
-            flags if flags & (MUTEX | RT) != 0 => KernelLockKind::Mutex,
-            _ => KernelLockKind::Semaphore,
-        },
-        shared: flags & READ != 0,
-        address_space: (space != 0).then_some(space),
-        object: optional_object(owner_word(raw, wire::holdup_owner::HOLDUP_LOCK_OBJECT)),
-    }
-}
-
-fn waker_call(raw: &wire::holdup_wait) -> Call {
-    if raw.waker_call < 0 {
-        Call::none()
-    } else {
-        Call {
-            number: raw.waker_call,
-            args: [raw.waker_arg, 0, 0, 0],
-        }
-    }
-}
-
 fn registers(raw: wire::holdup_regs) -> Registers {
     Registers {
         ip: raw.ip,
@@ -439,22 +379,23 @@ fn polled(one: &wire::holdup_polled) -> PolledFd {
 }
 
 fn asked(raw: &wire::holdup_asked) -> RawEvent {
-    let known = raw.polled_fds.iter().filter(|one| one.fd >= 0);
+    // Places beyond those that are used hold zeros, which are no descriptor 0.
+    let used = raw.polled_fds.iter().take(raw.polled as usize);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
         first: raw.seq,
         seq: raw.seq,
         returned: None,
-        polled: known.take(raw.polled as usize).map(polled).collect(),
+        polled: used.filter(|one| one.fd >= 0).map(polled).collect(),
         polled_truncated: raw.truncated != 0,
         path: None,
         completed: None,
     })
 }
 
-fn memory(raw: &wire::holdup_memory) -> RawEvent {
+fn memory(raw: &wire::holdup_memory) -> RawMemory {
     let polled = raw.polled_fds.iter().take(raw.polled as usize).map(polled);
-    RawEvent::Memory(Box::new(RawMemory {
+    RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
             first: raw.first,
@@ -471,7 +412,7 @@ fn memory(raw: &wire::holdup_memory) -> RawEvent {
         weight: raw.weight,
         registers: registers(raw.regs),
         stack: raw.stack.iter().take(raw.stack_len as usize).copied().collect(),
-    }))
+    }
 }
 
 fn cpu(raw: &wire::holdup_cpu) -> RawEvent {
@@ -526,6 +467,48 @@ fn signal(raw: wire::holdup_signal) -> RawEvent {
     })
 }
 
+fn earlier(raw: wire::holdup_earlier) -> RawEvent {
+    let ns = |ticks: u32| u64::from(ticks) * tick();
+    RawEvent::Earlier(Earlier {
+        pid: raw.pid,
+        connection: raw.connection,
+        inode: raw.inode,
+        said_at: raw.at.saturating_sub(ns(raw.ago)),
+        tick: tick(),
+        by_client: raw.accepted != 0,
+        after: (raw.first == 0).then(|| ns(raw.gap)),
+    })
+}
+
+/// The length of the kernel's tick, nanoseconds: what its coarse clocks go by.
+fn tick() -> Ns {
+    const USUAL: Ns = 4_000_000;
+    let clock = nix::time::ClockId::CLOCK_MONOTONIC_COARSE;
+    nix::time::clock_getres(clock).map_or(USUAL, |tick| {
+        u64::try_from(std::time::Duration::from(tick).as_nanos()).unwrap_or(USUAL)
+    })
+}
+
+fn request(raw: wire::holdup_request) -> RawEvent {
+    RawEvent::Request(Request {
+        at: raw.at,
+        thread: ThreadId(raw.head.thread),
+        clock: clock(raw.clock),
+        connection: raw.connection,
+        weight: raw.weight,
+        step: match wire::holdup_request_step(raw.step) {
+            wire::holdup_request_step::HOLDUP_REQUEST_ANSWERED => RequestStep::Answered,
+            wire::holdup_request_step::HOLDUP_REQUEST_DROPPED => RequestStep::Dropped,
+            wire::holdup_request_step::HOLDUP_REQUESTS_LEFT => RequestStep::Left,
+            wire::holdup_request_step::HOLDUP_REQUEST_READ_ON => RequestStep::ReadOn,
+            _ => RequestStep::Read {
+                begins: raw.begins.iter().map(|byte| byte.cast_unsigned()).collect(),
+                port: u16::try_from(raw.port).unwrap_or(0),
+            },
+        },
+    })
+}
+
 fn end(raw: &wire::holdup_end) -> RawEvent {
     use holdup_evidence::OpenState;
     let phase = raw.open.checked_sub(1).map(wire::holdup_phase);
@@ -561,22 +544,38 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, decode, state};
+    use super::{DecodeError, RawEvent, asked, decode, state, wire};
     use holdup_evidence::TaskState;
     use proptest::prelude::{any, proptest};
 
     proptest! {
         /// Whatever the bytes, decoding ends with a value or a reason.
         #[test]
-        fn any_bytes_decode_or_are_refused(kind in 0u32..18, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        fn any_bytes_decode_or_are_refused(kind in 0u32..21, rest in proptest::collection::vec(any::<u8>(), 0..20_000)) {
             let mut bytes = kind.to_ne_bytes().to_vec();
             bytes.extend(rest);
             match decode(&bytes) {
-                Ok(_) => assert!((1..=15).contains(&kind)),
+                Ok(_) => assert!((1..=20).contains(&kind)),
                 Err(DecodeError::Unknown(found)) => assert_eq!(found, kind),
                 Err(DecodeError::Short { len, .. }) => assert_eq!(len, bytes.len()),
             }
         }
+    }
+
+    #[test]
+    fn places_of_a_poll_that_are_not_used_are_no_descriptors() {
+        let mut raw = wire::holdup_asked {
+            polled: 4,
+            ..wire::holdup_asked::default()
+        };
+        for (place, fd) in raw.polled_fds.iter_mut().zip([3, -1, 5, -1]) {
+            place.fd = fd;
+        }
+        let RawEvent::Asked(asked) = asked(&raw) else {
+            panic!("another record");
+        };
+        let fds: Vec<i32> = asked.polled.iter().map(|one| one.fd).collect();
+        assert_eq!(fds, [3, 5]);
     }
 
     #[test]

@@ -2,15 +2,20 @@
 //!
 //! In: a process to watch. Out: [`RawEvent`]s, decoded but not yet named: addresses where evidence has
 //! function names, stack bytes where it has stacks. The only crate that needs clang to build and privilege
-//! to run. Probe ([`capability`]), load ([`Tracer::load`]), read ([`Tracer::drain`]) and decode ([`decode`],
+//! to run. Probe ([`capability`]), load ([`Loaded`]), attach ([`Tracer`]), read ([`Tracer::drain`]) and decode ([`decode`],
 //! pure) are apart; the wire format is `bpf/wire.h`, from which both sides take it.
 
+mod adopt;
+mod allowance;
 pub mod calls;
 pub mod capability;
 pub mod decode;
+mod loaded;
 pub mod mappings;
 mod older;
+mod thinning;
 mod tracer;
+mod untold;
 
 #[allow(
     missing_docs,
@@ -25,7 +30,9 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/trace.skel.rs"));
 }
 
+pub use adopt::{LOOKED_WORDS, Looked, POLLED_LOOKED};
 pub use capability::{Capability, probe};
 pub use decode::{Asleep, RawEvent, RawMemory, Registers};
+pub use loaded::{Loaded, TraceError};
 pub use mappings::{Change, Mapped, Mapping};
-pub use tracer::{DEFAULT_BUFFER, LARGEST_BUFFER, Options, Report, SMALLEST_BUFFER, TraceError, Tracer};
+pub use tracer::{DEFAULT_BUFFER, LARGEST_BUFFER, Options, Pace, Report, SMALLEST_BUFFER, Tracer};

@@ -1,30 +1,29 @@
-//! Loads the programs, watches one run, hands out its records.
+//! Attaches the programs, watches one run, hands out its records.
 
+use crate::adopt::{self, Looked};
+use crate::allowance::Allowance;
 use crate::calls;
-use crate::capability::{KernelTypes, cpu_clock_attributes};
+use crate::capability::cpu_clock_attributes;
 use crate::decode::{RawEvent, decode};
+use crate::loaded::{Loaded, TraceError, refusal};
 use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
-use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder};
-use holdup_evidence::{Loss, LossClass, NotMeasured, Ns};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
+use crate::skeleton::TraceSkel;
+use crate::thinning::Thinning;
+use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests};
+use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
-use std::io::Read;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 
 /// Period of the CPU clock: 500 samples tell shares of a second on a CPU to 2.2 points (one standard error). Twice as
 /// many were measured to cost a program that never blocks another percent.
 const CPU_SAMPLE_PERIOD: Ns = 2_000_000;
-/// Blocked time that one stack stands for to begin with: a wait of a millisecond or more has one of its own.
-/// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
-const STACK_BUDGET: Ns = 1_000_000;
-/// A stack stands for at most this much, so that long runs are still told.
-const STACK_BUDGET_MOST: Ns = 1_000_000_000;
+/// The same of what runs for good: 200 samples tell shares of a second to 3.5 points, of ten seconds to 1.1.
+const CPU_SAMPLE_PERIOD_OF_SERVICES: Ns = 5_000_000;
+/// The same of what is recorded: 3,000 samples a minute and CPU.
+const CPU_SAMPLE_PERIOD_OF_RECORDERS: Ns = 20_000_000;
 /// Most records handed out at once: some 16 MB if all of them held stacks.
 const BATCH: usize = 1024;
 
@@ -36,85 +35,44 @@ pub const SMALLEST_BUFFER: u32 = 64 << 10;
 /// The largest, for the kernel takes its memory for as long as the trace lasts: 14 s of records at that rate.
 pub const LARGEST_BUFFER: u32 = 1 << 30;
 
+/// What is traced, and so how much watching it may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// A command, from its begin to its end: it may be over in a second, and who started it waits for the answer.
+    #[default]
+    Command,
+    /// What runs for good and has others to serve: what is rare today comes again.
+    Service,
+    /// A whole machine, for months: waits that are like the one before are told by their number, and stacks and samples are few.
+    Record,
+}
+
 /// What can be chosen about a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Size of the ring between the programs and user space, bytes: a power of two.
     pub buffer: u32,
+    /// What is traced.
+    pub pace: Pace,
+}
+
+impl Pace {
+    pub(crate) fn cpu_sample_period(self) -> Ns {
+        match self {
+            Pace::Command => CPU_SAMPLE_PERIOD,
+            Pace::Service => CPU_SAMPLE_PERIOD_OF_SERVICES,
+            Pace::Record => CPU_SAMPLE_PERIOD_OF_RECORDERS,
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
             buffer: DEFAULT_BUFFER,
+            pace: Pace::default(),
         }
     }
-}
-
-/// How many stacks of one kind may come, and what each stands for.
-struct Allowance {
-    /// Stacks a second above which each must stand for more.
-    most: f64,
-    /// Stacks a second below which each may stand for less again.
-    few: f64,
-    /// Blocked time that one stands for now.
-    budget: Ns,
-    /// Stacks since the last adaptation.
-    seen: u64,
-}
-
-impl Allowance {
-    /// Unwinding a user stack takes some 30 µs.
-    const USER: Allowance = Allowance {
-        most: 500.0,
-        few: 100.0,
-        budget: STACK_BUDGET,
-        seen: 0,
-    };
-    /// A kernel stack is some names by the time it gets here, and found again by them.
-    const KERNEL: Allowance = Allowance {
-        most: 20_000.0,
-        few: 4_000.0,
-        budget: STACK_BUDGET,
-        seen: 0,
-    };
-
-    /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
-    fn adapt(&mut self, elapsed: Ns) -> i32 {
-        let rate = self.seen as f64 * 1e9 / elapsed.max(1) as f64;
-        self.seen = 0;
-        if rate > self.most {
-            self.budget = (self.budget * 2).min(STACK_BUDGET_MOST);
-        } else if rate < self.few {
-            self.budget = (self.budget / 2).max(STACK_BUDGET);
-        }
-        // Twice the rate that is too much, for 20 ms and at least one turn.
-        (self.most / 25.0) as i32
-    }
-}
-
-/// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
-const INTERRUPTS: [&str; 6] = [
-    "irq_handler_entry",
-    "irq_handler_exit",
-    "softirq_entry",
-    "softirq_exit",
-    "hrtimer_expire_entry",
-    "hrtimer_expire_exit",
-];
-
-/// Where a thread begins and ends to wait for a lock in the kernel (Linux 5.19 and later).
-const CONTENTION: [&str; 2] = ["contention_begin", "contention_end"];
-
-/// Why a trace could not begin.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// The kernel does not describe its types.
-    #[error("this kernel has no type information (BTF)")]
-    NoTypes,
-    /// The kernel refuses.
-    #[error("the kernel does not let holdup trace: {0}")]
-    Refused(String),
 }
 
 /// What a trace reports of itself when it is over.
@@ -141,11 +99,16 @@ pub struct Tracer {
     skeleton: TraceSkel<'static>,
     /// Until CMD's first thread has been seen.
     first_waking: Option<Link>,
-    _links: Vec<Link>,
+    links: Vec<Link>,
+    /// Somebody polls, and the sockets that become ready are noted.
+    notes_ready: bool,
     mappings: Option<Mappings>,
     not_measured: Vec<NotMeasured>,
     user: Allowance,
     kernel: Allowance,
+    requests: Thinning,
+    tells_all: bool,
+    cpu_sample_period: Ns,
 }
 
 #[derive(Default)]
@@ -154,118 +117,26 @@ struct Received {
     undecodable: u64,
 }
 
-/// libbpf's own words are kept for the error message instead of going to the terminal.
-static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
-
-/// From here on libbpf writes nothing to the terminal. Call it before anything else of libbpf's.
-pub(crate) fn silence_libbpf() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
-}
-
-fn keep_what_libbpf_says(level: PrintLevel, message: String) {
-    if matches!(level, PrintLevel::Warn)
-        && let Ok(mut said) = LIBBPF_SAID.lock()
-        && said.len() < 16_384
-    {
-        said.push_str(&message);
-    }
-}
-
-/// The line of libbpf's words that says what went wrong, else the error itself.
-fn refusal(error: &libbpf_rs::Error) -> TraceError {
-    let said = LIBBPF_SAID
-        .lock()
-        .map(|mut said| std::mem::take(&mut *said))
-        .unwrap_or_default();
-    let line = said
-        .lines()
-        .find(|line| line.contains("failed") || line.contains("not permitted"));
-    let reason = match line {
-        Some(line) => format!("{error} ({})", line.trim_start_matches("libbpf: ").trim()),
-        None => error.to_string(),
-    };
-    TraceError::Refused(reason)
-}
-
-fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>, TraceError> {
-    // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
-    let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut skeleton = TraceSkelBuilder::default()
-        .open(object)
-        .map_err(|error| refusal(&error))?;
-    if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
-        settings.cpu_period = CPU_SAMPLE_PERIOD;
-        settings.have_task_work = u8::from(types.has_task_work());
-        settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
-        settings.fd_argument = calls::descriptor_arguments();
-        settings.path_argument = calls::path_arguments();
-        settings.call_of_operation = calls::calls_of_operations();
-    }
-    skeleton
-        .maps
-        .records
-        .set_max_entries(options.buffer)
-        .map_err(|error| refusal(&error))?;
-    older::suit(&mut skeleton, types).map_err(|error| refusal(&error))?;
-    let programs = &mut skeleton.progs;
-    for (program, tracepoint) in [
-        (&mut programs.on_rename, "task_rename"),
-        (&mut programs.on_signal, "signal_generate"),
-        (&mut programs.on_data_ready, "sk_data_ready"),
-        (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
-        (&mut programs.on_contention_begin, CONTENTION[0]),
-        (&mut programs.on_contention_end, CONTENTION[1]),
-        (&mut programs.on_connection, "inet_sock_set_state"),
-        (&mut programs.on_packet, "net_dev_queue"),
-        (&mut programs.on_socket_state, "inet_sock_set_state"),
-        (&mut programs.on_page_written, "folio_wait_writeback"),
-        (&mut programs.on_irq_entry, INTERRUPTS[0]),
-        (&mut programs.on_irq_exit, INTERRUPTS[1]),
-        (&mut programs.on_softirq_entry, INTERRUPTS[2]),
-        (&mut programs.on_softirq_exit, INTERRUPTS[3]),
-        (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
-        (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
-        (&mut programs.on_softirq_raise, "softirq_raise"),
-        (&mut programs.on_tick_entry, "local_timer_entry"),
-        (&mut programs.on_tick_exit, "local_timer_exit"),
-        (&mut programs.on_called_entry, "call_function_single_entry"),
-        (&mut programs.on_called_exit, "call_function_single_exit"),
-    ] {
-        program.set_autoload(types.has_tracepoint(tracepoint));
-    }
-    // It sends errands, which needs task work.
-    let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
-    programs.on_async_done.set_autoload(completions);
-    Ok(skeleton)
-}
-
-/// Loads and lets go.
-pub(crate) fn try_load() -> Result<(), String> {
-    let types = KernelTypes::read()?;
-    let skeleton = open(&types, Options::default()).map_err(|error| error.to_string())?;
-    skeleton
-        .load()
-        .map(drop)
-        .map_err(|error| refusal(&error).to_string())
-}
-
 impl Tracer {
     /// Loads and attaches everything. Nothing is watched before [`Tracer::watch`].
     ///
     /// # Errors
     /// When the kernel or the privileges do not allow it; the message names what was refused.
     pub fn load(options: Options) -> Result<Tracer, TraceError> {
-        let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
-        let mut not_measured = Vec::new();
-        if !CONTENTION.iter().all(|name| types.has_tracepoint(name)) {
-            not_measured.push(NotMeasured {
-                what: "who holds a lock inside the kernel".into(),
-                why: "this kernel has no contention tracepoints".into(),
-                fix: "Linux 5.19 or later; until then the one that let go is named instead".into(),
-            });
-        }
-        let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
-        older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
+        Tracer::with(Loaded::load(options)?)
+    }
+
+    /// Attaches programs that are loaded, and watch nothing. Nothing is watched before [`Tracer::watch`].
+    ///
+    /// # Errors
+    /// When the kernel or the privileges do not allow it; the message names what was refused.
+    pub fn with(loaded: Loaded) -> Result<Tracer, TraceError> {
+        let Loaded {
+            skeleton,
+            options,
+            mut not_measured,
+            ..
+        } = loaded;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
         // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
@@ -284,7 +155,6 @@ impl Tracer {
             &programs.on_softirq_entry,
             &programs.on_rename,
             &programs.on_signal,
-            &programs.on_data_ready,
             &programs.on_page_added,
             &programs.on_contention_end,
             &programs.on_contention_begin,
@@ -294,6 +164,12 @@ impl Tracer {
             &programs.on_async_done,
             &programs.on_new_worker,
             &programs.on_page_written,
+            // Answers before requests: one that was not read under observation is none.
+            &programs.on_request_dropped,
+            &programs.on_sent,
+            &programs.on_received,
+            // Both before connections: of one that is kept everything is seen.
+            &programs.on_conversation,
             &programs.on_exec,
             &programs.on_fork,
             &programs.on_switch,
@@ -304,15 +180,9 @@ impl Tracer {
                 links.push(program.attach_trace().map_err(|error| refusal(&error))?);
             }
         }
-        let first_waking = Some(
-            programs
-                .on_first_waking
-                .attach_trace()
-                .map_err(|error| refusal(&error))?,
-        );
         let cpus = online_cpus();
         for cpu in &cpus {
-            let mut attributes = cpu_clock_attributes(CPU_SAMPLE_PERIOD);
+            let mut attributes = cpu_clock_attributes(options.pace.cpu_sample_period());
             let attached = open_event(&mut attributes, *cpu)
                 .map_err(|error| error.desc().to_owned())
                 .and_then(|clock| {
@@ -362,25 +232,89 @@ impl Tracer {
             })
             .map_err(|error| refusal(&error))?;
         let ring = builder.build().map_err(|error| refusal(&error))?;
+        // Nothing is watched yet: what is there was left by who had the programs before, and did not live to read it.
+        ring.consume().ok();
+        received.borrow_mut().events.clear();
         Ok(Tracer {
             ring,
             received,
             skeleton,
-            first_waking,
-            _links: links,
+            first_waking: None,
+            links,
+            notes_ready: false,
             mappings,
             not_measured,
-            user: Allowance::USER,
-            kernel: Allowance::KERNEL,
+            user: Allowance::user(options.pace),
+            kernel: Allowance::kernel(options.pace),
+            requests: Thinning::default(),
+            tells_all: options.pace != Pace::Record,
+            cpu_sample_period: options.pace.cpu_sample_period(),
         })
     }
 
+    /// From now on notes which socket became ready last on each CPU: that is how it is told which one of a poll's ended it.
+    /// A service that never polls, as those with an epoll instance, is spared the cost of each packet.
+    fn note_ready(&mut self) {
+        self.notes_ready = true;
+        let program = &self.skeleton.progs.on_data_ready;
+        if program.autoload() {
+            // Where it is refused the polls' sockets are not told apart.
+            self.links.extend(program.attach_trace().ok());
+        }
+    }
+
     /// Watches this process from its next waking on. It must be asleep.
-    pub fn watch(&mut self, pid: u32) {
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn watch(&mut self, pid: u32) -> Result<(), TraceError> {
+        let first_waking = self.skeleton.progs.on_first_waking.attach_trace();
+        self.first_waking = Some(first_waking.map_err(|error| refusal(&error))?);
         if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
             state.root_pid = pid;
         }
+        // A command's first poll may be the one that matters.
+        self.note_ready();
         fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Watches the threads that these processes have now, and what they create from now on. Those that are watched
+    /// already stay what they are. `false`: what was said on their connections before could not be looked at.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn adopt(&mut self, processes: &[(u32, Role)], looked: &[Looked]) -> Result<bool, TraceError> {
+        adopt::adopt(&mut self.skeleton, processes, looked).map_err(|error| refusal(&error))
+    }
+
+    /// Where the subject is served: requests on connections that were accepted on these TCP ports are told. `false`: this
+    /// kernel does not tell of any.
+    pub fn serve(&mut self, ports: impl Iterator<Item = u16>) -> bool {
+        for port in ports {
+            let key = u32::from(port).to_ne_bytes();
+            self.skeleton
+                .maps
+                .served_ports
+                .update(&key, &key, MapFlags::ANY)
+                .ok();
+        }
+        // What was found out about sockets may be otherwise now.
+        if let Some(state) = self.skeleton.maps.data_data.as_deref_mut() {
+            state.served_ports_known += 1;
+        }
+        self.tells_traffic()
+    }
+
+    /// Whether this kernel tells what is sent and received on sockets.
+    #[must_use]
+    pub fn tells_traffic(&self) -> bool {
+        self.skeleton.progs.on_received.autoload() && self.skeleton.progs.on_sent.autoload()
+    }
+
+    /// Asks for the waits that go on now: each comes as a [`RawEvent::Peek`].
+    pub fn peek(&mut self) {
+        adopt::run(&self.skeleton.progs.peek_task).ok();
     }
 
     /// Some of the records that wait, and the mappings that they need. No records: there are none now.
@@ -397,25 +331,68 @@ impl Tracer {
         if self.first_waking.is_some() && !events.is_empty() {
             self.first_waking = None;
         }
+        let mut polls = false;
         for event in &events {
             match event {
-                RawEvent::Memory(memory) if !memory.on_cpu => self.user.seen += 1,
-                RawEvent::KernelStack { .. } => self.kernel.seen += 1,
+                RawEvent::Wait(wait) | RawEvent::Peek(wait) => polls |= calls::is_poll(wait.call.number),
+                RawEvent::Memory(memory) if !memory.on_cpu => self.user.came(),
+                RawEvent::KernelStack { .. } => self.kernel.came(),
+                RawEvent::Request(request) if matches!(request.step, RequestStep::Read { .. }) => {
+                    self.requests.came();
+                }
                 _ => {}
             }
         }
+        if polls && !self.notes_ready {
+            self.note_ready();
+        }
         (mapped, events)
+    }
+
+    /// From now on all waits are told, and more stacks, as beside a service; or, again, as few as a recorder wants.
+    pub fn tell_all(&mut self, all: bool) {
+        if all == self.tells_all {
+            return;
+        }
+        self.tells_all = all;
+        let pace = match all {
+            true => Pace::Service,
+            false => Pace::Record,
+        };
+        (self.user, self.kernel) = (Allowance::user(pace), Allowance::kernel(pace));
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
+            state.thin = u8::from(!all);
+        }
     }
 
     /// Keeps the rate of stacks within what reading them may cost. `elapsed` is the time since the last call.
     pub fn adapt(&mut self, elapsed: Ns) {
         let (user, kernel) = (self.user.adapt(elapsed), self.kernel.adapt(elapsed));
         if let Some(settings) = self.skeleton.maps.data_data.as_deref_mut() {
-            settings.user_budget = self.user.budget;
+            settings.user_budget = self.user.budget();
             settings.user_allowance = user;
-            settings.kernel_budget = self.kernel.budget;
+            settings.kernel_budget = self.kernel.budget();
             settings.kernel_allowance = kernel;
         }
+        let mask = self.requests.adapt(elapsed);
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
+            state.request_mask = mask;
+        }
+    }
+
+    /// Requests that were counted and not told, because there were many.
+    #[must_use]
+    pub fn untold_requests(&self) -> UntoldRequests {
+        let mut untold = UntoldRequests::default();
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
+            untold.answered = state.untold_requests;
+            untold.longest = state.untold_longest;
+        }
+        // Without one that was answered untold, none is open untold but for an instant.
+        if untold.answered > 0 {
+            untold.open = crate::untold::open_requests(&self.skeleton);
+        }
+        untold
     }
 
     /// Ends observation at `at`: nothing changes any more, threads that live on are recorded as they are.
@@ -429,14 +406,8 @@ impl Tracer {
         fence(Ordering::SeqCst);
         // Programs that began before the flag was set end within microseconds; attaching the iterator takes
         // longer than that.
-        if let Ok(link) = self.skeleton.progs.each_task.attach_trace()
-            && let Ok(mut tasks) = Iter::new(&link)
-        {
-            let mut nothing = Vec::new();
-            // It writes no text; reading is what makes it run.
-            let _ = tasks.read_to_end(&mut nothing);
-        }
-        self._links.clear();
+        adopt::run(&self.skeleton.progs.each_task).ok();
+        self.links.clear();
     }
 
     /// What was dropped, what could not be seen, what it cost.
@@ -444,7 +415,7 @@ impl Tracer {
     pub fn report(&self) -> Report {
         let mut losses = Vec::new();
         if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
-            const CLASSES: [LossClass; 7] = [
+            const CLASSES: [LossClass; 9] = [
                 LossClass::WaitRecord,
                 LossClass::ThreadRecord,
                 LossClass::ObjectRecord,
@@ -452,6 +423,8 @@ impl Tracer {
                 LossClass::CpuSample,
                 LossClass::Thread,
                 LossClass::Waking,
+                LossClass::Request,
+                LossClass::Connection,
             ];
             for (class, count) in CLASSES.into_iter().zip(state.losses) {
                 let ns = match class {
@@ -480,9 +453,9 @@ impl Tracer {
             losses,
             not_measured,
             programs: self.programs(),
-            kernel_stack_budget: self.kernel.budget,
-            user_stack_budget: self.user.budget,
-            cpu_sample_period: CPU_SAMPLE_PERIOD,
+            kernel_stack_budget: self.kernel.budget(),
+            user_stack_budget: self.user.budget(),
+            cpu_sample_period: self.cpu_sample_period,
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) fn question(raw: &wire::holdup_question) -> RawEvent {
     })
 }
 
-fn address(family: u16, bytes: [u8; 16], port: u16) -> SocketAddr {
+pub(super) fn address(family: u16, bytes: [u8; 16], port: u16) -> SocketAddr {
     let [a, b, c, d, ..] = bytes;
     let ip: IpAddr = match i32::from(family) {
         libc::AF_INET6 => Ipv6Addr::from(bytes).to_canonical(),

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Waits that are like the one before, of a recorder that runs for good: most threads of a server wait in the same call, for the same
+ * thing, ended by the same one, thousands of times. The first has a record; of those that follow the thread's clock adds up number and
+ * time. One has a record all the same if it is longer than those told (so the longest is exact), every REPEATS_MOST and
+ * every second, if it takes a stack, and wherever a single wait may matter: with a request to answer, for a lock whose owner is
+ * known, and for a millisecond and more unless it is a timer that ends it.
+ */
+#ifndef HOLDUP_REPEATS_H
+#define HOLDUP_REPEATS_H
+
+#include "waits.h"
+
+#define REPEATS_MOST 64
+#define REPEATS_FOR 1000000000     /* ns after which one is told again */
+#define REPEATED_LEAST_TOLD 1000000 /* ns: a wait of this length is told, */
+#define REPEATED_TIMER 100000000   /* and one that only a timer ended from this length on */
+#define __NR_nanosleep 35
+#define __NR_clock_nanosleep 230
+
+/* Who wakes, as describe_waker has it, in two numbers. */
+static __always_inline void who_wakes(struct told_wait *w, struct task_struct *woken, bool peer)
+{
+	struct task_struct *current = current_task();
+	struct depth *depth;
+	struct thread *waker;
+	u32 zero = 0;
+
+	w->waker = 0;
+	depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (!depth || !have_interrupts) {
+		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
+	} else if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
+		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
+	} else if (depth->soft && !peer) {
+		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
+	} else {
+		waker = current == woken ? 0 : thread_of(current);
+		w->waker_kind = waker ? HOLDUP_WAKER_THREAD : HOLDUP_WAKER_OUTSIDE;
+		w->waker = waker ? waker->id : OF(current, tgid);
+	}
+}
+
+/* Whether the wait that ends needs no record; else it is what those after it are held against. */
+static __always_inline bool is_repeated(struct thread *t, struct task_struct *task, u64 length, struct file *ready, bool peer, u64 now)
+{
+	struct told_wait w, *told = &t->told;
+	s32 number = t->call.number;
+	bool same;
+
+	who_wakes(&w, task, peer);
+	same = told->at && told->number == number && told->argument == t->call.args[0] && told->object == t->object &&
+	       told->ready == (u64)ready && told->state == t->state && told->waker == w.waker && told->waker_kind == w.waker_kind;
+	bool timer = w.waker_kind == HOLDUP_WAKER_HARDIRQ && !ready &&
+		     (number == __NR_nanosleep || number == __NR_clock_nanosleep || is_epoll(number) || is_poll(number));
+	if (same && length <= told->longest && length < (timer ? REPEATED_TIMER : REPEATED_LEAST_TOLD) && !t->serves && !t->errand &&
+	    !t->before && (t->holder_kind == HOLDUP_HOLDER_NONE || t->holder_kind == HOLDUP_HOLDER_FUTEX) &&
+	    now - told->at < REPEATS_FOR && t->clock.repeats - told->repeats < REPEATS_MOST) {
+		t->clock.repeats++;
+		t->clock.repeated += length;
+		return true;
+	}
+	told->at = now;
+	told->longest = same && told->longest > length ? told->longest : length;
+	told->repeats = t->clock.repeats;
+	told->argument = t->call.args[0];
+	told->ready = (u64)ready;
+	told->number = number;
+	told->object = t->object;
+	told->state = t->state;
+	told->waker = w.waker;
+	told->waker_kind = w.waker_kind;
+	return false;
+}
+
+#endif

@@ -1,0 +1,270 @@
+//! Programs that are loaded and not attached: they watch nothing yet, or no more.
+//!
+//! In: what this kernel offers, and options. Out: programs and maps for a [`crate::Tracer`]. That the kernel verifies them is two thirds
+//! of what a start costs, so whoever observes again and again loads once and keeps them. A tracer leaves its books in the
+//! maps; [`Loaded::blank`] takes them out, so that the next one begins as if nothing had been.
+
+use crate::adopt;
+use crate::calls;
+use crate::capability::KernelTypes;
+use crate::older;
+use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
+use crate::tracer::{Options, Pace};
+use holdup_evidence::NotMeasured;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Iter, MapCore, MapFlags, OpenObject, PrintLevel};
+use std::io::Read;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+
+/// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
+const INTERRUPTS: [&str; 6] = [
+    "irq_handler_entry",
+    "irq_handler_exit",
+    "softirq_entry",
+    "softirq_exit",
+    "hrtimer_expire_entry",
+    "hrtimer_expire_exit",
+];
+
+/// Where a thread begins and ends to wait for a lock in the kernel (Linux 5.19 and later).
+const CONTENTION: [&str; 2] = ["contention_begin", "contention_end"];
+
+/// Why a trace could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The kernel does not describe its types.
+    #[error("this kernel has no type information (BTF)")]
+    NoTypes,
+    /// The kernel refuses.
+    #[error("the kernel does not let holdup trace: {0}")]
+    Refused(String),
+}
+
+/// libbpf's own words are kept for the error message instead of going to the terminal.
+static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
+
+/// From here on libbpf writes nothing to the terminal. Call it before anything else of libbpf's.
+pub(crate) fn silence_libbpf() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_what_libbpf_says)));
+}
+
+fn keep_what_libbpf_says(level: PrintLevel, message: String) {
+    if matches!(level, PrintLevel::Warn)
+        && let Ok(mut said) = LIBBPF_SAID.lock()
+        && said.len() < 16_384
+    {
+        said.push_str(&message);
+    }
+}
+
+/// The line of libbpf's words that says what went wrong, else the error itself.
+pub(crate) fn refusal(error: &libbpf_rs::Error) -> TraceError {
+    let said = LIBBPF_SAID
+        .lock()
+        .map(|mut said| std::mem::take(&mut *said))
+        .unwrap_or_default();
+    let line = said
+        .lines()
+        .find(|line| line.contains("failed") || line.contains("not permitted"));
+    let reason = match line {
+        Some(line) => format!("{error} ({})", line.trim_start_matches("libbpf: ").trim()),
+        None => error.to_string(),
+    };
+    TraceError::Refused(reason)
+}
+
+fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>, TraceError> {
+    // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
+    let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut skeleton = TraceSkelBuilder::default()
+        .open(object)
+        .map_err(|error| refusal(&error))?;
+    if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
+        settings.cpu_period = options.pace.cpu_sample_period();
+        settings.have_task_work = u8::from(types.has_task_work());
+        settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
+        settings.fd_argument = calls::descriptor_arguments();
+        settings.path_argument = calls::path_arguments();
+        settings.call_of_32_bit = calls::calls_of_32_bit();
+        settings.call_of_operation = calls::calls_of_operations();
+    }
+    if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
+        state.thin = u8::from(options.pace == Pace::Record);
+    }
+    skeleton
+        .maps
+        .records
+        .set_max_entries(options.buffer)
+        .map_err(|error| refusal(&error))?;
+    older::suit(&mut skeleton, types).map_err(|error| refusal(&error))?;
+    let programs = &mut skeleton.progs;
+    for (program, tracepoint) in [
+        (&mut programs.on_rename, "task_rename"),
+        (&mut programs.on_signal, "signal_generate"),
+        (&mut programs.on_data_ready, "sk_data_ready"),
+        (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
+        (&mut programs.on_contention_begin, CONTENTION[0]),
+        (&mut programs.on_contention_end, CONTENTION[1]),
+        (&mut programs.on_connection, "inet_sock_set_state"),
+        (&mut programs.on_socket_state, "inet_sock_set_state"),
+        (&mut programs.on_page_written, "folio_wait_writeback"),
+        (&mut programs.on_irq_entry, INTERRUPTS[0]),
+        (&mut programs.on_irq_exit, INTERRUPTS[1]),
+        (&mut programs.on_softirq_entry, INTERRUPTS[2]),
+        (&mut programs.on_softirq_exit, INTERRUPTS[3]),
+        (&mut programs.on_hrtimer_entry, INTERRUPTS[4]),
+        (&mut programs.on_hrtimer_exit, INTERRUPTS[5]),
+        (&mut programs.on_softirq_raise, "softirq_raise"),
+        (&mut programs.on_received, "sock_recv_length"),
+        (&mut programs.on_sent, "sock_send_length"),
+        (&mut programs.on_conversation, "inet_sock_set_state"),
+        (&mut programs.on_request_dropped, "sock_send_length"),
+        (&mut programs.on_tick_entry, "local_timer_entry"),
+        (&mut programs.on_tick_exit, "local_timer_exit"),
+        (&mut programs.on_called_entry, "call_function_single_entry"),
+        (&mut programs.on_called_exit, "call_function_single_exit"),
+    ] {
+        program.set_autoload(types.has_tracepoint(tracepoint));
+    }
+    // What a tick takes beside the timers that are due then is little, and there are hundreds a second and CPU.
+    if options.pace == Pace::Record {
+        programs.on_tick_entry.set_autoload(false);
+        programs.on_tick_exit.set_autoload(false);
+    }
+    // It sends errands, which needs task work.
+    let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
+    programs.on_async_done.set_autoload(completions);
+    // The other way to see questions to name servers; it costs every packet something.
+    let sends = types.has_tracepoint("sock_send_length");
+    programs
+        .on_packet
+        .set_autoload(!sends && types.has_tracepoint("net_dev_queue"));
+    Ok(skeleton)
+}
+
+/// Programs and maps.
+pub struct Loaded {
+    pub(crate) skeleton: TraceSkel<'static>,
+    pub(crate) options: Options,
+    pub(crate) not_measured: Vec<NotMeasured>,
+    /// What the programs' variables were as they were loaded.
+    fresh: Option<(types::bss, types::data)>,
+}
+
+impl Loaded {
+    /// Loads them. They live as long as this process and those that it forks.
+    ///
+    /// # Errors
+    /// When the kernel or the privileges do not allow it; the message names what was refused.
+    pub fn load(options: Options) -> Result<Loaded, TraceError> {
+        let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
+        let mut not_measured = Vec::new();
+        if !CONTENTION.iter().all(|name| types.has_tracepoint(name)) {
+            not_measured.push(NotMeasured {
+                what: "who holds a lock inside the kernel".into(),
+                why: "this kernel has no contention tracepoints".into(),
+                fix: "Linux 5.19 or later; until then the one that let go is named instead".into(),
+            });
+        }
+        let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
+        older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
+        let maps = &skeleton.maps;
+        let fresh = maps
+            .bss_data
+            .as_deref()
+            .copied()
+            .zip(maps.data_data.as_deref().copied());
+        Ok(Loaded {
+            skeleton,
+            options,
+            not_measured,
+            fresh,
+        })
+    }
+
+    /// Takes out of the maps what a tracer has left there. None may be attached.
+    ///
+    /// # Errors
+    /// When the kernel does not let it.
+    pub fn blank(&mut self) -> Result<(), TraceError> {
+        self.try_blank().map_err(|error| refusal(&error))
+    }
+
+    fn try_blank(&mut self) -> libbpf_rs::Result<()> {
+        let storage = self.skeleton.maps.threads.autocreate();
+        if storage {
+            adopt::run(&self.skeleton.progs.forget_task)?;
+            let link = self
+                .skeleton
+                .progs
+                .forget_socket
+                .attach_iter(self.skeleton.maps.kept_sockets.as_fd())?;
+            Iter::new(&link)?.read_to_end(&mut Vec::new())?;
+        }
+        let maps = &mut self.skeleton.maps;
+        empty(&maps.wanted)?;
+        empty(&maps.looked_at)?;
+        empty(&maps.errands)?;
+        empty(&maps.connecting)?;
+        empty(&maps.objects)?;
+        empty(&maps.questions)?;
+        empty(&maps.answered_by_others)?;
+        empty(&maps.served_ports)?;
+        if !storage {
+            empty(&maps.thread_table)?;
+            empty(&maps.socket_table)?;
+        }
+        zero(&maps.interrupts)?;
+        zero(&maps.closings)?;
+        zero(&maps.ready_socket)?;
+        zero(&maps.costs)?;
+        while maps.numbers.lookup_and_delete(&[])?.is_some() {}
+        older::give_out_numbers(&maps.numbers)?;
+        if let Some((bss, data)) = self.fresh {
+            if let Some(now) = maps.bss_data.as_deref_mut() {
+                *now = bss;
+            }
+            if let Some(now) = maps.data_data.as_deref_mut() {
+                *now = data;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes out all entries of a table.
+fn empty(table: &impl MapCore) -> libbpf_rs::Result<()> {
+    let keys: Vec<Vec<u8>> = table.keys().collect();
+    for key in keys {
+        match table.delete(&key) {
+            // One that was gone already, as of a table that lets go of the oldest.
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => {}
+            deleted => deleted?,
+        }
+    }
+    Ok(())
+}
+
+/// Sets what each CPU has of an array of one to zeros.
+fn zero(array: &impl MapCore) -> libbpf_rs::Result<()> {
+    let key = 0u32.to_ne_bytes();
+    let Some(mut values) = array.lookup_percpu(&key, MapFlags::ANY)? else {
+        return Ok(());
+    };
+    for value in &mut values {
+        value.fill(0);
+    }
+    array.update_percpu(&key, &values, MapFlags::ANY)
+}
+
+/// Loads and lets go.
+pub(crate) fn try_load() -> Result<(), String> {
+    let types = KernelTypes::read()?;
+    let skeleton = open(&types, Options::default()).map_err(|error| error.to_string())?;
+    skeleton
+        .load()
+        .map(drop)
+        .map_err(|error| refusal(&error).to_string())
+}

@@ -1,0 +1,88 @@
+//! Requests that are open as observation ends and were not told, because there were many.
+//!
+//! In: what the programs keep of each socket (`bpf/sockets.h`). Out: who had read them, and when.
+
+use crate::skeleton::{TraceSkel, types::kept_socket, types::open_request};
+use holdup_evidence::{Ns, ThreadId};
+use libbpf_rs::{Iter, MapCore, MapFlags};
+use std::io::Read;
+use std::mem::offset_of;
+use std::os::fd::AsFd;
+
+/// `struct untold_open` in `bpf/sockets.h`, bytes.
+const RECORD: usize = 16;
+
+/// Those that are open now.
+pub(crate) fn open_requests(skeleton: &TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
+    if !skeleton.maps.kept_sockets.autocreate() {
+        let table = &skeleton.maps.socket_table;
+        let values = table
+            .keys()
+            .filter_map(|key| table.lookup(&key, MapFlags::ANY).ok().flatten());
+        return values.filter_map(|value| of_table(&value)).collect();
+    }
+    let mut records = Vec::new();
+    let read = skeleton
+        .progs
+        .look_at_socket
+        .attach_iter(skeleton.maps.kept_sockets.as_fd())
+        .and_then(|link| Ok(Iter::new(&link)?.read_to_end(&mut records)?));
+    // What was read before an error stands.
+    drop(read);
+    let (records, _) = records.as_chunks::<RECORD>();
+    records.iter().filter_map(|record| told(record, 0, 8)).collect()
+}
+
+/// An entry of the table of kernels that keep nothing with a socket.
+fn of_table(value: &[u8]) -> Option<(ThreadId, Ns)> {
+    const REQUEST: usize = offset_of!(kept_socket, request);
+    let weight = word(value, REQUEST + offset_of!(open_request, weight))?;
+    let open = told(
+        value,
+        REQUEST + offset_of!(open_request, began),
+        REQUEST + offset_of!(open_request, thread),
+    )?;
+    (weight == 0 && open.1 != 0).then_some(open)
+}
+
+fn told(bytes: &[u8], began: usize, thread: usize) -> Option<(ThreadId, Ns)> {
+    let began = u64::from_ne_bytes(*bytes.get(began..)?.first_chunk()?);
+    Some((ThreadId(word(bytes, thread)?), began))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_table, told};
+    use crate::skeleton::types::kept_socket;
+    use holdup_evidence::ThreadId;
+
+    fn entry(began: u64, weight: u32) -> Vec<u8> {
+        let mut kept = kept_socket::default();
+        kept.request.began = began;
+        kept.request.thread = 7;
+        kept.request.weight = weight;
+        let at = std::ptr::from_ref(&kept).cast::<u8>();
+        // SAFETY: as long as the structure, which is made of integers only and has no padding.
+        unsafe { std::slice::from_raw_parts(at, size_of::<kept_socket>()) }.to_vec()
+    }
+
+    #[test]
+    fn only_what_is_open_and_was_not_told_counts() {
+        assert_eq!(of_table(&entry(5, 0)), Some((ThreadId(7), 5)));
+        assert_eq!(of_table(&entry(0, 0)), None, "all is answered");
+        assert_eq!(of_table(&entry(5, 1)), None, "it was told");
+        assert_eq!(of_table(&[0; 9]), None, "cut short");
+    }
+
+    #[test]
+    fn what_the_program_writes_is_understood() {
+        let mut record = 5_u64.to_ne_bytes().to_vec();
+        record.extend(7_u32.to_ne_bytes());
+        record.extend([0; 4]);
+        assert_eq!(told(&record, 0, 8), Some((ThreadId(7), 5)));
+    }
+}
