@@ -92,6 +92,21 @@ struct Limits {
     memory_max: Option<u64>,
 }
 
+/// The limits on disks that a process lives under now. For a thread that may be left behind: the kernel takes the lock that
+/// whoever makes cgroups holds.
+#[must_use]
+pub fn io_limits_of(root: &Root, mounts: &[Line], pid: u32) -> Vec<IoLimit> {
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("cgroup")).unwrap_or_default();
+    Membership::of(&text, &Hierarchies::of(mounts)).io_limits()
+}
+
+/// The quota of CPU time that a process lives under now, the nearest. For a thread that may be left behind, as above.
+#[must_use]
+pub fn cpu_quota_of(root: &Root, mounts: &[Line], pid: u32) -> Option<CpuQuota> {
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("cgroup")).unwrap_or_default();
+    Membership::of(&text, &Hierarchies::of(mounts)).limits().cpu_quota
+}
+
 impl Watch {
     /// Starts with holdup's own cgroup, which CMD inherits. `mounts` is holdup's own mount table.
     #[must_use]

@@ -41,6 +41,23 @@ pub fn flags(root: &Root, problems: &mut Vec<Problem>) -> Flags {
     Flags::default()
 }
 
+/// The names of the first CPU's instructions for random numbers; `None` where its flags are not told.
+pub fn random_instructions(root: &Root, problems: &mut Vec<Problem>) -> Option<Vec<String>> {
+    const NAMES: [(&str, &str, &str); 3] = [
+        ("flags", "rdrand", "RDRAND"),
+        ("flags", "rdseed", "RDSEED"),
+        ("Features", "rng", "RNDR"),
+    ];
+    let text = text(&root.proc.join("cpuinfo"), problems)?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (key, flags) = lines.find(|(key, _)| matches!(key.trim(), "flags" | "Features"))?;
+    let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
+    let names = NAMES
+        .iter()
+        .filter(|(of, flag, _)| *of == key.trim() && has(flag));
+    Some(names.map(|(_, _, name)| (*name).to_owned()).collect())
+}
+
 /// How many CPUs are online.
 pub fn online(root: &Root, problems: &mut Vec<Problem>) -> Option<u32> {
     let file = root.sys.join("devices/system/cpu/online");

@@ -53,6 +53,14 @@ pub fn seeded(root: &Root, problems: &mut Vec<Problem>) -> Option<(Ns, String)> 
         .map(|record| (record.at, record.text))
 }
 
+/// The whole log, a record a line as the kernel hands it out, and no waiting for the next one.
+///
+/// # Errors
+/// When it can't be read.
+pub fn text(root: &Root) -> std::io::Result<String> {
+    read(&root.dev.join("kmsg"))
+}
+
 /// The kernel's own records in the text of the log. What isn't a record (continuation lines, and what a
 /// concurrent writer cut) is passed over.
 fn records(log: &str) -> impl Iterator<Item = Record> + '_ {

@@ -1,13 +1,13 @@
-//! Facts from `/proc`, `/sys`, `/etc` and `/dev`: one file per kernel file or area, root injectable.
+//! Facts from `/proc`, `/sys`, `/etc`, `/dev` and `/var`: one file per kernel file or area, root injectable.
 //!
 //! In: a [`Root`] (the running system, or a tree that a test has laid out). Out: the structs of
 //! `holdup_evidence::facts`, and [`capability::Machine`] for `holdup doctor`. Readers never fail whole: what
 //! is absent becomes `None`, what could not be understood becomes a [`Problem`] with file and line, and the
 //! rest is returned.
 //!
-//! Nothing here may block, because holdup runs beside the program it observes: `cmdline`, `environ` and
-//! `maps` of other processes are never read, and no path that a program or a mount table names is ever
-//! opened or stat'ed.
+//! Nothing here may block, because holdup runs beside the program it observes: `cmdline` and `environ` of other
+//! processes are never read, and no path that a program or a mount table names is ever opened or stat'ed. What can block
+//! after all says so ([`maps`], [`tasks::call`], [`memory::read`]) and is for threads that may be left behind.
 //!
 //! The `procfs` crate isn't used: most of its readers start from a fixed `/proc` and give up on a whole file
 //! when one line is new to them, and what is needed here is a few lines each.
@@ -15,21 +15,35 @@
 pub mod block;
 pub mod capability;
 pub mod cgroup;
+pub mod cgroup_limits;
 pub mod clocks;
 pub mod cpu_times;
 pub mod cpuinfo;
+pub mod deleted;
 pub mod descriptors;
 pub mod facts;
+pub mod frozen;
 pub mod kernel_log;
+pub mod links;
 pub mod listeners;
+pub mod maps;
 pub mod memory;
 pub mod mountinfo;
 pub mod names;
+pub mod pressure;
 pub mod random;
+pub mod randomness;
 pub mod resolver;
+pub mod room;
 pub mod root;
+pub mod sampling;
+pub mod schedulers;
+pub mod sockets;
 pub mod status;
+pub mod swap_areas;
 pub mod swaps;
 pub mod sysctl;
+pub mod task_list;
+pub mod tasks;
 
 pub use root::{Problem, Root};

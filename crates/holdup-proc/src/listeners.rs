@@ -36,7 +36,15 @@ fn listener(line: &str) -> Option<Listener> {
         return None;
     }
     let (_, waiting) = words.next()?.split_once(':')?;
-    let (ip, port) = local.split_once(':')?;
+    Some(Listener {
+        address: address(local)?,
+        waiting: u32::from_str_radix(waiting, 16).ok()?,
+    })
+}
+
+/// `0100007F:2328`, an address and a port as these tables have them.
+pub(crate) fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
     // Each group of eight digits is a number in this machine's byte order.
     let group = |at: usize| -> Option<[u8; 4]> {
         let digits = ip.get(at..at + 8)?;
@@ -50,10 +58,7 @@ fn listener(line: &str) -> Option<Listener> {
         }
         _ => return None,
     };
-    Some(Listener {
-        address: SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?),
-        waiting: u32::from_str_radix(waiting, 16).ok()?,
-    })
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 #[cfg(test)]

@@ -31,16 +31,18 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> RandomFacts {
         hardware_source,
         hardware_available: word(&hardware.join("rng_available"), problems),
         cpu_instruction: flags.random_instruction,
-        trust_cpu: text(&root.proc.join("cmdline"), problems).and_then(|line| trust_cpu(&line)),
+        trust_cpu: text(&root.proc.join("cmdline"), problems)
+            .and_then(|line| switch(&line, "random.trust_cpu=")),
         virtual_machine: flags.hypervisor,
     }
 }
 
-/// The last `random.trust_cpu=` wins, as in the kernel, and its words for yes and no are the kernel's.
-fn trust_cpu(command_line: &str) -> Option<bool> {
+/// A switch on the kernel's command line, such as `random.trust_cpu=`. The last one wins, as in the kernel, and the words for
+/// yes and no are the kernel's.
+pub(crate) fn switch(command_line: &str, name: &str) -> Option<bool> {
     let value = command_line
         .split_whitespace()
-        .filter_map(|word| word.strip_prefix("random.trust_cpu="))
+        .filter_map(|word| word.strip_prefix(name))
         .next_back()?;
     match value.to_ascii_lowercase().as_str() {
         "on" => Some(true),
@@ -53,7 +55,7 @@ fn trust_cpu(command_line: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::{read, trust_cpu};
+    use super::{read, switch};
     use crate::root::Tree;
     use holdup_evidence::facts::RandomFacts;
 
@@ -110,6 +112,7 @@ mod tests {
 
     #[test]
     fn the_last_word_on_trust_counts() {
+        let trust_cpu = |line| switch(line, "random.trust_cpu=");
         assert_eq!(trust_cpu("random.trust_cpu=on random.trust_cpu=0"), Some(false));
         assert_eq!(trust_cpu("random.trust_cpu=Y"), Some(true));
         assert_eq!(trust_cpu("quiet xrandom.trust_cpu=on"), None);

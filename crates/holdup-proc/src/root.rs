@@ -1,6 +1,6 @@
 //! Where the kernel's files are, and how one is read.
 //!
-//! In: a path below one of the four roots. Out: its text, or `None`. A file that does not exist is not a
+//! In: a path below one of the five roots. Out: its text, or `None`. A file that does not exist is not a
 //! problem: kernels differ. Anything else that goes wrong is one.
 
 use std::fs::OpenOptions;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// The most that is read of one file, bytes: a mount table of ten thousand mounts is 2 MiB.
 const READ_LIMIT: u64 = 4 << 20;
 
-/// The four trees that facts are read from.
+/// The five trees that facts are read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// `/proc`.
@@ -23,6 +23,8 @@ pub struct Root {
     pub etc: PathBuf,
     /// `/dev`.
     pub dev: PathBuf,
+    /// `/var`.
+    pub var: PathBuf,
 }
 
 impl Root {
@@ -30,6 +32,12 @@ impl Root {
     #[must_use]
     pub fn system() -> Root {
         Root::below(Path::new("/"))
+    }
+
+    /// `/run`, beside `/var`.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.var.with_file_name("run")
     }
 
     /// A tree laid out below `directory`.
@@ -40,6 +48,7 @@ impl Root {
             sys: directory.join("sys"),
             etc: directory.join("etc"),
             dev: directory.join("dev"),
+            var: directory.join("var"),
         }
     }
 }

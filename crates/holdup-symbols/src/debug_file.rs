@@ -41,7 +41,7 @@ fn in_folder(elf: &Elf, folder: &Path) -> Option<Elf> {
 }
 
 /// The build id in hexadecimal digits.
-fn build_id(elf: &Elf) -> Option<String> {
+pub(crate) fn build_id(elf: &Elf) -> Option<String> {
     let notes = elf.bytes(elf.section(".note.gnu.build-id")?, NOTE_BYTES_MAX)?;
     let number = |at: usize| {
         let word = notes.get(at..at + 4)?;

@@ -23,6 +23,7 @@ mod modules;
 mod mounts;
 mod open;
 mod perf_map;
+mod runtime;
 mod stacks;
 mod symbolise;
 mod symbols;
@@ -30,4 +31,6 @@ mod unwind;
 
 pub use kernel::KernelSymbols;
 pub use maps::Mapping;
+pub use runtime::{Asked, Mapped, Runtime, Walked};
 pub use stacks::{ProcessKey, RawStack, Refused, UserStacks};
+pub use unwind::{Registers, StackBytes};

@@ -45,6 +45,9 @@ pub(crate) struct ModuleId(pub(crate) u32);
 impl ModuleId {
     /// Code that no file holds, such as what a JIT compiler wrote.
     pub(crate) const ANONYMOUS: ModuleId = ModuleId(0);
+
+    /// Frames that a runtime told of: no module of the list, and what stands for an address is the frame's number.
+    pub(crate) const TOLD: ModuleId = ModuleId(u32::MAX);
 }
 
 /// A file that was mapped executable.
@@ -96,6 +99,14 @@ impl Modules {
                 .min(MODULES_MAX),
             refused: 0,
         }
+    }
+
+    /// Of each file that could be opened its base name and its build id, in hexadecimal digits.
+    pub(crate) fn build_ids(&self) -> impl Iterator<Item = (&str, String)> {
+        let id = |module: &Module| crate::debug_file::build_id(module.elf.as_ref()?);
+        self.list
+            .iter()
+            .filter_map(move |module| Some((module.name.as_deref()?, id(module)?)))
     }
 
     /// The module of a mapping, opened if it is new.

@@ -6,8 +6,8 @@
 //! their names.
 //!
 //! Anybody may put a file there, and the process may mount what it likes. So the list counts only if it is a
-//! regular file with one name, not a link, that belongs to the process's effective user, on a file system that
-//! cannot block. The path is walked below the process's own root, without following links, a step at a time:
+//! regular file with one name, not a link, that belongs to the process's effective user or to root, that nobody else may
+//! write to, on a file system that cannot block. The path is walked below the process's own root, without following links, a step at a time:
 //! which file system a step has reached is asked of `/proc/self/fdinfo`, which does not touch it.
 
 use crate::mounts::Mounts;
@@ -46,9 +46,17 @@ pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
     let name = format!("perf-{own_pid}.map");
     let list = step(&folder, &name, OFlag::O_NOFOLLOW, ResolveFlag::RESOLVE_NO_XDEV)?;
     again(&list, |list| {
-        list.metadata()
-            .is_ok_and(|found| found.uid() == user && found.nlink() == 1)
+        list.metadata().is_ok_and(|found| trusted(&found, user))
     })
+}
+
+/// Who else may write to a file, as bits of its mode: its group, and everybody.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Whether a list can only have been written by the process's user, or by root, who may list for it.
+fn trusted(found: &fs::Metadata, user: u32) -> bool {
+    let owned = found.uid() == user || found.uid() == 0;
+    owned && found.nlink() == 1 && found.mode() & OTHERS_WRITE == 0
 }
 
 /// What is at `name` in a folder, without following any link.
@@ -124,7 +132,7 @@ mod tests {
     use super::*;
     use nix::sys::stat::Mode;
     use nix::unistd::{getuid, mkfifo};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use tempfile::TempDir;
 
     /// A proc file system made of files, in which process 42, which calls itself 7, has a root of its own.
@@ -166,10 +174,24 @@ mod tests {
     }
 
     #[test]
-    fn another_users_list_is_not() {
+    fn another_users_list_is_not_but_roots_is() {
         let stage = Stage::new(us() + 1, "ext4");
         fs::write(stage.list(), "").unwrap();
-        assert!(!stage.opens());
+        assert_eq!(stage.opens(), us() == 0);
+        if us() == 0 {
+            std::os::unix::fs::chown(stage.list(), Some(77), None).unwrap();
+            assert!(!stage.opens());
+        }
+    }
+
+    #[test]
+    fn one_that_others_may_write_to_is_not() {
+        for mode in [0o620, 0o602, 0o666] {
+            let stage = Stage::new(us(), "ext4");
+            fs::write(stage.list(), "").unwrap();
+            fs::set_permissions(stage.list(), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(!stage.opens(), "{mode:o}");
+        }
     }
 
     #[test]

@@ -6,15 +6,17 @@
 
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
+use crate::runtime::{Runtime, Told};
 use crate::symbolise;
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Most frames of one stack. Deeper ones are recursion, and keep their innermost frames.
-const FRAMES_MAX: usize = 128;
+/// Those of Java servers are some 150 deep.
+const FRAMES_MAX: usize = 256;
 
 /// Most frames of all distinct stacks together, so that those of a program that never has the same stack
 /// twice stay below some 100 MB once they have names.
@@ -44,6 +46,8 @@ pub struct RawStack<'a> {
     pub bp: u64,
     /// rbx, r12, r13, r14, r15; zeros where they are not known.
     pub callee_saved: [u64; 5],
+    /// Whether these six are not known at all: a frame whose caller is found by one of them is then the last.
+    pub partial: bool,
     /// Memory from `sp` upward, as much as was copied.
     pub bytes: &'a [u8],
 }
@@ -51,7 +55,8 @@ pub struct RawStack<'a> {
 impl RawStack<'_> {
     fn registers(&self) -> Registers {
         let [rbx, r12, r13, r14, r15] = self.callee_saved;
-        let saved = [rbx, self.bp, r12, r13, r14, r15].map(Some);
+        let known = |value| (!self.partial).then_some(value);
+        let saved = [rbx, self.bp, r12, r13, r14, r15].map(known);
         Registers {
             ip: self.ip,
             sp: self.sp,
@@ -83,6 +88,15 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// A frame that a runtime told, by its number.
+    pub(crate) fn told(number: u64) -> Address {
+        Address {
+            module: ModuleId::TOLD,
+            caller: false,
+            looked_up: number,
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn new(module: ModuleId, looked_up: u64) -> Self {
         Self {
@@ -108,6 +122,7 @@ pub struct UserStacks {
     frames_total: usize,
     refused: Refused,
     written: HashMap<ProcessKey, Written>,
+    told: Told,
 }
 
 /// What is known of the code that a process writes at run time.
@@ -142,6 +157,16 @@ impl UserStacks {
             frames_total: 0,
             refused: Refused::default(),
             written: HashMap::new(),
+            told: Told::default(),
+        }
+    }
+
+    /// The same, with a runtime that tells the frames of code that it has written.
+    #[must_use]
+    pub fn told_by(self, runtime: Box<dyn Runtime>) -> Self {
+        Self {
+            told: Told::by(runtime),
+            ..self
         }
     }
 
@@ -149,6 +174,7 @@ impl UserStacks {
     pub fn exec(&mut self, process: ProcessKey) {
         self.spaces.exec(process);
         self.written.remove(&process);
+        self.told.exit(process);
     }
 
     /// `child` begins with the mappings of `parent`.
@@ -160,6 +186,7 @@ impl UserStacks {
     pub fn exit(&mut self, process: ProcessKey) {
         self.spaces.exit(process);
         self.written.remove(&process);
+        self.told.exit(process);
     }
 
     /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
@@ -169,6 +196,10 @@ impl UserStacks {
         let Mapping {
             start, end, offset, ..
         } = mapping;
+        if module != ModuleId::ANONYMOUS {
+            let module = self.modules.get(module);
+            self.told.mapped(process, pid, module, start, offset);
+        }
         if !self.spaces.map(
             process,
             Region {
@@ -182,10 +213,30 @@ impl UserStacks {
         }
     }
 
+    /// What a runtime calls the thread whose stack was unwound last, if it told.
+    pub fn take_thread_name(&mut self) -> Option<(u32, Arc<str>)> {
+        self.told.name.take()
+    }
+
     /// Unwinds a stack and gives it a number, that of an equal one if there is one.
     pub fn intern(&mut self, raw: &RawStack<'_>) -> UserStackId {
+        self.intern_said(raw, &[])
+    }
+
+    /// The same where a runtime has said which frames of its own the thread was in: they stand in the place of code without a file, and
+    /// of all that is outside of it, unless its structures tell them themselves.
+    pub fn intern_said(&mut self, raw: &RawStack<'_>, said: &[Arc<Frame>]) -> UserStackId {
+        self.told.name = None;
         let space = self.spaces.of(raw.process);
-        let mut frames = unwind(&space, &mut self.modules, raw);
+        let mut frames = unwind(&space, &mut self.modules, &mut self.told, raw);
+        if !said.is_empty() && frames.iter().all(|frame| frame.module != ModuleId::TOLD) {
+            let inner = frames
+                .iter()
+                .position(|frame| frame.module == ModuleId::ANONYMOUS);
+            frames.truncate(inner.unwrap_or(frames.len()));
+            frames.extend(said.iter().filter_map(|frame| self.told.address(frame)));
+            frames.truncate(FRAMES_MAX);
+        }
         if frames.iter().any(|frame| frame.module == ModuleId::ANONYMOUS) {
             self.written(&space, raw, &mut frames);
         }
@@ -245,6 +296,20 @@ impl UserStacks {
         }
     }
 
+    /// Build ids of the files that were mapped, by base name; of a name that several files have, none.
+    #[must_use]
+    pub fn build_ids(&self) -> BTreeMap<String, String> {
+        let mut ids: BTreeMap<String, Option<String>> = BTreeMap::new();
+        for (name, id) in self.modules.build_ids() {
+            ids.entry(name.to_owned())
+                .and_modify(|known| *known = known.take().filter(|known| *known == id))
+                .or_insert(Some(id.clone()));
+        }
+        ids.into_iter()
+            .filter_map(|(name, id)| Some((name, id?)))
+            .collect()
+    }
+
     /// The frames of each [`UserStackId`], innermost first, in the order of the numbers.
     #[must_use]
     pub fn finish(self) -> Vec<Vec<Frame>> {
@@ -252,14 +317,16 @@ impl UserStacks {
             .stacks
             .iter()
             .flat_map(|stack| stack.iter().copied())
+            .filter(|address| address.module != ModuleId::TOLD)
             .collect();
         let frames = symbolise::frames(&self.modules, addresses);
         let of_stack = |stack: &Arc<[Address]>| {
             stack
                 .iter()
-                .filter_map(|address| frames.get(address))
-                .flatten()
-                .cloned()
+                .flat_map(|address| match address.module {
+                    ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
+                    _ => frames.get(address).cloned().unwrap_or_default(),
+                })
                 .collect()
         };
         self.stacks.iter().map(of_stack).collect()
@@ -267,7 +334,7 @@ impl UserStacks {
 }
 
 /// The places that a stack went through, innermost first.
-fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Address> {
+fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<'_>) -> Vec<Address> {
     let stack = StackBytes {
         start: raw.sp,
         bytes: raw.bytes,
@@ -279,6 +346,27 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         let pc = registers.ip.wrapping_sub(u64::from(caller));
         // What is no code was no return address: the guess that led here was wrong, or the stack's memory is.
         let Some(region) = space.find(pc) else { break };
+        if region.module == ModuleId::ANONYMOUS
+            && let Some(walked) = told.walk(raw, registers, !caller)
+        {
+            told.name = walked.thread;
+            let unnamed = Address {
+                module: ModuleId::ANONYMOUS,
+                caller: false,
+                looked_up: 0,
+            };
+            frames.extend(
+                walked
+                    .frames
+                    .iter()
+                    .map(|frame| told.address(frame).unwrap_or(unnamed)),
+            );
+            match walked.caller.filter(|next| next.sp > registers.sp) {
+                Some(next) => (registers, caller) = (next, true),
+                None => break,
+            }
+            continue;
+        }
         let looked_up = modules.address_of(region.module, region.offset.wrapping_add(pc - region.start));
         frames.push(Address {
             module: region.module,
@@ -311,6 +399,7 @@ fn unwind(space: &Space, modules: &mut Modules, raw: &RawStack<'_>) -> Vec<Addre
         let Some(next) = next else { break };
         registers = next;
     }
+    frames.truncate(FRAMES_MAX);
     frames
 }
 
@@ -329,6 +418,7 @@ mod tests {
             sp: 0x7000,
             bp,
             callee_saved: [0; 5],
+            partial: false,
             bytes,
         }
     }
@@ -364,6 +454,22 @@ mod tests {
         let mut stacks = with_anonymous_code();
         let id = stacks.intern(&raw(0x1800, 0x7000, &chain(2)));
         assert_eq!(stacks.finish()[id.0 as usize], vec![Frame::default(); 3]);
+    }
+
+    #[test]
+    fn what_a_runtime_said_stands_for_code_without_a_file_and_all_outside_of_it() {
+        let mut stacks = with_anonymous_code();
+        let frame = Arc::new(Frame {
+            symbol: Some("com.shop.Till.run".to_owned()),
+            language: Language::Java,
+            ..Frame::default()
+        });
+        let said = [Arc::clone(&frame), Arc::clone(&frame)];
+        let id = stacks.intern_said(&raw(0x1800, 0x7000, &chain(2)), &said);
+        // Where nothing of the stack could be read it stands alone.
+        let alone = stacks.intern_said(&raw(0x9000, 0x7000, &[]), &said);
+        assert_eq!(id, alone);
+        assert_eq!(stacks.finish()[id.0 as usize], vec![(*frame).clone(); 2]);
     }
 
     #[test]

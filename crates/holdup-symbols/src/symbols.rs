@@ -113,6 +113,47 @@ impl Symbols {
     }
 }
 
+/// The addresses of symbols in the order of `wanted`: those that a file exports, and of the others those that its own table has.
+pub(crate) fn addresses(elf: &Elf, wanted: &[&str]) -> Vec<Option<u64>> {
+    let mut found = vec![None; wanted.len()];
+    for table in [".dynsym", ".symtab"] {
+        if found.contains(&None) {
+            find_in(elf, table, wanted, &mut found);
+        }
+    }
+    found
+}
+
+/// Those of one table that have not been found yet.
+fn find_in(elf: &Elf, table: &str, wanted: &[&str], found: &mut [Option<u64>]) {
+    let table = elf.section(table);
+    let names = table.and_then(|table| elf.bytes(elf.sections.get(table.link as usize)?, TABLE_BYTES_MAX));
+    let bytes = table.and_then(|table| elf.bytes(table, TABLE_BYTES_MAX));
+    let Some((bytes, names)) = bytes.zip(names) else {
+        return;
+    };
+    let count = bytes.len() / size_of::<Sym64<LittleEndian>>();
+    let Ok((entries, _)) = slice_from_bytes::<Sym64<LittleEndian>>(&bytes, count) else {
+        return;
+    };
+    let missing: Vec<usize> = (0..found.len()).filter(|index| found[*index].is_none()).collect();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.st_shndx.get(ENDIAN) != SHN_UNDEF)
+    {
+        let rest = names
+            .get(entry.st_name.get(ENDIAN) as usize..)
+            .unwrap_or_default();
+        let is = |index: &&usize| {
+            rest.strip_prefix(wanted[**index].as_bytes())
+                .is_some_and(|rest| rest.first() == Some(&0))
+        };
+        if let Some(index) = missing.iter().find(is) {
+            found[*index] = Some(entry.st_value.get(ENDIAN));
+        }
+    }
+}
+
 /// Orders the names of one function: `read` before `__read` before `__libc_read`.
 fn plainness(name: &str) -> (usize, usize) {
     let mangled = name.starts_with("_Z") || name.starts_with("_R");

@@ -59,13 +59,13 @@ const RBP: usize = 1;
 
 /// What is known of a frame's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Registers {
+pub struct Registers {
     /// Instruction pointer: where the frame runs, or will go on when what it called returns.
-    pub(crate) ip: u64,
+    pub ip: u64,
     /// Stack pointer.
-    pub(crate) sp: u64,
-    /// Values of [`SAVED`], in its order; `None` for what the frame has overwritten.
-    pub(crate) saved: [Option<u64>; 6],
+    pub sp: u64,
+    /// Values of rbx, rbp, r12, r13, r14, r15; `None` for what the frame has overwritten.
+    pub saved: [Option<u64>; 6],
 }
 
 impl Registers {
@@ -84,14 +84,17 @@ impl Registers {
 
 /// A copy of the stack's memory from an address upward.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StackBytes<'a> {
+pub struct StackBytes<'a> {
     /// Address of the first byte.
-    pub(crate) start: u64,
-    pub(crate) bytes: &'a [u8],
+    pub start: u64,
+    /// What was copied.
+    pub bytes: &'a [u8],
 }
 
 impl StackBytes<'_> {
-    fn word(&self, address: u64) -> Option<u64> {
+    /// The word at an address; `None` where that was not copied.
+    #[must_use]
+    pub fn word(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let word = self.bytes.get(offset..offset.checked_add(8)?)?;
         Some(u64::from_le_bytes(

@@ -129,6 +129,7 @@ impl Subject {
             sp: seen.sp,
             bp: seen.bp,
             callee_saved: seen.callee_saved,
+            partial: false,
             bytes: &seen.bytes,
         }
     }

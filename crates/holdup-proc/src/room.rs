@@ -1,0 +1,134 @@
+//! How full local file systems are.
+//!
+//! In: the mount table. Out: which of them are on this machine's own disks or in its memory ([`local`]), and for one of those
+//! what `statfs` says ([`of`]). A network file system, FUSE and automounts can block for ever and are never asked. A disk
+//! that does not answer can block, too: [`of`] is for a thread that may be left behind.
+
+use crate::mountinfo::Line;
+use nix::sys::statvfs::statvfs;
+use std::path::Path;
+
+/// Types that only this machine's own disks and memory stand behind.
+const LOCAL: [&str; 20] = [
+    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus", "iso9660", "jfs",
+    "msdos", "nilfs2", "ntfs3", "reiserfs", "squashfs", "tmpfs", "udf", "vfat", "xfs",
+];
+
+/// Whether a file system of this type is asked.
+#[must_use]
+pub fn is_local(kind: &str) -> bool {
+    LOCAL.contains(&kind)
+}
+
+/// Mounts of local file systems, each file system once, by the mount whose path is shortest; those that are hidden by a later
+/// mount on the same directory are left out.
+#[must_use]
+pub fn local(mounts: &[Line]) -> Vec<&Line> {
+    let mut chosen: Vec<&Line> = Vec::new();
+    for (at, mount) in mounts.iter().enumerate() {
+        let later = mounts.iter().skip(at + 1);
+        let hidden = later.clone().any(|other| other.target == mount.target);
+        // Below a later mount the path leads elsewhere, perhaps to a server that does not answer.
+        let covered = later
+            .filter(|other| !is_local(&other.file_system))
+            .any(|other| below(&mount.target, &other.target));
+        if hidden || covered || !is_local(&mount.file_system) {
+            continue;
+        }
+        match chosen.iter_mut().find(|known| known.device == mount.device) {
+            Some(known) if mount.target.len() < known.target.len() => *known = mount,
+            Some(_) => {}
+            None => chosen.push(mount),
+        }
+    }
+    chosen
+        .into_iter()
+        .filter(|mount| leads_through_local(mount, mounts))
+        .collect()
+}
+
+/// Whether every mount on the way to it is one that cannot block: a path that leads through a server is not walked.
+fn leads_through_local(mount: &Line, mounts: &[Line]) -> bool {
+    let mut above = mounts
+        .iter()
+        .filter(|other| other.target != mount.target && below(&mount.target, &other.target));
+    above.all(|other| is_local(&other.file_system) || KERNEL.contains(&other.file_system.as_str()))
+}
+
+/// Types of the kernel's own on whose directories others are mounted, and which answer at once.
+const KERNEL: [&str; 5] = ["devtmpfs", "overlay", "proc", "rootfs", "sysfs"];
+
+/// Whether a path is within a directory.
+fn below(path: &str, directory: &str) -> bool {
+    directory == "/"
+        || path
+            .strip_prefix(directory)
+            .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// How full one is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Room {
+    /// Share of what users may use that is used, percent, rounded up as `df` does.
+    pub used_percent: Option<f64>,
+    /// What users can still use, KiB.
+    pub available_kib: f64,
+    /// Its size, KiB.
+    pub size_kib: f64,
+    /// Share of the inodes that is used, percent; `None` where it makes them as it needs them.
+    pub inodes_used_percent: Option<f64>,
+    /// Inodes that are free.
+    pub inodes_free: f64,
+}
+
+/// Asks a file system. May block where its disk does not answer.
+#[must_use]
+pub fn of(mount: &str) -> Option<Room> {
+    let told = statvfs(Path::new(mount)).ok()?;
+    let kib = |blocks: u64| blocks as f64 * told.fragment_size() as f64 / 1024.0;
+    let share = |used: u64, all: u64| (all > 0).then(|| (used as f64 * 100.0 / all as f64).ceil());
+    let used = told.blocks().saturating_sub(told.blocks_free());
+    let inodes = told.files().saturating_sub(told.files_free());
+    Some(Room {
+        used_percent: share(used, used.saturating_add(told.blocks_available())),
+        available_kib: kib(told.blocks_available()),
+        size_kib: kib(told.blocks()),
+        inodes_used_percent: share(inodes, told.files()),
+        inodes_free: told.files_free() as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{local, of};
+    use crate::mountinfo;
+    use crate::root::Tree;
+
+    #[test]
+    fn servers_and_what_lies_behind_them_are_never_asked() {
+        let table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                     2 1 0:30 / /srv rw - nfs4 host:/srv rw\n\
+                     3 2 8:2 / /srv/disk rw - ext4 /dev/sdb1 rw\n\
+                     4 1 8:1 /x /mnt/bind rw - ext4 /dev/sda1 rw\n\
+                     5 1 0:40 / /mnt/fuse rw - fuse.sshfs h:/ rw\n\
+                     6 1 0:41 / /run rw - tmpfs tmpfs rw\n\
+                     7 1 0:42 / /auto rw - autofs systemd-1 rw\n\
+                     8 1 8:3 / /var rw - xfs /dev/sdc1 rw\n\
+                     9 8 0:43 / /var rw - fuse over rw\n";
+        let tree = Tree::new(&[("proc/self/mountinfo", table)]);
+        let mounts = mountinfo::read(&tree.root, &mut Vec::new());
+        let asked: Vec<&str> = local(&mounts).iter().map(|one| one.target.as_str()).collect();
+        assert_eq!(asked, ["/", "/run"]);
+    }
+
+    #[test]
+    fn a_file_system_of_this_machine_tells_its_room() {
+        let room = of("/").unwrap();
+        assert!(room.size_kib > 0.0 && room.available_kib <= room.size_kib);
+        assert!(
+            room.used_percent
+                .is_some_and(|used| (0.0..=100.0).contains(&used))
+        );
+        assert_eq!(of("/no/such/place"), None);
+    }
+}

@@ -1,0 +1,350 @@
+//! What a call is about, and what descriptors are, by the kernel's words for them.
+//!
+//! In: a call's number and arguments, the target of a link in `fd`, the text of `fdinfo`, tables of sockets, mounts and locks. Out:
+//! [`Object`]s. Nothing that a link leads to is touched: what a path is, a file or a FIFO, is told by where in the kernel the thread
+//! sleeps, and on which file system by the number of its mount.
+
+use super::site::Site;
+use crate::mountinfo;
+use crate::root::{Root, text_if_there};
+use crate::sockets::Sockets;
+use holdup_evidence::{Call, DeviceNumber, Object, ObjectKind, SocketAddress};
+use std::net::SocketAddr;
+
+/// The family of Unix sockets.
+pub const AF_UNIX: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+const SOCK_STREAM: u16 = 1;
+const SOCK_DGRAM: u16 = 2;
+const TCP: u16 = 6;
+const UDP: u16 = 17;
+/// States of `tcp(7)`.
+const ESTABLISHED: u8 = 1;
+const SYN_SENT: u8 = 2;
+const LISTEN: u8 = 10;
+
+/// A descriptor's flag that it is a directory, as `fdinfo` has it (octal).
+const O_DIRECTORY: u32 = 0o200_000;
+
+/// Devices that are known by their path: no node is ever looked at.
+const DEVICES: [(&str, u32, u32); 6] = [
+    ("/dev/null", 1, 3),
+    ("/dev/zero", 1, 5),
+    ("/dev/random", 1, 8),
+    ("/dev/urandom", 1, 9),
+    ("/dev/tty", 5, 0),
+    ("/dev/console", 5, 1),
+];
+
+/// What a call's arguments lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Nothing that could be looked at.
+    Nothing,
+    /// A descriptor.
+    Descriptor(i32),
+    /// A descriptor, and a lock on it.
+    Lock(i32),
+    /// An epoll instance, by its descriptor.
+    Epoll(i32),
+    /// `struct pollfd` at an address.
+    Poll {
+        /// Where.
+        at: u64,
+        /// How many.
+        count: u64,
+    },
+    /// Sets of a select.
+    Select {
+        /// One more than the highest descriptor.
+        count: u64,
+        /// Where they are; 0 for none.
+        sets: [u64; 3],
+    },
+    /// A futex at an address.
+    Futex(u64),
+    /// A path at an address.
+    Path(u64),
+}
+
+/// What a call is about.
+#[must_use]
+pub fn about(call: &Call) -> About {
+    let [first, second, third, fourth] = call.args;
+    let descriptor = i32::try_from(first & 0xffff_ffff).unwrap_or(-1);
+    match call.name().unwrap_or_default() {
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => About::Epoll(descriptor),
+        "poll" | "ppoll" => About::Poll {
+            at: first,
+            count: second,
+        },
+        "select" | "pselect6" => About::Select {
+            count: first,
+            sets: [second, third, fourth],
+        },
+        "futex" | "futex_wait" => About::Futex(first),
+        "flock" => About::Lock(descriptor),
+        "fcntl" => About::Lock(descriptor),
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2"
+        | "pwritev2" | "recvfrom" | "sendto" | "recvmsg" | "sendmsg" | "recvmmsg" | "sendmmsg" | "accept"
+        | "accept4" | "connect" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs"
+        | "sync_file_range" | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents"
+        | "getdents64" | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead"
+        | "fadvise64" | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "io_uring_enter"
+        | "mq_timedsend" | "mq_timedreceive" => About::Descriptor(descriptor),
+        "open" | "creat" | "stat" | "lstat" | "access" | "unlink" | "rename" | "mkdir" | "rmdir"
+        | "chdir" | "truncate" | "readlink" | "statfs" | "chmod" | "chown" | "lchown" | "utime"
+        | "execve" => About::Path(first),
+        "openat" | "openat2" | "newfstatat" | "statx" | "faccessat" | "faccessat2" | "unlinkat"
+        | "mkdirat" | "readlinkat" | "renameat" | "renameat2" | "utimensat" | "fchmodat" | "fchownat"
+        | "execveat" => About::Path(second),
+        _ => About::Nothing,
+    }
+}
+
+/// The number in `pipe:[17]`.
+#[must_use]
+pub fn number(link: &str, prefix: &str) -> Option<u64> {
+    link.strip_prefix(prefix)?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether a thread sleeps where only pipes, named ones too, make it sleep.
+#[must_use]
+pub fn is_pipe(site: &Site) -> bool {
+    let functions = [
+        "pipe_read",
+        "pipe_write",
+        "anon_pipe_read",
+        "anon_pipe_write",
+        "fifo_pipe_read",
+        "fifo_pipe_write",
+        "wait_for_partner",
+        "pipe_wait_readable",
+        "pipe_wait_writable",
+    ];
+    site.function
+        .as_deref()
+        .is_some_and(|name| functions.contains(&name))
+}
+
+/// What has no path: a pipe, or an anonymous inode.
+#[must_use]
+pub fn nameless(link: &str) -> Object {
+    let kind = match link.strip_prefix("anon_inode:") {
+        None if link.starts_with("pipe:[") => ObjectKind::Pipe,
+        None => ObjectKind::Other(0),
+        Some("[eventpoll]") => ObjectKind::Epoll,
+        Some("[eventfd]") => ObjectKind::Eventfd,
+        Some("[timerfd]") => ObjectKind::Timerfd,
+        Some("[signalfd]") => ObjectKind::Signalfd,
+        Some("[pidfd]") => ObjectKind::Pidfd,
+        Some("inotify" | "[inotify]" | "[fanotify]") => ObjectKind::Inotify,
+        Some(other) => ObjectKind::Anonymous(other.to_owned()),
+    };
+    Object {
+        kind,
+        path: None,
+        inode: number(link, "pipe:[").unwrap_or_default(),
+        device: DeviceNumber::default(),
+        file_system: String::new(),
+    }
+}
+
+/// What has a path. `info`: the kernel's text about the descriptor, which names the mount; without one the path decides.
+/// `None` where it is not known on which file system it is.
+#[must_use]
+pub fn file(path: &str, info: Option<&str>, mounts: &[mountinfo::Line], pipe: bool) -> Option<Object> {
+    let field = |name: &str| {
+        let mut lines = info.unwrap_or_default().lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
+    };
+    let mount = match field("mnt_id").and_then(|number| number.parse::<u32>().ok()) {
+        Some(number) => mounts.iter().find(|line| line.number == number),
+        None => mountinfo::of_path(mounts, path),
+    };
+    let flags = field("flags").and_then(|flags| u32::from_str_radix(flags, 8).ok());
+    let kind = match device(path) {
+        Some(device) => ObjectKind::CharDevice(device),
+        None if pipe => ObjectKind::Fifo,
+        None if flags.is_some_and(|flags| flags & O_DIRECTORY != 0) => ObjectKind::Directory,
+        None => ObjectKind::File,
+    };
+    Some(Object {
+        kind,
+        path: Some(path.to_owned()),
+        inode: field("ino")
+            .and_then(|inode| inode.parse().ok())
+            .unwrap_or_default(),
+        device: mount.map(|mount| mount.device).unwrap_or_default(),
+        file_system: mount.map(|mount| mount.file_system.clone()).unwrap_or_default(),
+    })
+}
+
+/// A device by its path.
+fn device(path: &str) -> Option<DeviceNumber> {
+    let known = DEVICES.iter().find(|(known, ..)| *known == path);
+    let terminal = || {
+        let minor = path.strip_prefix("/dev/pts/")?.parse().ok()?;
+        Some(DeviceNumber { major: 136, minor })
+    };
+    known
+        .map(|(_, major, minor)| DeviceNumber {
+            major: *major,
+            minor: *minor,
+        })
+        .or_else(terminal)
+}
+
+/// A socket, as the tables have it.
+#[must_use]
+pub fn socket(inode: u64, sockets: &Sockets) -> Object {
+    let of = |kind| Object {
+        kind,
+        path: None,
+        inode,
+        device: DeviceNumber::default(),
+        file_system: "sockfs".to_owned(),
+    };
+    let family = |address: SocketAddr| if address.is_ipv4() { AF_INET } else { AF_INET6 };
+    let found = |table: &[crate::sockets::Tcp]| table.iter().find(|socket| socket.inode == inode).copied();
+    if let Some(tcp) = found(&sockets.tcp) {
+        return of(ObjectKind::Socket {
+            family: family(tcp.local),
+            kind: SOCK_STREAM,
+            protocol: TCP,
+            state: match (tcp.listens, tcp.knocks) {
+                (true, _) => LISTEN,
+                (false, true) => SYN_SENT,
+                (false, false) => ESTABLISHED,
+            },
+            local: SocketAddress::Inet(tcp.local),
+            peer: SocketAddress::Inet(tcp.peer),
+            peer_pid: None,
+        });
+    }
+    if let Some(udp) = found(&sockets.udp) {
+        return of(ObjectKind::Socket {
+            family: family(udp.local),
+            kind: SOCK_DGRAM,
+            protocol: UDP,
+            state: 0,
+            local: SocketAddress::Inet(udp.local),
+            peer: SocketAddress::Inet(udp.peer),
+            peer_pid: None,
+        });
+    }
+    let unix = |local: &str, state| {
+        of(ObjectKind::Socket {
+            family: AF_UNIX,
+            kind: SOCK_STREAM,
+            protocol: 0,
+            state,
+            local: SocketAddress::Unix(local.to_owned()),
+            peer: SocketAddress::Unix(String::new()),
+            peer_pid: None,
+        })
+    };
+    match sockets.unix.get(&inode) {
+        Some(named) => unix(&named.path, if named.listens { LISTEN } else { ESTABLISHED }),
+        None if sockets.unnamed.contains(&inode) => unix("", ESTABLISHED),
+        // One of another family, or one that is in no table: a TCP socket before it connects.
+        None => of(ObjectKind::Socket {
+            family: 0,
+            kind: 0,
+            protocol: 0,
+            state: 0,
+            local: SocketAddress::Other(0),
+            peer: SocketAddress::Other(0),
+            peer_pid: None,
+        }),
+    }
+}
+
+/// What of a socket may change while it stays the same: told apart by this.
+#[must_use]
+pub fn socket_state(object: &Object) -> String {
+    match &object.kind {
+        ObjectKind::Socket { state, peer, .. } => format!(" {state} {peer:?}"),
+        _ => String::new(),
+    }
+}
+
+/// The descriptors of an epoll instance, and what is asked of them, from its `fdinfo`:
+/// `tfd:        5 events:       19 data: … pos:0 ino:61 sdev:e`.
+#[must_use]
+pub fn epoll_set(text: &str) -> Vec<(i32, u16)> {
+    let one = |line: &str| {
+        let mut words = line.strip_prefix("tfd:")?.split_ascii_whitespace();
+        let fd = words.next()?.parse().ok()?;
+        let events = words.nth(1)?;
+        let events = u32::from_str_radix(events, 16).ok()?;
+        Some((fd, u16::try_from(events & 0xffff).unwrap_or(u16::MAX)))
+    };
+    text.lines().filter_map(one).collect()
+}
+
+/// Who holds the lock on a file that a process waits for, from the kernel's list: who waits stands below the one it waits for,
+/// with an arrow.
+#[must_use]
+pub fn lock_holder(root: &Root, pid: u32) -> Option<u32> {
+    let text = text_if_there(&root.proc.join("locks"))?;
+    let mut holder = None;
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let waits = words.clone().next() == Some("->");
+        let owner = words
+            .nth(if waits { 4 } else { 3 })
+            .and_then(|word| word.parse::<i64>().ok());
+        if !waits {
+            holder = owner;
+        } else if owner == Some(i64::from(pid)) {
+            // Of a lock that belongs to an open file, and to no process, the kernel says -1.
+            return Some(u32::try_from(holder?).unwrap_or_default());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{epoll_set, file, lock_holder, nameless};
+    use crate::mountinfo;
+    use crate::root::Tree;
+    use holdup_evidence::{DeviceNumber, ObjectKind};
+
+    #[test]
+    fn a_file_is_on_the_mount_that_its_descriptor_names() {
+        let tree = Tree::new(&[(
+            "proc/self/mountinfo",
+            "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n22 21 0:50 / /mnt/x rw - fuse.sshfs host: rw\n",
+        )]);
+        let mounts = mountinfo::read(&tree.root, &mut Vec::new());
+        let info = "pos:\t0\nflags:\t0100000\nmnt_id:\t22\nino:\t77\n";
+        let of = |path, info| file(path, info, &mounts, false).unwrap();
+        let seen = of("/mnt/x/a", Some(info));
+        assert_eq!((seen.file_system.as_str(), seen.inode), ("fuse.sshfs", 77));
+        assert_eq!(seen.device, DeviceNumber { major: 0, minor: 50 });
+        assert_eq!(of("/mnt/x/a", None).file_system, "fuse.sshfs");
+        assert_eq!(of("/etc/x", None).file_system, "ext4");
+        assert_eq!(of("/a", Some("flags:\t0300000\n")).kind, ObjectKind::Directory);
+        let random = DeviceNumber { major: 1, minor: 8 };
+        assert_eq!(of("/dev/random", None).kind, ObjectKind::CharDevice(random));
+        assert_eq!(file("/a", None, &mounts, true).unwrap().kind, ObjectKind::Fifo);
+        assert_eq!(nameless("pipe:[17]").inode, 17);
+    }
+
+    #[test]
+    fn a_set_and_a_holder_are_read() {
+        let text = "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:                5  pos:0 ino:3d sdev:f\n\
+                    tfd:        7 events: 80000001 data: 7\ntfd: x\n";
+        assert_eq!(epoll_set(text), [(5, 0x19), (7, 1)]);
+        let tree = Tree::new(&[(
+            "proc/locks",
+            "1: POSIX  ADVISORY  WRITE 700 08:01:131 0 EOF\n1: -> POSIX  ADVISORY  WRITE 701 08:01:131 0 EOF\n\
+             2: OFDLCK ADVISORY  WRITE -1 08:01:9 0 EOF\n2: -> FLOCK  ADVISORY  WRITE 702 08:01:9 0 EOF\n",
+        )]);
+        let of = |pid| lock_holder(&tree.root, pid);
+        assert_eq!((of(701), of(702), of(700)), (Some(700), Some(0), None));
+    }
+}

@@ -1,0 +1,184 @@
+//! Whom the sampler follows: threads and processes as they are found, and as they go.
+//!
+//! In: ids from lists of threads and children. Out: [`Tracked`] threads, and the event of each one's birth.
+
+use super::account::Account;
+use super::clocks::{Counted, Stat, TICK, blockings, stat};
+use super::processes::{self, Threads};
+use super::sampler::{MOST_THREADS, Newborn, Process, SCAN, Sampler, Stacks, Tracked};
+use super::site::has_ended;
+use super::task::Folder;
+use holdup_evidence::{Event, Ns, ThreadId};
+use std::collections::BTreeSet;
+
+impl Sampler {
+    pub(super) fn find_children(&mut self, id: ThreadId) {
+        let Some(thread) = self.threads.get(&id) else {
+            return;
+        };
+        let pid = thread.pid;
+        match processes::children(&thread.folder) {
+            Some(children) => self.add_processes(children.into_iter().map(|child| (child, pid)).collect()),
+            None if self.now.saturating_sub(self.scanned) > SCAN => {
+                self.scanned = self.now;
+                let mut found = processes::parents(&self.root);
+                // Parents come before their children, so that a grandchild is met with its parent.
+                found.sort_unstable();
+                for (child, parent) in found {
+                    if self.processes.contains_key(&parent) {
+                        self.add_processes(vec![(child, parent)]);
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Those that have lost their parent are ours now.
+    pub(super) fn find_orphans(&mut self) {
+        let own = self.own;
+        let ours = crate::tasks::children(&self.root, own);
+        self.add_processes(ours.into_iter().map(|child| (child, own)).collect());
+    }
+
+    pub(super) fn add_processes(&mut self, found: Vec<(u32, u32)>) {
+        for (pid, parent) in found {
+            let known = self.processes.contains_key(&pid)
+                || self.newborn.iter().any(|newborn| newborn.pid == pid)
+                || parent == self.own && self.processes.is_empty();
+            if !known && let Some(newborn) = self.newborn(pid, pid, parent) {
+                self.newborn.push(newborn);
+            }
+        }
+    }
+
+    pub(super) fn find_threads(&mut self, pid: u32) {
+        for tid in crate::tasks::threads(&self.root, pid) {
+            let known = self
+                .by_tid
+                .get(&tid)
+                .and_then(|id| self.threads.get(id))
+                .is_some_and(|thread| thread.pid == pid);
+            if !known && let Some(newborn) = self.newborn(pid, tid, pid) {
+                self.newborn.push(newborn);
+            }
+        }
+    }
+
+    pub(super) fn newborn(&mut self, pid: u32, tid: u32, parent: u32) -> Option<Newborn> {
+        if self.threads.len() + self.newborn.len() >= MOST_THREADS {
+            self.shortfall.threads += 1;
+            return None;
+        }
+        let Some(folder) = Folder::open(&self.root, pid, tid) else {
+            // No descriptor left; a thread that is gone by now is no loss.
+            self.shortfall.threads += u64::from(crate::tasks::threads(&self.root, pid).contains(&tid));
+            return None;
+        };
+        let stat = folder.text("stat").as_deref().and_then(stat)?;
+        (!has_ended(stat.state) && !stat.of_kernel).then_some(Newborn {
+            pid,
+            tid,
+            folder,
+            stat,
+            parent,
+        })
+    }
+
+    /// The earliest instant at which a thread may have begun.
+    pub(super) fn began(&self, stat: &Stat) -> Ns {
+        stat.began.saturating_mul(TICK).saturating_sub(self.suspended)
+    }
+
+    /// Follows a thread from `born` on. `counts`: what was counted before is none of its life under observation.
+    pub(super) fn start(
+        &mut self,
+        newborn: Newborn,
+        parent: Option<(ThreadId, holdup_evidence::Clock)>,
+        born: Ns,
+        counts: bool,
+    ) {
+        let Newborn {
+            pid,
+            tid,
+            folder,
+            stat,
+            parent: of,
+        } = newborn;
+        let id = ThreadId(self.next);
+        self.next += 1;
+        let before = match (counts, folder.schedstat()) {
+            (true, Some(turns)) => Counted {
+                cpu: turns.cpu,
+                queued: turns.queued,
+                turns: turns.count,
+                blockings: folder.text("status").as_deref().and_then(blockings),
+            },
+            _ => Counted {
+                blockings: Some(0),
+                ..Counted::default()
+            },
+        };
+        self.events.push(Event::Start(holdup_evidence::Start {
+            at: born,
+            thread: id,
+            task: holdup_evidence::TaskName {
+                pid,
+                tid,
+                name: stat.name.clone(),
+                kernel: false,
+            },
+            parent,
+            inside: None,
+            role: holdup_evidence::Role::Subject,
+            adopted: None,
+        }));
+        let process = self.processes.entry(pid).or_insert_with(|| Process {
+            threads: Threads::open(&self.root, pid),
+            members: BTreeSet::new(),
+            parent: of,
+            mapped: false,
+        });
+        process.members.insert(id);
+        self.by_tid.insert(tid, id);
+        self.threads.insert(
+            id,
+            Tracked {
+                pid,
+                tid,
+                folder,
+                account: Account::beginning(born, before),
+                born,
+                name: stat.name,
+                seq: 0,
+                cpu_seq: 0,
+                ticks: if counts { (stat.user, stat.kernel) } else { (0, 0) },
+                unasked: false,
+                stack_asked: false,
+                changes: 0,
+            },
+        );
+    }
+
+    /// A thread of a process is gone.
+    pub(super) fn forget(&mut self, id: ThreadId, stacks: &mut dyn Stacks) {
+        let Some(thread) = self.threads.remove(&id) else {
+            return;
+        };
+        self.cpu_of_ended = self.cpu_of_ended.saturating_add(thread.account.counted().cpu);
+        if self.by_tid.get(&thread.tid) == Some(&id) {
+            self.by_tid.remove(&thread.tid);
+        }
+        let Some(process) = self.processes.get_mut(&thread.pid) else {
+            return;
+        };
+        process.members.remove(&id);
+        if let Some(threads) = &mut process.threads {
+            threads.ended_one();
+        }
+        if process.members.is_empty() {
+            self.processes.remove(&thread.pid);
+            stacks.ended(thread.pid);
+        }
+    }
+}

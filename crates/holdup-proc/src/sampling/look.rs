@@ -1,0 +1,418 @@
+//! One look at a thread that sleeps: its call, what that is about, and its memory.
+//!
+//! In: a thread's folder and what is wanted. Out: texts and bytes, as they were in one and the same wait: whoever asked compares
+//! [`Answer::turns`] with what it has seen before. Everything here may block, and is only called beside the loop.
+
+use super::clocks::{Turns, turns};
+use super::described;
+use super::site::Site;
+use super::task::text_in;
+use super::unix_peers;
+use crate::descriptors;
+use crate::mountinfo;
+use crate::root::Root;
+use crate::sockets::{self, Sockets};
+use crate::{clocks as machine, maps, memory};
+use holdup_evidence::{FUTEX_AT, FUTEX_WORDS, Ns, Object, ObjectKind, SocketAddress, TaskState};
+use nix::fcntl::readlinkat;
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+/// Descriptors of a polled set that are looked at.
+const POLLED: usize = 16;
+
+/// Longest path that is read from a thread's memory, bytes.
+const PATH: usize = 1024;
+
+/// At most so much of a thread's stack is read, bytes. One function of Node.js alone has 20 KiB.
+const STACK: usize = 48 * 1024;
+
+/// How long tables of sockets and mounts are good for, in nanoseconds, when something is looked up that is not in them.
+const FRESH: Ns = 200_000_000;
+
+/// The same of a socket that is in no table: it may be a moment old, or of a kind that has none.
+const NEW: Ns = 5_000_000;
+
+/// What is wanted beside the call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Want {
+    /// The memory of its stack.
+    pub stack: bool,
+    /// The kernel's functions.
+    pub kernel_stack: bool,
+    /// Which code its process has where.
+    pub maps: bool,
+}
+
+/// A question about a thread.
+#[derive(Debug)]
+pub struct Question {
+    /// The asker's own number for the thread.
+    pub key: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its id.
+    pub tid: u32,
+    /// Its folder.
+    pub folder: OwnedFd,
+    /// How it sleeps.
+    pub state: TaskState,
+    /// What is wanted.
+    pub want: Want,
+}
+
+/// A descriptor of a polled set: its number, what is asked for, what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Polled {
+    /// Whether its process has the other end, too: by such a pipe or socket a program wakes itself.
+    pub own: bool,
+    /// The descriptor.
+    pub fd: i32,
+    /// `POLLIN` and the like.
+    pub events: u16,
+    /// What it is, and a key that is the same for the same thing.
+    pub object: Option<(String, Object)>,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Answer {
+    /// Of which question.
+    pub key: u32,
+    /// How often the thread had run, before and after everything else was read.
+    pub turns: (Option<Turns>, Option<Turns>),
+    /// What it waits in.
+    pub site: Site,
+    /// The kernel's functions, innermost first; `None` where they may not be seen.
+    pub kernel_stack: Option<Vec<String>>,
+    /// What its call is about, and a key that is the same for the same thing.
+    pub object: Option<(String, Object)>,
+    /// What it polls; `None` where it does not, or that could not be read.
+    pub polled: Option<(Vec<Polled>, bool)>,
+    /// The path that its call names. Hostile text.
+    pub path: Option<String>,
+    /// The words around the futex that it waits for.
+    pub words: Option<[u32; FUTEX_WORDS]>,
+    /// Who holds the lock on a file that it waits for; 0 where the kernel keeps nobody.
+    pub lock_holder: Option<u32>,
+    /// Its stack's memory from the stack pointer upward.
+    pub stack: Option<Vec<u8>>,
+    /// The executable mappings of its process.
+    pub maps: Option<Vec<maps::Mapping>>,
+}
+
+/// What a reader keeps from one look to the next.
+#[derive(Debug)]
+pub struct Eye {
+    root: Root,
+    /// By network namespace: that of the process it was read for.
+    sockets: HashMap<u32, (Ns, Sockets)>,
+    mounts: HashMap<u32, (Ns, Vec<mountinfo::Line>)>,
+}
+
+/// Processes of which tables are kept.
+const TABLES: usize = 256;
+
+impl Eye {
+    /// Reads below this root.
+    #[must_use]
+    pub fn new(root: Root) -> Eye {
+        Eye {
+            root,
+            sockets: HashMap::new(),
+            mounts: HashMap::new(),
+        }
+    }
+
+    fn sockets(&mut self, pid: u32, inode: u64) -> &Sockets {
+        if self.sockets.len() > TABLES {
+            self.sockets.clear();
+        }
+        let now = machine::monotonic();
+        let (read, table) = self.sockets.entry(pid).or_default();
+        let known = table.knows(inode);
+        let stale = if known { FRESH } else { NEW };
+        if *read == 0 || (!known || table.knocks(inode)) && now.saturating_sub(*read) > stale {
+            *table = sockets::read(&self.root, pid);
+            *read = now;
+        }
+        table
+    }
+
+    fn mounts(&mut self, pid: u32) -> &[mountinfo::Line] {
+        if self.mounts.len() > TABLES {
+            self.mounts.clear();
+        }
+        let now = machine::monotonic();
+        let (read, table) = self.mounts.entry(pid).or_default();
+        if *read == 0 || now.saturating_sub(*read) > FRESH * 10 {
+            *table = mountinfo::of_process(&self.root, pid, &mut Vec::new());
+            *read = now;
+        }
+        table
+    }
+}
+
+/// Looks.
+#[must_use]
+pub fn at(eye: &mut Eye, question: Question) -> Answer {
+    let Question {
+        key,
+        pid,
+        tid,
+        folder,
+        state,
+        want,
+    } = question;
+    let counted = || turns(&text_in(&folder, "schedstat")?);
+    let before = counted();
+    let syscall = text_in(&folder, "syscall");
+    let wchan = text_in(&folder, "wchan");
+    let site = Site::read(state, syscall.as_deref(), wchan.as_deref());
+    let call = site.call.unwrap_or_default();
+    let mut answer = Answer {
+        key,
+        turns: (before, None),
+        kernel_stack: None,
+        object: None,
+        polled: None,
+        path: None,
+        words: None,
+        lock_holder: None,
+        stack: None,
+        maps: None,
+        site,
+    };
+    if want.kernel_stack {
+        answer.kernel_stack = text_in(&folder, "stack").map(|text| functions(&text));
+    }
+    let mut links = Seen {
+        eye,
+        pid,
+        folder: &folder,
+    };
+    match described::about(&call) {
+        described::About::Nothing => {}
+        described::About::Descriptor(fd) => answer.object = links.describe(fd, &answer.site),
+        described::About::Lock(fd) => {
+            answer.object = links.describe(fd, &answer.site);
+            answer.lock_holder = described::lock_holder(&links.eye.root, pid);
+        }
+        described::About::Epoll(fd) => {
+            answer.object = links.describe(fd, &answer.site);
+            answer.polled = text_in(&folder, &format!("fdinfo/{fd}"))
+                .map(|text| described::epoll_set(&text))
+                .map(|set| links.polled(set));
+        }
+        described::About::Poll { at, count } => {
+            answer.polled = poll_set(tid, at, count).map(|set| links.polled(set));
+        }
+        described::About::Select { count, sets } => {
+            answer.polled = Some(links.polled(select_set(tid, count, sets)));
+        }
+        described::About::Futex(at) => answer.words = around(tid, at),
+        described::About::Path(at) => {
+            answer.path = path(tid, at);
+            if let Some(path) = answer.path.as_deref().filter(|path| path.starts_with('/')) {
+                let fifo = described::is_pipe(&answer.site);
+                answer.object = described::file(path, None, links.eye.mounts(pid), fifo)
+                    .map(|object| (path.to_owned(), object));
+            }
+        }
+    }
+    if want.maps {
+        answer.maps = maps::executable(&links.eye.root, pid);
+    }
+    if want.stack
+        && let Some((sp, _)) = answer.site.registers
+    {
+        answer.stack = memory::read(tid, sp, STACK);
+    }
+    answer.turns.1 = counted();
+    answer
+}
+
+/// Descriptors of a thread.
+struct Seen<'a> {
+    eye: &'a mut Eye,
+    pid: u32,
+    folder: &'a OwnedFd,
+}
+
+impl Seen<'_> {
+    /// What a descriptor is. Only its link is read, and the kernel's own text about it.
+    fn describe(&mut self, fd: i32, site: &Site) -> Option<(String, Object)> {
+        let link = readlinkat(self.folder, format!("fd/{fd}").as_str()).ok()?;
+        let link = link.to_string_lossy().into_owned();
+        if let Some(inode) = described::number(&link, "socket:[") {
+            let object = described::socket(inode, self.eye.sockets(self.pid, inode));
+            return Some((format!("{link}{}", described::socket_state(&object)), object));
+        }
+        if link.starts_with('/') {
+            let info = text_in(self.folder, &format!("fdinfo/{fd}")).unwrap_or_default();
+            let mounts = self.eye.mounts(self.pid);
+            let object = described::file(&link, Some(&info), mounts, described::is_pipe(site))?;
+            return Some((link, object));
+        }
+        let object = described::nameless(&link);
+        let key = match link.starts_with("anon_inode") {
+            true => format!("{link} {} {fd}", self.pid),
+            false => link,
+        };
+        Some((key, object))
+    }
+
+    /// Marks what the process has both ends of.
+    fn mark_own(&self, polled: &mut [Polled]) {
+        let pairs = |object: &Object| match &object.kind {
+            ObjectKind::Pipe => true,
+            ObjectKind::Socket { family, local, .. } => {
+                *family == described::AF_UNIX && *local == SocketAddress::Unix(String::new())
+            }
+            _ => false,
+        };
+        let may_be = |one: &Polled| one.object.as_ref().is_some_and(|(_, object)| pairs(object));
+        if !polled.iter().any(may_be) {
+            return;
+        }
+        let Some(ends) = descriptors::ends(&self.eye.root, self.pid) else {
+            return;
+        };
+        for one in polled {
+            let Some((_, object)) = one.object.as_ref().filter(|(_, object)| pairs(object)) else {
+                continue;
+            };
+            one.own = match object.kind {
+                ObjectKind::Pipe => ends.read.contains(&object.inode) && ends.written.contains(&object.inode),
+                _ => unix_peers::of(object.inode).is_some_and(|peer| ends.sockets.contains(&peer)),
+            };
+        }
+    }
+
+    fn polled(&mut self, set: Vec<(i32, u16)>) -> (Vec<Polled>, bool) {
+        let more = set.len() > POLLED;
+        let nothing = Site {
+            state: TaskState::Interruptible,
+            call: None,
+            registers: None,
+            function: None,
+            runs: false,
+        };
+        let mut polled: Vec<Polled> = set
+            .into_iter()
+            .take(POLLED)
+            .map(|(fd, events)| Polled {
+                fd,
+                events,
+                object: self.describe(fd, &nothing),
+                own: false,
+            })
+            .collect();
+        self.mark_own(&mut polled);
+        (polled, more)
+    }
+}
+
+fn functions(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let name = line.split_once("] ").map_or(line, |(_, name)| name);
+        name.split(['+', ' ']).next().unwrap_or_default().to_owned()
+    };
+    text.lines().map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// `struct pollfd` from memory.
+fn poll_set(tid: u32, at: u64, count: u64) -> Option<Vec<(i32, u16)>> {
+    const SIZE: usize = 8;
+    let count = usize::try_from(count).ok()?.min(POLLED + 1);
+    if count == 0 {
+        return Some(Vec::new());
+    }
+    let bytes = memory::read(tid, at, count * SIZE)?;
+    let one = |bytes: &[u8; SIZE]| {
+        let [a, b, c, d, low, high, ..] = *bytes;
+        (i32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([low, high]))
+    };
+    Some(
+        bytes
+            .as_chunks::<SIZE>()
+            .0
+            .iter()
+            .map(one)
+            .filter(|(fd, _)| *fd >= 0)
+            .collect(),
+    )
+}
+
+/// The descriptors of a select's three sets, as far as 1,024.
+fn select_set(tid: u32, count: u64, sets: [u64; 3]) -> Vec<(i32, u16)> {
+    /// What a set stands for, in the words of `poll`.
+    const EVENTS: [u16; 3] = [1, 4, 2];
+    let count = usize::try_from(count).unwrap_or(1024).min(1024);
+    let mut set = Vec::new();
+    for (at, events) in sets.into_iter().zip(EVENTS).filter(|(at, _)| *at != 0) {
+        let bytes = memory::read(tid, at, count.div_ceil(64) * 8).unwrap_or_default();
+        for fd in 0..count {
+            if bytes.get(fd / 8).is_some_and(|byte| byte >> (fd % 8) & 1 == 1) {
+                set.push((i32::try_from(fd).unwrap_or(i32::MAX), events));
+            }
+        }
+    }
+    set
+}
+
+/// The words around a futex; those before it may be in no mapping, and are 0 then.
+fn around(tid: u32, futex: u64) -> Option<[u32; FUTEX_WORDS]> {
+    let word = size_of::<u32>();
+    let before = FUTEX_AT * word;
+    let whole = futex
+        .checked_sub(before as u64)
+        .and_then(|at| memory::read(tid, at, FUTEX_WORDS * word))
+        .filter(|bytes| bytes.len() > before);
+    let bytes = match whole {
+        Some(bytes) => bytes,
+        None => {
+            let mut bytes = vec![0; before];
+            bytes.extend(memory::read(tid, futex, FUTEX_WORDS * word - before)?);
+            bytes
+        }
+    };
+    let mut words = [0; FUTEX_WORDS];
+    for (place, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *place = u32::from_ne_bytes(*bytes);
+    }
+    Some(words)
+}
+
+fn path(tid: u32, at: u64) -> Option<String> {
+    let bytes = memory::read(tid, at, PATH)?;
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{around, functions, path, poll_set, select_set};
+    use holdup_evidence::FUTEX_AT;
+
+    #[test]
+    fn memory_of_calls_is_read() {
+        let own = std::process::id();
+        let words: Vec<u32> = (1..=16).collect();
+        let address = |index: usize| &raw const words[index] as u64;
+        assert_eq!(around(own, address(FUTEX_AT)).unwrap()[..], words[..10]);
+        let set = [5u32, 1, 7, 4, u32::MAX, 1];
+        assert_eq!(poll_set(own, set.as_ptr() as u64, 3).unwrap(), [(5, 1), (7, 4)]);
+        let bits = [0b101u64];
+        assert_eq!(select_set(own, 3, [bits.as_ptr() as u64, 0, 0]), [(0, 1), (2, 1)]);
+        let text = [b"/a b\0".as_slice(), &[7; 2048]].concat();
+        assert_eq!(path(own, text.as_ptr() as u64).as_deref(), Some("/a b"));
+        assert_eq!(path(own, 8), None);
+    }
+
+    #[test]
+    fn kernel_functions_have_no_offsets() {
+        let text = "[<0>] futex_wait_queue+0x5c/0x90\n[<0>] do_futex+0x1 [mod]\n";
+        assert_eq!(functions(text), ["futex_wait_queue", "do_futex"]);
+    }
+}

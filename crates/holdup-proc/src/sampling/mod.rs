@@ -1,0 +1,24 @@
+//! Sampling from `/proc`: what threads wait for, told without tracing and without privileges.
+//!
+//! In: a process that was started, and the time. Out: the events that tracing would give, as far as looking now and then can give
+//! them. CPU time, queueing and the number of blockings are the kernel's own counts; what a thread waited in is what it was seen
+//! in (`account`). What may block is read beside the loop, by a reader that may be left behind (`aside`).
+
+pub mod account;
+mod answers;
+pub mod aside;
+pub mod clocks;
+pub mod described;
+mod following;
+pub mod look;
+mod processes;
+mod rate;
+mod sampler;
+pub mod site;
+pub mod task;
+mod telling;
+mod unix_peers;
+mod waiting;
+
+pub use rate::Rate;
+pub use sampler::{Sampler, Shortfall, Stacks};

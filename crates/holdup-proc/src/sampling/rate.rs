@@ -1,0 +1,101 @@
+//! How often to look: as often as a stated part of a CPU allows.
+//!
+//! In: the time, and the CPU time that holdup has used so far. Out: how long to sleep before the next round. What a round costs
+//! grows with the threads and with how many of them ran since the last one, so the rate follows by itself.
+
+use holdup_evidence::Ns;
+use std::time::Duration;
+
+/// The budget, in thousandths of one CPU: 2 %, from the project's promise.
+const BUDGET: Ns = 20;
+
+/// CPU time that beginning may take beyond it, nanoseconds: each thread's files are opened once.
+const BEGINNING: Ns = 20_000_000;
+
+/// Between two rounds at least and at most, in nanoseconds. More often than every millisecond the sampler would mostly meet
+/// waits that it is itself the reason of; less often than every five seconds nothing would be left of the answer.
+const SHORTEST: Ns = 1_000_000;
+const LONGEST: Ns = 5_000_000_000;
+
+/// An earlier round counts this much less than the next, as a part of it.
+const MEMORY: Ns = 8;
+
+/// Says when to look.
+#[derive(Debug)]
+pub struct Rate {
+    began: Ns,
+    spent_before: Ns,
+    /// What a round costs, lately.
+    round: Ns,
+    last: Ns,
+    chance: u64,
+}
+
+impl Rate {
+    /// From this instant on, with this much CPU time spent already. `seed` makes the rhythm its own, lest it is the program's.
+    #[must_use]
+    pub fn new(now: Ns, spent: Ns, seed: u64) -> Rate {
+        Rate {
+            began: now,
+            spent_before: spent,
+            round: SHORTEST / 50,
+            last: spent,
+            chance: seed | 1,
+        }
+    }
+
+    /// A round is over. How long to sleep now.
+    pub fn sleep(&mut self, now: Ns, spent: Ns) -> Duration {
+        let cost = spent.saturating_sub(self.last);
+        self.last = spent;
+        self.round = (self.round * (MEMORY - 1) + cost) / MEMORY;
+        let even = self.round * 1000 / BUDGET;
+        let allowed = now.saturating_sub(self.began) * BUDGET / 1000 + BEGINNING;
+        let owed = spent.saturating_sub(self.spent_before).saturating_sub(allowed) * 1000 / BUDGET;
+        let wait = even.saturating_add(owed).clamp(SHORTEST, LONGEST);
+        // Anything between half and one and a half of it, so that what happens at fixed times is not always met, or never.
+        let wait = wait / 2 + wait * (self.random() % 1024) / 1024;
+        Duration::from_nanos(wait)
+    }
+
+    fn random(&mut self) -> u64 {
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        self.chance >> 11
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEGINNING, Rate};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_budget_is_kept_whatever_a_round_costs(costs in proptest::collection::vec(1_000u64..30_000_000, 200..400), seed in any::<u64>()) {
+            let mut rate = Rate::new(0, 0, seed);
+            let (mut now, mut spent, mut most) = (0u64, 0u64, 0);
+            for cost in costs {
+                now += cost;
+                spent += cost;
+                most = most.max(cost);
+                now += u64::try_from(rate.sleep(now, spent).as_nanos()).unwrap();
+            }
+            // The last round, and what its sleep was shortened by, may be beyond it.
+            prop_assert!(spent <= now / 50 + BEGINNING + 2 * most, "{spent} of {now}");
+        }
+    }
+
+    #[test]
+    fn cheap_rounds_are_made_often() {
+        let mut rate = Rate::new(0, 0, 7);
+        let sleeps: Vec<u128> = (1..100)
+            .map(|round| rate.sleep(round * 1_000_000, round * 10_000).as_micros())
+            .collect();
+        assert!(
+            sleeps.iter().all(|micros| (500..=1_500).contains(micros)),
+            "{sleeps:?}"
+        );
+    }
+}

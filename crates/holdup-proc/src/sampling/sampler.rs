@@ -1,0 +1,356 @@
+//! Rounds: all threads are looked at, and what that comes to is told as events.
+//!
+//! In: CMD's process id, and calls of [`Sampler::round`]. Out: the events of [`holdup_evidence`], in an order in which what an event
+//! refers to came before it. A round has three steps: what can't block is read of each thread; what may block is asked for
+//! beside; then each thread's time is told, a creator's before those that it made, and the end of a child before the wait of the one
+//! that waited for it ([`super::telling`]).
+
+use super::account::{Account, Look};
+use super::aside::Aside;
+use super::clocks::{Counted, Stat, TICK, blockings, stat};
+use super::look::{Question, Want};
+use super::processes::Threads;
+use super::site::{has_ended, sleeps};
+use super::task::Folder;
+use super::waiting::{Met, Waiting};
+use crate::clocks as machine;
+use crate::maps::Mapping;
+use crate::root::Root;
+use holdup_evidence::{Event, Ns, Seq, ThreadId, UserStackId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Threads that are followed at most: each has two files open and some kilobytes of books.
+pub(super) const MOST_THREADS: usize = 20_000;
+
+/// Questions in one round; of more threads the rest is asked about in the next.
+const QUESTIONS: usize = 512;
+
+/// Generations that are met in one round: children of those that are new, theirs, and so on.
+const GENERATIONS: usize = 4;
+
+/// Between two looks at all processes for children that nobody lists, in nanoseconds.
+pub(super) const SCAN: Ns = 1_000_000_000;
+
+/// Between two looks at who has the ends of pipes, in nanoseconds, and processes beyond which nobody looks.
+pub(super) const ENDS: Ns = 50_000_000;
+pub(super) const MOST_ENDS: usize = 64;
+
+/// Turns stacks into numbers.
+pub trait Stacks {
+    /// A process is a copy of another now.
+    fn born(&mut self, pid: u32, parent: u32);
+    /// It has this code, as of now.
+    fn mapped(&mut self, pid: u32, mappings: &[Mapping]);
+    /// It is gone.
+    fn ended(&mut self, pid: u32);
+    /// Whether another stack may be taken: they cost more than all else.
+    fn wanted(&mut self, now: Ns) -> bool;
+    /// Whether the code at an address is known.
+    fn knows(&self, pid: u32, address: u64) -> bool;
+    /// The number of a stack that was read at an instant: stack pointer, instruction pointer, memory.
+    fn stack(&mut self, pid: u32, at: Ns, registers: (u64, u64), memory: &[u8]) -> Option<UserStackId>;
+}
+
+/// A thread that is followed.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) folder: Folder,
+    pub(super) account: Account<Arc<Waiting>>,
+    pub(super) born: Ns,
+    pub(super) name: String,
+    pub(super) seq: Seq,
+    pub(super) cpu_seq: Seq,
+    /// CPU ticks in its own code and in the kernel, as told so far.
+    pub(super) ticks: (u64, u64),
+    /// Whether what it waits in is still to be asked for.
+    pub(super) unasked: bool,
+    /// Whether a stack was taken, or asked for, of what it waits in.
+    pub(super) stack_asked: bool,
+    /// Where the kernel counts no turns: our own count of changes.
+    pub(super) changes: u64,
+}
+
+/// A process.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) threads: Option<Threads>,
+    pub(super) members: BTreeSet<ThreadId>,
+    pub(super) parent: u32,
+    /// Whether its code was read since it last ran another program.
+    pub(super) mapped: bool,
+}
+
+/// What a round found of a thread.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// It lives.
+    Looked(Look<Arc<Waiting>>, Stat),
+    /// It has ended, having been counted so if that could still be read, with this status.
+    Ended(Option<(Counted, Stat)>),
+}
+
+/// Threads that this round met for the first time: process, thread, name, when it began at the earliest.
+#[derive(Debug)]
+pub(super) struct Newborn {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) folder: Folder,
+    pub(super) stat: Stat,
+    pub(super) parent: u32,
+}
+
+/// What could not be had, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Threads beyond those that are followed.
+    pub threads: u64,
+    /// Sleeping threads whose call could not be read.
+    pub calls: u64,
+    /// Looks at sleeping threads.
+    pub looks: u64,
+    /// Threads of which the kernel counts no time in queues.
+    pub without_turns: bool,
+    /// Whether nobody counts how often a thread blocks.
+    pub without_blockings: bool,
+    /// Longest time between two rounds, nanoseconds.
+    pub longest_interval: Ns,
+    /// Rounds.
+    pub rounds: u64,
+}
+
+/// Looks at CMD and its descendants.
+#[derive(Debug)]
+pub struct Sampler {
+    pub(super) root: Root,
+    pub(super) aside: Aside,
+    pub(super) threads: BTreeMap<ThreadId, Tracked>,
+    pub(super) by_tid: HashMap<u32, ThreadId>,
+    pub(super) processes: BTreeMap<u32, Process>,
+    pub(super) next: u32,
+    pub(super) met: Met,
+    pub(super) events: Vec<Event>,
+    /// What this round found and has not told yet.
+    pub(super) found: BTreeMap<ThreadId, Found>,
+    pub(super) newborn: Vec<Newborn>,
+    /// When the last round was, and this one is.
+    pub(super) last: Ns,
+    pub(super) now: Ns,
+    pub(super) shortfall: Shortfall,
+    /// CPU time of threads that have ended, as far as it was counted.
+    pub(super) cpu_of_ended: Ns,
+    pub(super) kernel_stacks: bool,
+    pub(super) scanned: Ns,
+    pub(super) ends_read: Ns,
+    /// Boot time minus monotonic time.
+    pub(super) suspended: Ns,
+    pub(super) own: u32,
+}
+
+impl Sampler {
+    /// Looks below this root; `own`: the process that orphans become children of.
+    #[must_use]
+    pub fn new(root: Root, own: u32) -> Sampler {
+        Sampler {
+            aside: Aside::new(root.clone()),
+            root,
+            threads: BTreeMap::new(),
+            by_tid: HashMap::new(),
+            processes: BTreeMap::new(),
+            next: 0,
+            met: Met::default(),
+            events: Vec::new(),
+            found: BTreeMap::new(),
+            newborn: Vec::new(),
+            last: 0,
+            now: 0,
+            shortfall: Shortfall::default(),
+            cpu_of_ended: 0,
+            kernel_stacks: true,
+            scanned: 0,
+            ends_read: 0,
+            suspended: machine::boot_minus_monotonic().unwrap_or_default(),
+            own,
+        }
+    }
+
+    /// Begins with a process that is about to become CMD. Says whether there is one.
+    pub fn begin(&mut self, pid: u32, at: Ns) -> bool {
+        (self.last, self.now) = (at, at);
+        self.scanned = at;
+        let Some(newborn) = self.newborn(pid, pid, self.own) else {
+            return false;
+        };
+        self.start(newborn, None, at, true);
+        true
+    }
+
+    /// A round: events since the last one.
+    pub fn round(&mut self, at: Ns, stacks: &mut dyn Stacks) -> Vec<Event> {
+        self.last = self.now;
+        self.now = at.max(self.last);
+        self.shortfall.rounds += 1;
+        self.shortfall.longest_interval = self.shortfall.longest_interval.max(self.now - self.last);
+        let mut from = 0;
+        for _ in 0..GENERATIONS {
+            let mut questions = self.look(ThreadId(from), stacks);
+            if from == 0 {
+                self.find_orphans();
+            }
+            questions.truncate(QUESTIONS);
+            let answers = self.aside.ask(questions, self.now);
+            for answer in answers {
+                self.answered(answer, stacks);
+            }
+            // Who is new is looked at too: many live for no longer than that.
+            from = self.next;
+            self.tell(stacks);
+            if from == self.next {
+                break;
+            }
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// What could not be had so far.
+    #[must_use]
+    pub fn shortfall(&self) -> Shortfall {
+        self.shortfall
+    }
+
+    /// Processes whose call, memory and stacks could not be read in time.
+    pub fn stuck(&self) -> impl Iterator<Item = u32> {
+        self.aside.stuck()
+    }
+
+    /// Threads that live.
+    #[must_use]
+    pub fn living(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// CPU time of all threads that were followed, as far as it was counted, in nanoseconds.
+    #[must_use]
+    pub fn cpu_seen(&self) -> Ns {
+        let living = self.threads.values().map(|thread| thread.account.counted().cpu);
+        living.fold(self.cpu_of_ended, Ns::saturating_add)
+    }
+
+    /// Looks at every thread from one on, at what can't block. Returns what is to be asked for.
+    fn look(&mut self, from: ThreadId, stacks: &mut dyn Stacks) -> Vec<Question> {
+        let mut questions = Vec::new();
+        let mut children = Vec::new();
+        let mut changed = BTreeSet::new();
+        for (pid, process) in &mut self.processes {
+            let any = process.members.last().is_some_and(|last| *last >= from);
+            if any && process.threads.as_mut().is_some_and(Threads::changed) {
+                changed.insert(*pid);
+            }
+        }
+        for (id, thread) in self.threads.range_mut(from..) {
+            let turns = thread.folder.schedstat();
+            let now = machine::monotonic().max(self.now);
+            let process = self.processes.get(&thread.pid);
+            if let Some(turns) = turns
+                && thread.account.asleep().is_some()
+                && turns.count == thread.account.turns()
+            {
+                thread.account.still(now);
+                let more = thread.unasked || !thread.stack_asked && stacks.wanted(now);
+                let state = thread.account.asleep().map(|(waiting, _)| waiting.site.state);
+                if let Some(state) = state.filter(|_| more) {
+                    let mapped = process.is_some_and(|process| process.mapped);
+                    questions.extend(thread.question(*id, state, true, (self.kernel_stacks, !mapped)));
+                }
+                continue;
+            }
+            let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
+                self.found.insert(*id, Found::Ended(None));
+                continue;
+            };
+            let status = thread.folder.text("status");
+            self.shortfall.without_turns |= turns.is_none();
+            let blockings = status.as_deref().and_then(blockings);
+            self.shortfall.without_blockings |= blockings.is_none();
+            let counted = match turns {
+                Some(turns) => Counted {
+                    cpu: turns.cpu,
+                    queued: turns.queued,
+                    turns: turns.count,
+                    blockings,
+                },
+                None => Counted {
+                    cpu: (stat.user + stat.kernel) * TICK,
+                    queued: 0,
+                    turns: blockings.unwrap_or(thread.changes),
+                    blockings,
+                },
+            };
+            if has_ended(stat.state) {
+                self.found.insert(*id, Found::Ended(Some((counted, stat))));
+                continue;
+            }
+            children.push(*id);
+            let asleep = sleeps(stat.state);
+            if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {
+                thread.account.still(now);
+                continue;
+            }
+            thread.changes += 1;
+            thread.unasked = asleep.is_some();
+            thread.stack_asked = false;
+            if let Some(state) = asleep {
+                self.shortfall.looks += 1;
+                let mapped = process.is_some_and(|process| process.mapped) && thread.name == stat.name;
+                let stack = stacks.wanted(now);
+                questions.extend(thread.question(*id, state, stack, (self.kernel_stacks, !mapped && stack)));
+            }
+            let look = Look {
+                at: now,
+                counted,
+                asleep: asleep.map(|state| Arc::new(Waiting::unknown(state))),
+            };
+            self.found.insert(*id, Found::Looked(look, stat));
+        }
+        for id in children {
+            self.find_children(id);
+        }
+        for pid in changed {
+            self.find_threads(pid);
+        }
+        questions
+    }
+}
+
+impl Tracked {
+    fn question(
+        &mut self,
+        id: ThreadId,
+        state: holdup_evidence::TaskState,
+        stack: bool,
+        (kernel_stack, maps): (bool, bool),
+    ) -> Option<Question> {
+        self.stack_asked |= stack;
+        Some(Question {
+            key: id.0,
+            pid: self.pid,
+            tid: self.tid,
+            folder: self.folder.again()?,
+            state,
+            want: Want {
+                stack,
+                kernel_stack,
+                maps: maps && stack,
+            },
+        })
+    }
+
+    /// Where the kernel counts no turns: whether it sleeps as it did, having used nothing and blocked no more.
+    fn same_without_turns(&self, counted: Counted) -> bool {
+        let before = self.account.counted();
+        let same = before.cpu == counted.cpu && before.blockings == counted.blockings;
+        self.account.asleep().is_some() && same && counted.blockings.is_some()
+    }
+}

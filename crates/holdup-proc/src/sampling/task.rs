@@ -1,0 +1,107 @@
+//! One thread's folder below `/proc`, held open.
+//!
+//! The problem: thread ids are used again, so two files read by their paths may be two threads'. The choice: the folder is
+//! opened once and all files are opened from there; when the thread is gone the kernel finds nothing in it any more, whoever has
+//! its id by then. In: a process's and a thread's id. Out: the texts of the folder's files.
+
+use crate::root::Root;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+/// Longest text that is read of one file, bytes: `status` has some 1,500 where a machine has many CPUs.
+const LONGEST: usize = 8 << 10;
+
+/// A thread's folder.
+#[derive(Debug)]
+pub struct Folder {
+    folder: OwnedFd,
+    /// Kept open, because it is read at each look; `None` where the kernel has none.
+    schedstat: Option<File>,
+}
+
+impl Folder {
+    /// Opens it; `None` when the thread is gone, or nobody's business of ours.
+    #[must_use]
+    pub fn open(root: &Root, pid: u32, tid: u32) -> Option<Folder> {
+        let path = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let folder = open(&path, flags, Mode::empty()).ok()?;
+        let schedstat = file(&folder, "schedstat");
+        Some(Folder { folder, schedstat })
+    }
+
+    /// The text of a file; `None` when it, or the thread, is not there, or may not be read.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        file(&self.folder, name)?
+            .take(LONGEST as u64)
+            .read_to_end(&mut bytes)
+            .ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What `schedstat` says now: see [`super::clocks`].
+    #[must_use]
+    pub fn schedstat(&self) -> Option<super::clocks::Turns> {
+        /// Three numbers of at most 20 digits.
+        const LONGEST: usize = 64;
+        let mut bytes = [0; LONGEST];
+        let read = self.schedstat.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        super::clocks::turns(std::str::from_utf8(bytes.get(..read)?).ok()?)
+    }
+
+    /// Another handle of the same folder, for a reader that may be left behind.
+    #[must_use]
+    pub fn again(&self) -> Option<OwnedFd> {
+        self.folder.try_clone().ok()
+    }
+}
+
+/// The text of a file in such a folder.
+#[must_use]
+pub fn text_in(folder: &OwnedFd, name: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    file(folder, name)?
+        .take(LONGEST as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn file(folder: &OwnedFd, name: &str) -> Option<File> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+    openat(folder, name, flags, Mode::empty()).ok().map(File::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Folder;
+    use crate::root::{Root, Tree};
+
+    #[test]
+    fn a_thread_that_is_gone_has_no_files_whoever_has_its_id() {
+        let tree = Tree::new(&[
+            ("proc/7/task/9/schedstat", "11 22 3\n"),
+            ("proc/7/task/9/wchan", "a"),
+        ]);
+        let folder = Folder::open(&tree.root, 7, 9).unwrap();
+        assert_eq!(folder.text("wchan").as_deref(), Some("a"));
+        std::fs::rename(tree.path("proc/7/task/9"), tree.path("proc/7/task/was")).unwrap();
+        tree.write("proc/7/task/9/wchan", "another's");
+        assert_eq!(folder.text("wchan").as_deref(), Some("a"));
+        assert_eq!(folder.schedstat().unwrap().count, 3);
+        assert!(Folder::open(&tree.root, 7, 10).is_none());
+    }
+
+    #[test]
+    fn this_thread_has_had_a_turn() {
+        let own = std::process::id();
+        let folder = Folder::open(&Root::system(), own, own).unwrap();
+        assert!(folder.text("stat").unwrap().starts_with(&own.to_string()));
+    }
+}

@@ -1,0 +1,399 @@
+//! From what a round found to events in the right order.
+//!
+//! A thread that made others is told about up to the instant at which it ran, then they are born. Who waited for the end of a
+//! child, or of a thread, waited until then: the end of the wait is when the other one ended, and the other's end is told first.
+//! Whose end nobody waited for has ended now.
+//!
+//! In: [`Found`] of each thread. Out: events.
+
+use super::account::{Interval, Piece};
+use super::clocks::Stat;
+use super::sampler::{Found, Sampler, Stacks};
+use super::waiting::{Awaited, Waiting};
+use holdup_evidence::{
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
+    ThreadId, Wait, Waker,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
+const MOST_SAMPLES: u64 = 8;
+
+/// What a round found, while it is told.
+#[derive(Debug, Default)]
+struct Round {
+    /// Who ended, and was waited for by whom.
+    waited_for: BTreeMap<ThreadId, ThreadId>,
+    /// When those that were waited for ended.
+    ended: BTreeMap<ThreadId, Ns>,
+    /// The final clocks of those that were told.
+    final_clocks: BTreeMap<ThreadId, (Ns, Clock)>,
+}
+
+impl Sampler {
+    /// Tells all that was found.
+    pub(super) fn tell(&mut self, stacks: &mut dyn Stacks) {
+        let mut round = Round::default();
+        let ended: Vec<ThreadId> = self
+            .found
+            .iter()
+            .filter(|(_, found)| matches!(found, Found::Ended(_)))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ended {
+            if let Some(waiter) = self.who_waited_for(id)
+                && !round.waited_for.values().any(|other| *other == id)
+            {
+                round.waited_for.entry(waiter).or_insert(id);
+            }
+        }
+        let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
+        // Those that others waited for are told with them.
+        order.sort_by_key(|id| (round.waited_for.values().any(|ended| ended == id), *id));
+        for id in order {
+            self.tell_of(id, &mut round, stacks);
+        }
+        // Whose maker is not known, or was not seen to have run.
+        for newborn in std::mem::take(&mut self.newborn) {
+            let born = self.began(&newborn.stat).clamp(self.last, self.now);
+            if self.processes.contains_key(&newborn.parent) || newborn.pid == newborn.tid {
+                self.start(newborn, None, born, false);
+            }
+        }
+    }
+
+    /// The thread that was seen waiting for one that has ended, and has run since.
+    fn who_waited_for(&self, ended: ThreadId) -> Option<ThreadId> {
+        let thread = self.threads.get(&ended)?;
+        let process = self.processes.get(&thread.pid)?;
+        let leads = thread.pid == thread.tid;
+        let waits = |id: &&ThreadId| {
+            let Some(waiter) = self.threads.get(id).filter(|_| self.found.contains_key(id)) else {
+                return false;
+            };
+            match waiter
+                .account
+                .asleep()
+                .and_then(|(waiting, _)| waiting.awaits_end())
+            {
+                Some(Awaited::Child(pid)) => leads && pid == thread.pid,
+                Some(Awaited::AnyChild) => leads && waiter.pid == process.parent,
+                Some(Awaited::Thread(tid)) => tid == thread.tid && waiter.pid == thread.pid,
+                None => false,
+            }
+        };
+        let parents = self.processes.get(&process.parent).filter(|_| leads);
+        let candidates = parents
+            .into_iter()
+            .chain([process])
+            .flat_map(|process| &process.members);
+        candidates.filter(|id| **id != ended).find(waits).copied()
+    }
+
+    fn tell_of(&mut self, id: ThreadId, round: &mut Round, stacks: &mut dyn Stacks) {
+        let Some(found) = self.found.remove(&id) else {
+            return;
+        };
+        let awaited = round.waited_for.get(&id).copied();
+        // What was waited for lived when it was looked at last.
+        let not_before = awaited.and_then(|other| Some(self.threads.get(&other)?.account.looked()));
+        let end = round.ended.get(&id).copied();
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
+        let (interval, stat, ended) = match found {
+            Found::Looked(look, stat) => (thread.account.look(look, not_before), Some(stat), None),
+            Found::Ended(last) => {
+                let at = end.unwrap_or(self.now).max(thread.account.looked());
+                let (counted, stat) = last.unzip();
+                let (interval, clock) = thread.account.end(at, counted, not_before);
+                let code = stat.as_ref().map_or(0, |stat| stat.exit_code);
+                (interval, stat, Some((at, clock, code)))
+            }
+        };
+        let cpu = interval.cpu;
+        let ran = self.tell_interval(id, interval, awaited, round, stacks);
+        if let Some(stat) = stat {
+            self.tell_samples(id, &stat, cpu, ran);
+            self.tell_name(id, &stat);
+        }
+        if let Some((at, clock, code)) = ended {
+            self.tell_others_end(id, at, round, stacks);
+            round.final_clocks.insert(id, (at, clock));
+            self.tell_end(id, at, clock, code, None);
+            self.forget(id, stacks);
+        }
+    }
+
+    /// Tells of an interval; returns when in it the thread ran.
+    fn tell_interval(
+        &mut self,
+        id: ThreadId,
+        interval: Interval<Arc<Waiting>>,
+        awaited: Option<ThreadId>,
+        round: &mut Round,
+        stacks: &mut dyn Stacks,
+    ) -> Ns {
+        for piece in &interval.before {
+            let mut waker = Waker::Unknown;
+            if let Some(other) = awaited.filter(|_| piece.seen) {
+                round.ended.insert(other, piece.end);
+                self.tell_of(other, round, stacks);
+                if let Some((at, clock)) = round.final_clocks.get(&other)
+                    && *at == piece.end
+                {
+                    waker = Waker::Thread {
+                        thread: other,
+                        clock: *clock,
+                        call: Call::named("exit"),
+                    };
+                }
+            }
+            self.tell_piece(id, piece, waker);
+        }
+        self.tell_births(id, &interval, stacks);
+        for piece in &interval.after {
+            self.tell_piece(id, piece, Waker::Unknown);
+        }
+        interval.ran.0
+    }
+
+    /// Those that a thread has made, by what the kernel lists; of a process's threads the first one is taken for their maker.
+    fn tell_births(&mut self, id: ThreadId, interval: &Interval<Arc<Waiting>>, stacks: &mut dyn Stacks) {
+        let Some(thread) = self.threads.get(&id) else {
+            return;
+        };
+        let (pid, mine) = (thread.pid, thread.tid == thread.pid);
+        let of_this =
+            |newborn: &super::sampler::Newborn| newborn.parent == pid && (mine || newborn.tid != newborn.pid);
+        let (born, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.newborn).into_iter().partition(of_this);
+        self.newborn = others;
+        for newborn in born {
+            let earliest = self.began(&newborn.stat);
+            let (at, clock) = interval.running_at(earliest);
+            if newborn.pid != pid {
+                stacks.born(newborn.pid, pid);
+            }
+            self.start(newborn, Some((id, clock)), at, false);
+        }
+    }
+
+    fn tell_piece(&mut self, id: ThreadId, piece: &Piece<Arc<Waiting>>, waker: Waker) {
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
+        thread.seq += 1;
+        let seq = thread.seq;
+        if piece.doubt > 0 || piece.count > 1 {
+            self.events.push(Event::Estimated(Estimated {
+                thread: id,
+                count: piece.count,
+                doubt: piece.doubt,
+            }));
+        }
+        let wait = wait(id, seq, piece, waker);
+        self.events.push(Event::Wait(Box::new(wait)));
+        if let Some(stack) = piece.site.as_ref().and_then(|site| site.user_stack) {
+            self.events.push(Event::Asker(AskerSample {
+                thread: id,
+                first: seq,
+                seq,
+                on_cpu: false,
+                stack,
+                weight: piece.end - piece.start,
+            }));
+        }
+    }
+
+    /// The kernel's ticks tell whether it ran its own code or the kernel's.
+    fn tell_samples(&mut self, id: ThreadId, stat: &Stat, cpu: Ns, at: Ns) {
+        let Some(thread) = self.threads.get_mut(&id).filter(|_| cpu > 0) else {
+            return;
+        };
+        let user = stat.user.saturating_sub(thread.ticks.0);
+        let kernel = stat.kernel.saturating_sub(thread.ticks.1);
+        thread.ticks = (stat.user.max(thread.ticks.0), stat.kernel.max(thread.ticks.1));
+        let scale = (user + kernel).div_ceil(MOST_SAMPLES).max(1);
+        let kinds = [(true, user.div_ceil(scale)), (false, kernel.div_ceil(scale))];
+        for (user, count) in kinds {
+            for _ in 0..count {
+                thread.cpu_seq += 1;
+                self.events.push(Event::Cpu(CpuSample {
+                    at,
+                    thread: id,
+                    seq: thread.cpu_seq,
+                    user,
+                    call: Call::none(),
+                    object: None,
+                    kernel_stack: None,
+                }));
+            }
+        }
+    }
+
+    /// A process that has another name runs another program, as far as can be told; a thread only calls itself so.
+    fn tell_name(&mut self, id: ThreadId, stat: &Stat) {
+        let Some(thread) = self
+            .threads
+            .get_mut(&id)
+            .filter(|thread| thread.name != stat.name)
+        else {
+            return;
+        };
+        thread.name.clone_from(&stat.name);
+        if thread.tid == thread.pid {
+            if let Some(process) = self.processes.get_mut(&thread.pid) {
+                process.mapped = false;
+            }
+            self.events.push(Event::Exec {
+                at: self.now,
+                thread: id,
+                task: TaskName {
+                    pid: thread.pid,
+                    tid: thread.tid,
+                    name: stat.name.clone(),
+                    kernel: false,
+                },
+                program: stat.name.clone(),
+            });
+        } else {
+            self.events.push(Event::Renamed {
+                thread: id,
+                name: stat.name.clone(),
+            });
+        }
+    }
+
+    /// With a process's first thread all others end.
+    fn tell_others_end(&mut self, id: ThreadId, at: Ns, round: &mut Round, stacks: &mut dyn Stacks) {
+        let Some(thread) = self.threads.get(&id).filter(|thread| thread.tid == thread.pid) else {
+            return;
+        };
+        let members = self
+            .processes
+            .get(&thread.pid)
+            .map(|process| process.members.clone());
+        for other in members.unwrap_or_default() {
+            if other != id && matches!(self.found.get(&other), Some(Found::Ended(_))) {
+                round.ended.entry(other).or_insert(at);
+                self.tell_of(other, round, stacks);
+            }
+        }
+    }
+
+    fn tell_end(&mut self, id: ThreadId, at: Ns, clock: Clock, exit_code: i32, open: Option<OpenState>) {
+        let Some(thread) = self.threads.get(&id) else {
+            return;
+        };
+        self.events.push(Event::End(Box::new(End {
+            at,
+            thread: id,
+            task: TaskName {
+                pid: thread.pid,
+                tid: thread.tid,
+                name: thread.name.clone(),
+                kernel: false,
+            },
+            born: thread.born,
+            clock,
+            blockings: u64::from(thread.seq),
+            lost: (0, 0),
+            interrupts: [0; INTERRUPTS.len()],
+            account: None,
+            open,
+            exit_code,
+        })));
+    }
+
+    /// Observation is over; those that live are told about as they are.
+    pub fn leave(&mut self, at: Ns) -> Vec<Event> {
+        let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
+        for id in ids {
+            let Some(thread) = self.threads.get_mut(&id) else {
+                continue;
+            };
+            let at = at.max(thread.account.looked());
+            let (interval, open, clock) = thread.account.leave(at);
+            for piece in interval.before.iter().chain(&interval.after) {
+                self.tell_piece(id, piece, Waker::Unknown);
+            }
+            let Some(thread) = self.threads.get_mut(&id) else {
+                continue;
+            };
+            let mut asker = None;
+            let state = match open {
+                Some(piece) => {
+                    thread.seq += 1;
+                    let seq = thread.seq;
+                    asker = piece
+                        .site
+                        .as_ref()
+                        .and_then(|site| site.user_stack)
+                        .map(|stack| AskerSample {
+                            thread: id,
+                            first: seq,
+                            seq,
+                            on_cpu: false,
+                            stack,
+                            weight: piece.end - piece.start,
+                        });
+                    OpenState::Blocked(Box::new(wait(id, seq, &piece, Waker::Unknown)))
+                }
+                None => OpenState::Running,
+            };
+            self.tell_end(id, at, clock, 0, Some(state));
+            self.events.extend(asker.map(Event::Asker));
+        }
+        std::mem::take(&mut self.events)
+    }
+}
+
+/// Whether a poll's time ran out: it lasted as long as it was allowed to, to within what is in doubt of its beginning, and that is
+/// little. No poll lasts longer.
+fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
+    /// In doubt of the limit may be this part.
+    const LITTLE: u64 = 4;
+    let Some(call) = call.filter(|_| piece.seen) else {
+        return false;
+    };
+    let limit = match call.name() {
+        Some("poll") => call.args[2],
+        Some("epoll_wait" | "epoll_pwait") => call.args[3],
+        _ => return false,
+    };
+    let limit = u64::try_from(limit as i32).unwrap_or_default() * 1_000_000;
+    let lasted = piece.end - piece.start;
+    limit > 0 && piece.doubt <= limit / LITTLE && lasted + piece.doubt >= limit
+}
+
+/// The wait that a piece is.
+fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: Waker) -> Wait {
+    let unknown = || Arc::new(Waiting::unknown(holdup_evidence::TaskState::Interruptible));
+    let site = piece.site.clone().unwrap_or_else(unknown);
+    let mut asked = site.asked.clone();
+    if let Some(asked) = &mut asked {
+        (asked.thread, asked.first, asked.seq) = (id, seq, seq);
+        asked.returned = ran_out(piece, site.site.call).then_some(0);
+    }
+    Wait {
+        thread: id,
+        seq,
+        start: piece.start,
+        end: piece.end,
+        clock: piece.clock,
+        state: site.site.state,
+        iowait: false,
+        call: site.site.call.unwrap_or(Call::untold()),
+        object: site.object,
+        ready: None,
+        waker,
+        holder: site.holder.clone(),
+        kernel_stack: site.kernel_stack,
+        serves: false,
+        unanswered: None,
+        memory_follows: false,
+        asked,
+    }
+}

@@ -1,0 +1,211 @@
+//! What a thread is found waiting in, as the evidence has it.
+//!
+//! In: an [`Answer`]. Out: a [`Waiting`], and events for the objects and kernel functions that are met for the first time.
+
+use super::look::Answer;
+use super::site::Site;
+use holdup_evidence::{
+    Event, KernelStackId, LockHolder, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,
+    WaitMemory,
+};
+use std::collections::HashMap;
+
+/// Objects and kernel stacks that are told apart; a program that waits for more different ones has a trouble of another kind.
+const MOST: usize = 65_536;
+
+/// What a thread waits in.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    /// Call and place.
+    pub(super) site: Site,
+    /// What the call is about.
+    pub(super) object: Option<ObjectId>,
+    /// What it polls, or which path it names.
+    pub(super) asked: Option<Box<WaitMemory>>,
+    /// Who is in the way.
+    pub(super) holder: Option<LockHolder>,
+    /// The kernel's functions.
+    pub(super) kernel_stack: Option<KernelStackId>,
+    /// Who asked.
+    pub(super) user_stack: Option<UserStackId>,
+}
+
+impl Waiting {
+    /// Of which nothing is known but how it sleeps.
+    #[must_use]
+    pub(super) fn unknown(state: holdup_evidence::TaskState) -> Waiting {
+        Waiting {
+            site: Site {
+                state,
+                call: None,
+                registers: None,
+                function: None,
+                runs: false,
+            },
+            object: None,
+            asked: None,
+            holder: None,
+            kernel_stack: None,
+            user_stack: None,
+        }
+    }
+
+    /// The process or thread that it waits for to end; 0 for any child.
+    #[must_use]
+    pub(super) fn awaits_end(&self) -> Option<Awaited> {
+        /// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`, without the flags of private futexes and of the clock.
+        const FUTEX_WAITS: [u64; 2] = [0, 9];
+        const FLAGS: u64 = 0x180;
+        /// `P_ALL`, `P_PID`.
+        const ALL: u64 = 0;
+        const BY_PID: u64 = 1;
+        let call = self.site.call?;
+        let [first, second, third, _] = call.args;
+        let pid = u32::try_from(first & 0xffff_ffff).ok()?;
+        match call.name()? {
+            "wait4" if pid.cast_signed() > 0 => Some(Awaited::Child(pid)),
+            "wait4" => Some(Awaited::AnyChild),
+            "waitid" if first == BY_PID => Some(Awaited::Child(u32::try_from(second).ok()?)),
+            "waitid" if first == ALL => Some(Awaited::AnyChild),
+            // By a descriptor or a group: one of the children.
+            "waitid" => Some(Awaited::AnyChild),
+            // Who joins a thread waits for the word that holds the thread's id, which the kernel clears.
+            "futex" if FUTEX_WAITS.contains(&(second & !FLAGS & 0xff)) => {
+                Some(Awaited::Thread(u32::try_from(third & 0xffff_ffff).ok()?))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whose end is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// Of any child.
+    AnyChild,
+    /// Of one.
+    Child(u32),
+    /// Of a thread of the same process, if there is one with this id.
+    Thread(u32),
+}
+
+/// Numbers of things that were met.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    objects: HashMap<String, ObjectId>,
+    /// Inodes of pipes.
+    pipes: HashMap<ObjectId, u64>,
+    kernel_stacks: HashMap<Vec<String>, KernelStackId>,
+}
+
+impl Met {
+    /// What an answer says. `thread` is whose it is, `state` and the rest of the site are in the answer.
+    pub(super) fn waiting(&mut self, thread: ThreadId, answer: Answer, out: &mut Vec<Event>) -> Waiting {
+        let Answer {
+            site,
+            kernel_stack,
+            object,
+            polled,
+            path,
+            words,
+            lock_holder,
+            ..
+        } = answer;
+        let frames = kernel_stack
+            .filter(|frames| !frames.is_empty())
+            .or_else(|| site.function.clone().map(|function| vec![function]));
+        let object = object.and_then(|object| self.object(object, out));
+        let asked = (polled.is_some() || path.is_some()).then(|| {
+            let (polled, more) = polled.unwrap_or_default();
+            let polled = polled.into_iter().map(|one| PolledFd {
+                fd: one.fd,
+                events: one.events,
+                revents: 0,
+                object: one.object.and_then(|object| self.object(object, out)),
+                own: one.own,
+            });
+            Box::new(WaitMemory {
+                thread,
+                first: 0,
+                seq: 0,
+                returned: None,
+                polled: polled.collect(),
+                polled_truncated: more,
+                path,
+                completed: None,
+            })
+        });
+        Waiting {
+            object,
+            asked,
+            holder: words
+                .map(LockHolder::FutexWords)
+                .or(lock_holder.map(|pid| LockHolder::FileLock { pid })),
+            kernel_stack: frames.and_then(|frames| self.kernel_stack(frames, out)),
+            user_stack: None,
+            site,
+        }
+    }
+
+    /// The inode of a pipe.
+    pub(super) fn pipe(&self, object: ObjectId) -> Option<u64> {
+        self.pipes.get(&object).copied()
+    }
+
+    fn object(&mut self, (key, object): (String, Object), out: &mut Vec<Event>) -> Option<ObjectId> {
+        if let Some(known) = self.objects.get(&key) {
+            return Some(*known);
+        }
+        if self.objects.len() >= MOST {
+            return None;
+        }
+        let id = ObjectId(u32::try_from(self.objects.len()).ok()?);
+        self.objects.insert(key, id);
+        if object.kind == ObjectKind::Pipe {
+            self.pipes.insert(id, object.inode);
+        }
+        out.push(Event::Object { id, object });
+        Some(id)
+    }
+
+    fn kernel_stack(&mut self, frames: Vec<String>, out: &mut Vec<Event>) -> Option<KernelStackId> {
+        if let Some(known) = self.kernel_stacks.get(&frames) {
+            return Some(*known);
+        }
+        if self.kernel_stacks.len() >= MOST {
+            return None;
+        }
+        let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).ok()?);
+        self.kernel_stacks.insert(frames.clone(), id);
+        out.push(Event::KernelStack { id, frames });
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Awaited, Waiting};
+    use holdup_evidence::{Call, TaskState};
+
+    fn awaited(name: &str, args: [u64; 4]) -> Option<Awaited> {
+        let mut waiting = Waiting::unknown(TaskState::Interruptible);
+        waiting.site.call = Some(Call {
+            args,
+            ..Call::named(name)
+        });
+        waiting.awaits_end()
+    }
+
+    #[test]
+    fn whose_end_is_awaited_is_told_by_the_arguments() {
+        assert_eq!(awaited("wait4", [0xffff_ffff, 0, 0, 0]), Some(Awaited::AnyChild));
+        assert_eq!(awaited("wait4", [77, 0, 0, 0]), Some(Awaited::Child(77)));
+        assert_eq!(awaited("waitid", [1, 77, 0, 0]), Some(Awaited::Child(77)));
+        assert_eq!(
+            awaited("futex", [0x7f00, 0x109, 77, 0]),
+            Some(Awaited::Thread(77))
+        );
+        assert_eq!(awaited("futex", [0x7f00, 0x81, 77, 0]), None, "a wake");
+        assert_eq!(awaited("read", [0, 0, 0, 0]), None);
+    }
+}

@@ -1,0 +1,279 @@
+//! `/proc/PID/net/{tcp,tcp6,unix}`: the sockets of a process's network namespace, by inode.
+//!
+//! In: a process. Out: which sockets listen, where, how many clients they have not accepted, and which two are the ends of one
+//! connection on this machine. The tables may be long; what is beyond the limit is not known, and said to be.
+
+use crate::listeners;
+use crate::root::Root;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+
+/// Most that is read of one table, bytes: some fifty thousand connections.
+const MOST: u64 = 8 << 20;
+
+/// TCP's state `LISTEN`, as the tables have it.
+const LISTEN: &str = "0A";
+
+/// TCP's state `SYN_SENT`.
+const SYN_SENT: &str = "02";
+
+/// A Unix socket's flag that it listens (`__SO_ACCEPTCON`).
+const ACCEPTS: u32 = 1 << 16;
+
+/// `SOCK_DGRAM`, and `SS_UNCONNECTED`, as the table of Unix sockets has them.
+const DATAGRAM: &str = "0002";
+const UNCONNECTED: &str = "01";
+
+/// What counts a Unix socket's uses from which on somebody else's socket is connected to it: its own process and its place in
+/// the table are two.
+const USED_BY_OTHERS: u32 = 3;
+
+/// A TCP socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tcp {
+    /// Own end.
+    pub local: SocketAddr,
+    /// Other end.
+    pub peer: SocketAddr,
+    /// Whether it listens.
+    pub listens: bool,
+    /// Whether it asked for a connection and has had no answer.
+    pub knocks: bool,
+    /// Of one that listens: clients that were not accepted yet.
+    pub waiting: u32,
+    /// Inode; 0 of one that no process has.
+    pub inode: u64,
+}
+
+/// A Unix socket with a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unix {
+    /// Its path, `@name` when abstract. Hostile text.
+    pub path: String,
+    /// Whether it listens, or takes datagrams from whoever knows its path; else it was accepted there.
+    pub listens: bool,
+}
+
+/// The sockets of a network namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// TCP.
+    pub tcp: Vec<Tcp>,
+    /// UDP, which has the same ends and no listeners.
+    pub udp: Vec<Tcp>,
+    /// Unix sockets without a path, by inode.
+    pub unnamed: HashSet<u64>,
+    /// Unix sockets with a path, by inode.
+    pub unix: HashMap<u64, Unix>,
+}
+
+impl Sockets {
+    /// Whether a socket is in the tables.
+    #[must_use]
+    pub fn knows(&self, inode: u64) -> bool {
+        let ip = || {
+            self.tcp
+                .iter()
+                .chain(&self.udp)
+                .any(|socket| socket.inode == inode)
+        };
+        self.unix.contains_key(&inode) || self.unnamed.contains(&inode) || ip()
+    }
+
+    /// Whether it asked for a connection and had no answer when the tables were read.
+    #[must_use]
+    pub fn knocks(&self, inode: u64) -> bool {
+        let knocks = |socket: &Tcp| socket.inode == inode && socket.knocks;
+        self.tcp.iter().any(knocks)
+    }
+
+    /// The inode of the other end of a connection between two sockets of this namespace; of one that nobody has accepted
+    /// yet, that of the socket in whose queue it stands.
+    #[must_use]
+    pub fn other_end(&self, local: SocketAddr, peer: SocketAddr) -> Option<u64> {
+        let same = |one: SocketAddr, other: SocketAddr| {
+            one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+        };
+        let other = |socket: &&Tcp| same(socket.local, peer) && same(socket.peer, local);
+        let inode = self.tcp.iter().find(other)?.inode;
+        if inode != 0 {
+            return Some(inode);
+        }
+        let at = |socket: &&Tcp| socket.listens && socket.inode != 0 && socket.local.port() == peer.port();
+        let any = |socket: &&Tcp| at(socket) && socket.local.ip().is_unspecified();
+        let mut listening = self
+            .tcp
+            .iter()
+            .filter(|socket| at(socket) && same(socket.local, peer));
+        Some(listening.next().or_else(|| self.tcp.iter().find(any))?.inode)
+    }
+}
+
+/// The sockets that a process can see; what cannot be read or understood is left out.
+#[must_use]
+pub fn read(root: &Root, pid: u32) -> Sockets {
+    let folder = root.proc.join(pid.to_string()).join("net");
+    let lines = |file: &str| {
+        let file = File::open(folder.join(file)).ok();
+        let lines = file.map(|file| BufReader::new(file.take(MOST)).split(b'\n').skip(1));
+        lines
+            .into_iter()
+            .flatten()
+            .map_while(Result::ok)
+            .map(|line| String::from_utf8_lossy(&line).into_owned())
+    };
+    Sockets {
+        tcp: lines("tcp")
+            .chain(lines("tcp6"))
+            .filter_map(|line| tcp(&line))
+            .collect(),
+        udp: lines("udp")
+            .chain(lines("udp6"))
+            .filter_map(|line| tcp(&line))
+            .collect(),
+        unnamed: lines("unix").filter_map(|line| unnamed(&line)).collect(),
+        unix: lines("unix").filter_map(|line| unix(&line)).collect(),
+    }
+}
+
+/// How often a client of a process's network namespace found a listener's queue full, since it was made:
+/// `ListenOverflows` of `/proc/PID/net/netstat`, a line of names above a line of numbers.
+#[must_use]
+pub fn overflows(root: &Root, pid: u32) -> Option<u64> {
+    let file = root.proc.join(pid.to_string()).join("net/netstat");
+    let text = std::fs::read_to_string(file).ok()?;
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let mut pairs = names
+        .split_ascii_whitespace()
+        .zip(numbers.split_ascii_whitespace());
+    pairs.find(|(name, _)| *name == "ListenOverflows")?.1.parse().ok()
+}
+
+/// `  0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`.
+fn tcp(line: &str) -> Option<Tcp> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let listens = *words.get(3)? == LISTEN;
+    let received = words.get(4)?.split_once(':')?.1;
+    Some(Tcp {
+        local: listeners::address(words.get(1)?)?,
+        peer: listeners::address(words.get(2)?)?,
+        listens,
+        knocks: *words.get(3)? == SYN_SENT,
+        waiting: match listens {
+            true => u32::from_str_radix(received, 16).ok()?,
+            false => 0,
+        },
+        inode: words.get(9)?.parse().ok()?,
+    })
+}
+
+/// The inode of a Unix socket that has no path.
+fn unnamed(line: &str) -> Option<u64> {
+    let rest = line.splitn(7, ' ').nth(6)?.trim();
+    rest.parse().ok()
+}
+
+/// `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/x.sock`.
+fn unix(line: &str) -> Option<(u64, Unix)> {
+    let mut words = line.splitn(8, ' ').map(str::trim);
+    let uses = u32::from_str_radix(words.nth(1)?, 16).ok()?;
+    let flags = u32::from_str_radix(words.nth(1)?, 16).ok()?;
+    let (kind, state) = (words.next()?, words.next()?);
+    // Whoever connects a socket for datagrams makes both ends look connected.
+    let takes_from_any = kind == DATAGRAM && (state == UNCONNECTED || uses >= USED_BY_OTHERS);
+    // The inode is padded with blanks.
+    let rest = line.splitn(7, ' ').nth(6)?.trim_start();
+    let (inode, path) = rest.split_once(' ')?;
+    Some((
+        inode.parse().ok()?,
+        Unix {
+            path: path.to_owned(),
+            // Clients of datagrams connect theirs, or have a name that the kernel chose, which is abstract.
+            listens: flags & ACCEPTS != 0 || takes_from_any && !path.starts_with('@'),
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unix, overflows, read};
+    use crate::root::Tree;
+
+    #[test]
+    fn both_ends_of_a_connection_are_found_and_who_listens() {
+        let tree = Tree::new(&[
+            (
+                "proc/7/net/tcp",
+                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+                 0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 100 1\n\
+                 1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000 0 0 101 1\n\
+                 2: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000 0 0 102 1\n\
+                 3: 00000000:1F91 00000000:0000 0A 00000000:00000002 00:00000000 00000000 0 0 103 1\n\
+                 4: 0100007F:1F91 0100007F:C351 01 00000000:00000000 00:00000000 00000000 0 0 0 1\n\
+                 5: 0100007F:C351 0100007F:1F91 01 00000000:00000000 00:00000000 00000000 0 0 104 1\n\
+                 6: 0100007F:C352 0100007F:1F91 02 00000001:00000000 01:00000063 00000001 0 0 105 1\n\
+                 cut off\n",
+            ),
+            (
+                "proc/7/net/unix",
+                "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                 0000000000000000: 00000002 00000000 00010000 0001 01   201 /run/a b.sock\n\
+                 0000000000000000: 00000003 00000000 00000000 0001 03   202 /run/a b.sock\n\
+                 0000000000000000: 00000003 00000000 00000000 0001 03   203\n\
+                 0000000000000000: 00000002 00000000 00000000 0002 01   204 /run/log\n\
+                 0000000000000000: 00000002 00000000 00000000 0002 01   205 @0000a\n\
+                 0000000000000000: 00000002 00000000 00000000 0002 03   206 /run/client\n\
+                 0000000000000000: 0000001A 00000000 00000000 0002 03   207 /run/busy\n",
+            ),
+        ]);
+        let sockets = read(&tree.root, 7);
+        let (server, client) = (
+            "127.0.0.1:8080".parse().unwrap(),
+            "127.0.0.1:50000".parse().unwrap(),
+        );
+        assert_eq!(sockets.other_end(server, client), Some(102));
+        assert_eq!(sockets.other_end(client, server), Some(101));
+        assert_eq!(sockets.other_end(client, client), None);
+        let (queued, at) = (
+            "127.0.0.1:50001".parse().unwrap(),
+            "127.0.0.1:8081".parse().unwrap(),
+        );
+        assert_eq!(
+            sockets.other_end(queued, at),
+            Some(103),
+            "nobody has accepted it yet"
+        );
+        assert!(sockets.tcp[0].listens && !sockets.tcp[1].listens);
+        assert_eq!(sockets.tcp[3].waiting, 2);
+        assert!(sockets.tcp[6].knocks && !sockets.tcp[5].knocks);
+        let path = "/run/a b.sock".to_owned();
+        assert_eq!(
+            sockets.unix[&201],
+            Unix {
+                path: path.clone(),
+                listens: true
+            }
+        );
+        assert_eq!(sockets.unix[&202], Unix { path, listens: false });
+        assert!(
+            sockets.unix[&204].listens && sockets.unix[&207].listens,
+            "take datagrams"
+        );
+        assert!(
+            !sockets.unix[&205].listens && !sockets.unix[&206].listens,
+            "clients"
+        );
+        assert_eq!(sockets.unix.len(), 6);
+    }
+
+    #[test]
+    fn overflows_are_found_by_their_name() {
+        let text = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 42 43\nIpExt: ListenOverflows\nIpExt: 7\n";
+        let tree = Tree::new(&[("proc/7/net/netstat", text)]);
+        assert_eq!(overflows(&tree.root, 7), Some(42));
+        assert_eq!(overflows(&tree.root, 8), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Code that a runtime has written, and whose frames only the runtime's own structures tell.
+//!
+//! The walker of stacks knows files. Where it comes to code without one, in a process that has a runtime's library mapped,
+//! it asks here: in go the frame's registers and the bytes of the stack, out come the runtime's frames and the registers of
+//! the code of a file that called them, from where the walker goes on.
+
+use crate::modules::Module;
+use crate::stacks::{Address, ProcessKey, RawStack};
+use crate::symbols::addresses;
+use crate::unwind::{Registers, StackBytes};
+use holdup_evidence::{Frame, Ns};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Different frames of runtimes that are kept; a large server has some ten thousand on its stacks. Those beyond are without
+/// names.
+const TOLD_MAX: usize = 200_000;
+
+/// A runtime whose frames can be told from outside.
+pub trait Runtime: Debug + Send {
+    /// The base name of its library.
+    fn library(&self) -> &'static str;
+
+    /// Symbols of the library whose addresses it wants.
+    fn symbols(&self) -> &'static [&'static str];
+
+    /// A process has mapped its library: it may be asked of it from now on.
+    fn begin(&mut self, mapped: Mapped<'_>);
+
+    /// The frames from these registers outwards, for as long as they are the runtime's; `None` where it knows nothing of
+    /// them.
+    fn walk(&mut self, asked: &Asked<'_>) -> Option<Walked>;
+
+    /// The process runs another program now, or none.
+    fn exit(&mut self, process: ProcessKey);
+}
+
+/// A process that has a runtime's library.
+#[derive(Debug, Clone, Copy)]
+pub struct Mapped<'a> {
+    /// Which.
+    pub process: ProcessKey,
+    /// Process id in holdup's pid namespace.
+    pub pid: u32,
+    /// Where the runtime's symbols are in the process, in their order; 0 for those that the library has not.
+    pub symbols: &'a [u64],
+}
+
+/// A frame whose code is in no file.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Whose.
+    pub process: ProcessKey,
+    /// When the stack was copied.
+    pub at: Ns,
+    /// The frame's registers.
+    pub registers: Registers,
+    /// The thread was interrupted there; else it had called from there.
+    pub interrupted: bool,
+    /// The stack's memory.
+    pub stack: StackBytes<'a>,
+}
+
+/// What a runtime tells.
+#[derive(Debug, Clone, Default)]
+pub struct Walked {
+    /// Its frames, innermost first.
+    pub frames: Vec<Arc<Frame>>,
+    /// The registers of what had called them, where that is code of a file and they are known.
+    pub caller: Option<Registers>,
+    /// Which thread the runtime takes it for, by the id in its own pid namespace, and what it calls that one. Hostile text.
+    pub thread: Option<(u32, Arc<str>)>,
+}
+
+/// A runtime, and what it told in this run.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    runtime: Option<Box<dyn Runtime>>,
+    /// Processes that have the runtime's library.
+    processes: HashSet<ProcessKey>,
+    numbers: HashMap<Arc<Frame>, u64>,
+    frames: Vec<Arc<Frame>>,
+    /// Which thread the last walk was taken to be of, and what that is called.
+    pub(crate) name: Option<(u32, Arc<str>)>,
+}
+
+impl Told {
+    pub(crate) fn by(runtime: Box<dyn Runtime>) -> Told {
+        Told {
+            runtime: Some(runtime),
+            ..Told::default()
+        }
+    }
+
+    /// The process runs another program now, or none.
+    pub(crate) fn exit(&mut self, process: ProcessKey) {
+        self.processes.remove(&process);
+        if let Some(runtime) = &mut self.runtime {
+            runtime.exit(process);
+        }
+    }
+
+    /// The process has mapped a module, so that its file's address `file` is at `at`.
+    pub(crate) fn mapped(&mut self, process: ProcessKey, pid: u32, module: &Module, at: u64, offset: u64) {
+        let Some(runtime) = self.runtime.as_mut() else {
+            return;
+        };
+        if module.name.as_deref() != Some(runtime.library()) || !self.processes.insert(process) {
+            return;
+        }
+        let symbols = module.elf.as_ref().and_then(|elf| {
+            // How far the library was moved from the addresses that its file states.
+            let moved = at.wrapping_sub(elf.address_of(offset)?);
+            let found = addresses(elf, runtime.symbols());
+            let there = |address: Option<u64>| address.map_or(0, |address| address.wrapping_add(moved));
+            Some(found.into_iter().map(there).collect::<Vec<u64>>())
+        });
+        match symbols {
+            Some(symbols) => runtime.begin(Mapped {
+                process,
+                pid,
+                symbols: &symbols,
+            }),
+            None => drop(self.processes.remove(&process)),
+        }
+    }
+
+    /// What the process's runtime says of a frame.
+    pub(crate) fn walk(
+        &mut self,
+        raw: &RawStack<'_>,
+        registers: Registers,
+        interrupted: bool,
+    ) -> Option<Walked> {
+        let runtime = self.runtime.as_mut()?;
+        if !self.processes.contains(&raw.process) {
+            return None;
+        }
+        let walked = runtime.walk(&Asked {
+            process: raw.process,
+            at: raw.at,
+            registers,
+            interrupted,
+            stack: StackBytes {
+                start: raw.sp,
+                bytes: raw.bytes,
+            },
+        });
+        // It may have been somebody else's code after all.
+        walked.filter(|walked| !walked.frames.is_empty() || walked.caller.is_some())
+    }
+
+    /// A frame's place, that of an equal one if there is one; `None` beyond what is kept.
+    pub(crate) fn address(&mut self, frame: &Arc<Frame>) -> Option<Address> {
+        if let Some(number) = self.numbers.get(frame) {
+            return Some(Address::told(*number));
+        }
+        if self.frames.len() >= TOLD_MAX {
+            return None;
+        }
+        let number = self.frames.len() as u64;
+        self.frames.push(Arc::clone(frame));
+        self.numbers.insert(Arc::clone(frame), number);
+        Some(Address::told(number))
+    }
+
+    /// The frame of a number.
+    pub(crate) fn frame(&self, number: u64) -> Frame {
+        let frame = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.frames.get(number));
+        frame.map(|frame| (**frame).clone()).unwrap_or_default()
+    }
+}
