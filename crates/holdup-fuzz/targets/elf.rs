@@ -64,6 +64,7 @@ pub(crate) fn run(bytes: &[u8]) {
             sp: STACK,
             bp: STACK + 64,
             callee_saved: [STACK, STACK + 8, 0, u64::MAX, 1],
+            partial: false,
             bytes: &memory,
         });
     }

@@ -83,6 +83,8 @@ fn put(tree: &Path, path: &str, bytes: &[u8]) {
 /// Where the hierarchies are mounted in the tree.
 fn hierarchies(tree: &Path) -> Vec<mountinfo::Line> {
     let line = |name: &str, file_system: &str| mountinfo::Line {
+        number: 1,
+        parent: 0,
         root: "/".to_owned(),
         super_options: format!("rw,{name}"),
         device: holdup_device(),

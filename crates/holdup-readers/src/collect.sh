@@ -70,11 +70,12 @@ printf '#holdup-collect 1 %s\n' "$mark"
 
 part 5 uname -a
 part 5 uptime
+file /proc/loadavg
 file /proc/cmdline
 file /proc/meminfo
 # With the files' names: they all look the same.
 [ -r /proc/pressure/io ] && part 5 grep -H . /proc/pressure/cpu /proc/pressure/memory /proc/pressure/io
-file /proc/diskstats
+file /proc/mounts
 file /proc/swaps
 part 5 free -k
 part 5 swapon --show
@@ -88,26 +89,36 @@ part "$limit" vmstat 1 "$interval"
 part "$limit" mpstat -P ALL 1 "$seconds"
 part "$limit" pidstat -ud 1 "$seconds"
 part "$limit" top -b -d 1 -n 2
-file /proc/diskstats
-part 10 ps -eLo pid,tid,stat,wchan:32,comm
-part 10 ss -tanpi
+# Counters since boot, twice, each time behind the time.
+counters="/proc/uptime /proc/stat /proc/vmstat /proc/diskstats /proc/net/snmp /proc/net/netstat"
+part "$limit" sh -c "for turn in 1 2; do grep -H . $counters; [ \$turn = 2 ] || sleep $seconds; done"
+part 5 grep -H . /proc/net/sockstat /proc/sys/fs/file-nr /proc/sys/kernel/random/entropy_avail \
+    /proc/sys/kernel/random/poolsize /proc/sys/net/core/somaxconn /proc/sys/net/ipv4/ip_local_port_range \
+    /proc/sys/net/netfilter/nf_conntrack_count /proc/sys/net/netfilter/nf_conntrack_max \
+    /proc/sys/kernel/pid_max /proc/sys/kernel/threads-max
+part 10 ss -tanpio
+part 10 ss -xlp
+# A series tells a pile-up from an instant, and a load that grows from one that fades.
+part "$limit" sh -c 'turn=0; while [ "$turn" -lt 3 ]; do cat /proc/loadavg; date; ps -eLo pid,ppid,tid,stat,tty,wchan:32,comm 2>/dev/null || ps -o pid,ppid,stat,comm; sleep 1; turn=$((turn + 1)); done'
 
 # What the tasks in state D wait for: some of them, in the kernel's words. A name may have blanks and brackets in it, so
-# the state is behind the last one.
+# the state is behind the last one. All in one part, with the files' names, so that each is known to be of whom.
 found=0
-for stat in /proc/[0-9]*/stat; do
+blocked=
+for stat in /proc/[0-9]*/task/[0-9]*/stat; do
     [ "$found" -lt 20 ] || break
     read -r text 2>/dev/null <"$stat" || continue
     case ${text##*) } in
     D*)
         found=$((found + 1))
-        directory=${stat%/stat}
-        file "$directory/status"
-        file "$directory/wchan"
-        file "$directory/stack"
+        task=${stat%/stat}
+        blocked="$blocked $task/status $task/wchan $task/stack $task/syscall"
         ;;
     esac
 done
+# The names of these files have no blanks.
+# shellcheck disable=SC2086
+[ -z "$blocked" ] || part 5 grep -H . $blocked
 
 part 10 dmesg
 part 30 journalctl --boot --no-pager --output=short-monotonic --lines="$lines"

@@ -1,6 +1,7 @@
 //! Times of day and lengths of time, as `top`, `uptime` and `ps` print them.
 
-use crate::numbers::{decimal, whole};
+use crate::formats::Stamps;
+use crate::numbers::{decimal, whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Civil, When};
 
@@ -25,6 +26,40 @@ fn two(text: &[u8]) -> Option<u64> {
     (text.len() == 2).then(|| whole(text)).flatten()
 }
 
+/// The longest line that is only a date, bytes and words: `=== Sun 22 Nov 2026 07:00:23 AM UTC ===`.
+const DATE_BYTES: usize = 64;
+const DATE_WORDS: usize = 9;
+
+/// When a line is that is a date and nothing else, as loops have it from `date` between outputs, with or without a frame
+/// of `=` or `-`.
+pub(crate) fn date_line(line: &[u8]) -> Option<When> {
+    if line.len() > DATE_BYTES || !line.contains(&b':') {
+        return None;
+    }
+    let frame = |byte: u8| matches!(byte, b'=' | b'-' | b'#' | b'*' | b' ' | b'\t');
+    let from = line.iter().position(|byte| !frame(*byte))?;
+    let to = line.iter().rposition(|byte| !frame(*byte))?;
+    let line = line.get(from..=to)?;
+    // `07:00:23 up 3 days` and rows of tables have words that no date has.
+    let part_of_date = |word: &[u8]| {
+        let name = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+        let (letters, others) = (word.iter().filter(|byte| name(byte)).count(), word.len());
+        let digits = |byte: &u8| {
+            byte.is_ascii_digit() || matches!(byte, b':' | b'-' | b'+' | b'.' | b',' | b'T' | b'Z' | b'/')
+        };
+        word.iter().all(digits) || (letters <= 5 && others - letters <= 1 && word != b"up")
+    };
+    let mut count = 0;
+    for word in words(line) {
+        count += 1;
+        if !part_of_date(word) {
+            return None;
+        }
+    }
+    (count <= DATE_WORDS).then_some(())?;
+    Stamps::default().of(line)?.when()
+}
+
 /// `490:35.59`, `00:01:07`, `2-03:04:05`, `3h5m` are CPU or elapsed times; `None` for what is none of the first three.
 pub(crate) fn length(text: &[u8]) -> Option<Ns> {
     let mut halves = text.splitn(2, |byte| *byte == b'-');
@@ -47,8 +82,41 @@ pub(crate) fn length(text: &[u8]) -> Option<Ns> {
 
 #[cfg(test)]
 mod tests {
-    use super::{length, time_of_day};
+    use super::{date_line, length, time_of_day};
     use holdup_evidence::observed::{Civil, When};
+
+    #[test]
+    fn dates_on_their_own() {
+        let unix = Some(When::Unix(1_795_330_823_000_000_000));
+        for line in [
+            "Sun Nov 22 07:00:23 UTC 2026",
+            "2026-11-22T07:00:23+00:00",
+            "2026-11-22 07:00:23 +0000",
+            "==== Sun Nov 22 07:00:23 UTC 2026 ====",
+        ] {
+            assert_eq!(date_line(line.as_bytes()), unix, "{line}");
+        }
+        for line in [
+            "07:00:23",
+            "Sun Nov 22 07:00:23 EET 2026",
+            "Sun 22 Nov 2026 07:00:23 AM EET",
+        ] {
+            assert!(
+                matches!(date_line(line.as_bytes()), Some(When::Civil(_))),
+                "{line}"
+            );
+        }
+        for line in [
+            "",
+            "12:00",
+            "07:00:23 up 3 days",
+            "root 1 0 0 07:00:01 ? 00:00:01 /sbin/init",
+            "  101 pts/0    00:00:01 bash",
+            "Sun",
+        ] {
+            assert_eq!(date_line(line.as_bytes()), None, "{line}");
+        }
+    }
 
     #[test]
     fn times_and_lengths() {

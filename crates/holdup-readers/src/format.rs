@@ -8,6 +8,8 @@ pub struct Format {
     pub id: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
+    /// What kind of artefact it is.
+    pub family: Family,
     /// How sure this is it, from the beginning of an artefact (up to [`HEAD`](crate::stream::HEAD) bytes, cut anywhere).
     pub(crate) recognise: fn(&[u8]) -> Sureness,
     /// What a line begins with that can only be the beginning of this format, after any blanks. It ends another format in
@@ -20,6 +22,41 @@ pub struct Format {
 impl std::fmt::Debug for Format {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.id)
+    }
+}
+
+/// What kind of artefact a format is of: sixty formats are too many to name in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// What each thread of a program does.
+    Threads,
+    /// Where many samples fell.
+    Profiles,
+    /// Which system calls a program made.
+    Calls,
+    /// Figures and lists of a machine.
+    Host,
+    /// What the kernel and the system's services say.
+    Logs,
+    /// What runtimes and libraries say of themselves.
+    Runtime,
+    /// Anything with times.
+    Times,
+}
+
+impl Family {
+    /// Its name, in the plural.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Threads => "thread dumps",
+            Family::Profiles => "profiles",
+            Family::Calls => "system call traces",
+            Family::Host => "figures of a host",
+            Family::Logs => "kernel and system logs",
+            Family::Runtime => "JVM and TLS logs",
+            Family::Times => "logs with times",
+        }
     }
 }
 
@@ -52,6 +89,11 @@ pub(crate) trait LineReader {
 
     /// Whether a line that opens this very format begins another artefact of it, to be kept apart from this one.
     fn begins_anew(&self, _line: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether a line that opens another format stays with this reader: a heading told of which file the lines are.
+    fn keeps(&self, _other: &Format) -> bool {
         false
     }
 

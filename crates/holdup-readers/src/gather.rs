@@ -5,8 +5,8 @@ use crate::account::Account;
 use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
-    Calls, Happening, Metric, Point, Quote, SeenDevice, SeenThread, Snapshot, Source, Span, StackId,
-    SwapList, What, When,
+    Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenFileSystem, SeenThread, Snapshot,
+    SocketTable, Source, Span, StackId, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -44,6 +44,10 @@ const ALL_CALLS: usize = 100_000;
 /// Lists of swap areas, and block devices, of all artefacts that are kept.
 const LISTS: usize = 2_000;
 const DEVICES: usize = 10_000;
+
+/// Mounted file systems, and lists of sockets: a container host has some thousands of mounts.
+const FILE_SYSTEMS: usize = 20_000;
+const SOCKET_TABLES: usize = 2_000;
 
 /// Bytes of a quoted line.
 const QUOTED: usize = 240;
@@ -300,8 +304,8 @@ impl Out<'_> {
         let greatest = !since_boot && self.figures.is_greatest(entry, value);
         let stride = self.gather.strides[self.source as usize];
         let last = series.points.last();
-        // Twice in a report: a table that names a thing twice; the first stands.
-        let again = last.is_some_and(|last| last.report == number);
+        // Twice in a report: a table that names a thing twice; the first stands. Nor does a table go back to an earlier one.
+        let again = last.is_some_and(|last| last.report >= number);
         if again || !(number.is_multiple_of(stride) || greatest) {
             return;
         }
@@ -317,6 +321,7 @@ impl Out<'_> {
             at: self.report.at,
             over: self.report.over,
             since_boot,
+            perhaps_since_boot: false,
             quote: Quote {
                 source: self.source,
                 line: self.line,
@@ -371,6 +376,17 @@ impl Out<'_> {
         }
     }
 
+    /// There is one report only, and nothing tells whether it is an average since boot.
+    pub(crate) fn only_may_be_since_boot(&mut self, metrics: &[Metric]) {
+        let source = self.source;
+        let own = self.gather.observed.series.iter_mut();
+        for series in own.filter(|series| series.source == source && metrics.contains(&series.metric)) {
+            for point in &mut series.points {
+                point.perhaps_since_boot = true;
+            }
+        }
+    }
+
     /// Swap areas that are switched on, or that there is none.
     pub(crate) fn swap_list(&mut self, list: SwapList) {
         if self.gather.observed.swap_lists.len() >= LISTS {
@@ -389,6 +405,24 @@ impl Out<'_> {
         self.gather.observed.devices.push(device);
     }
 
+    /// A mounted file system.
+    pub(crate) fn file_system(&mut self, file_system: SeenFileSystem) {
+        if self.gather.observed.file_systems.len() >= FILE_SYSTEMS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.file_systems.push(file_system);
+    }
+
+    /// A list of sockets.
+    pub(crate) fn sockets(&mut self, table: SocketTable) {
+        if self.gather.observed.sockets.len() >= SOCKET_TABLES {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.sockets.push(table);
+    }
+
     /// Time in calls; the source is filled in.
     pub(crate) fn calls(&mut self, mut calls: Calls) {
         let room = ALL_CALLS.saturating_sub(self.gather.calls);
@@ -405,6 +439,12 @@ impl Out<'_> {
         self.gather.calls += calls.calls.len();
         let source = self.source;
         self.gather.observed.calls.push(Calls { source, ..calls });
+    }
+
+    /// A profile; the source is filled in.
+    pub(crate) fn samples(&mut self, samples: Samples) {
+        let source = self.source;
+        self.gather.observed.samples.push(Samples { source, ..samples });
     }
 
     /// A duration. Readers of formats with many keep the longest and count the others themselves.

@@ -14,6 +14,7 @@ mod gather;
 mod input;
 mod kernel;
 mod lines;
+mod load;
 mod manager;
 mod numbers;
 mod prompt;
@@ -26,10 +27,13 @@ mod timespan;
 
 pub use account::{Account, Files, Misunderstood};
 pub use collected::SCRIPT as COLLECT_SCRIPT;
-pub use format::Format;
+pub use format::{Family, Format};
 pub use formats::ALL as FORMATS;
+pub use formats::profiles::collapsed::{StackLines, stacks};
+pub use stream::{HEAD, recognise};
 
 use gather::Gather;
+use holdup_evidence::observed::Taken;
 use holdup_evidence::{Observed, SystemFacts};
 use input::Allowance;
 use std::io::Read;
@@ -60,10 +64,28 @@ impl Readers {
         Readers::default()
     }
 
+    /// Nothing read yet; `watch` is told the bytes of each piece that is read of the files of [`Readers::read_path`].
+    #[must_use]
+    pub fn watched(watch: impl Fn(u64) + 'static) -> Readers {
+        let mut readers = Readers::default();
+        readers.allowance.watch.0 = Some(std::rc::Rc::new(watch));
+        readers
+    }
+
     /// Reads one stream to its end, or as far as it can be read, unpacked if it is packed; why it ended early is in its
     /// account.
     pub fn read(&mut self, name: &str, stream: &mut dyn Read) {
         input::stream(name, stream, &mut self.gather, &mut self.allowance);
+    }
+
+    /// Reads one stream of which it is known when it was taken: its clock is then joined with those of the others.
+    pub fn read_taken(&mut self, name: &str, stream: &mut dyn Read, taken: Taken) {
+        let first = self.gather.sources();
+        self.read(name, stream);
+        for source in first..self.gather.sources() {
+            let source = u32::try_from(source).expect("artefacts are far fewer than 2^32");
+            self.gather.out_of(source).source().taken = Some(taken);
+        }
     }
 
     /// Reads a file, or every file below a folder.

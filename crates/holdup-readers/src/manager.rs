@@ -4,14 +4,22 @@
 //! its description where only that is there (`Starting OpenBSD Secure Shell server...`).
 
 use crate::format::Understood;
+use crate::formats::systemd;
 use crate::gather::Out;
 use crate::stamp::Stamp;
-use holdup_evidence::observed::{UnitEvent, What};
+use holdup_evidence::observed::{SpanKind, UnitEvent, What};
 use memchr::memmem;
 
 /// Happenings of the usual course (started, reached) that are kept of one log between two boots: a machine that has been
 /// up for long starts sessions and timers by the thousand.
 const USUAL: u32 = 2_000;
+
+/// The program that a boot waits with for its network, and what it says when its own limit is over, since 252 and before.
+const NETWORK_WAITER: &[u8] = b"systemd-networkd-wait-online";
+const NETWORK_NEVER_CAME: [&[u8]; 2] = [
+    b"Timeout occurred while waiting for network connectivity",
+    b"Event loop failed: Connection timed out",
+];
 
 /// One log's messages of units, as far as they have been read.
 #[derive(Debug, Default)]
@@ -33,9 +41,27 @@ impl Manager {
         line: &[u8],
         out: &mut Out<'_>,
     ) -> Understood {
+        self.message_of(None, text, stamp, line, out)
+    }
+
+    /// The same where the log names the unit that the message is about, beside the message.
+    pub(crate) fn message_of(
+        &mut self,
+        unit: Option<&str>,
+        text: &[u8],
+        stamp: Stamp,
+        line: &[u8],
+        out: &mut Out<'_>,
+    ) -> Understood {
         out.source().manager_lines += 1;
+        if let Some(parts) = systemd::time::phases(text) {
+            for (name, ns) in parts {
+                out.span(systemd::length(SpanKind::BootPhase, name, ns, text, out));
+            }
+            return Understood::Evidence;
+        }
         match of_systemd(text) {
-            Some(event) => self.happened(event, stamp, line, out),
+            Some(event) => self.happened(named(event, unit), stamp, line, out),
             None => Understood::Ignorable,
         }
     }
@@ -49,22 +75,29 @@ impl Manager {
         line: &[u8],
         out: &mut Out<'_>,
     ) -> Understood {
-        match listening(text) {
-            Some(on) => {
-                let event = UnitEvent::Listening {
-                    process: owned(process),
-                    on: owned(on),
-                };
-                self.happened(event, stamp, line, out)
+        let event = if let Some(on) = listening(text) {
+            UnitEvent::Listening {
+                process: owned(process),
+                on: owned(on),
             }
-            None => Understood::Ignorable,
-        }
+        } else if process == NETWORK_WAITER && NETWORK_NEVER_CAME.iter().any(|said| text.starts_with(said)) {
+            UnitEvent::TimedOut {
+                unit: owned(process) + ".service",
+                step: "wait for the network".to_owned(),
+            }
+        } else {
+            return Understood::Ignorable;
+        };
+        self.happened(event, stamp, line, out)
     }
 
     fn happened(&mut self, event: UnitEvent, stamp: Stamp, line: &[u8], out: &mut Out<'_>) -> Understood {
         let usual = matches!(
             event,
-            UnitEvent::Starting { .. } | UnitEvent::Started { .. } | UnitEvent::Listening { .. }
+            UnitEvent::Starting { .. }
+                | UnitEvent::Started { .. }
+                | UnitEvent::Listening { .. }
+                | UnitEvent::DependencyFailed { .. }
         );
         if usual {
             self.usual = self.usual.saturating_add(1);
@@ -87,7 +120,8 @@ fn listening(text: &[u8]) -> Option<&[u8]> {
 
 fn of_systemd(text: &[u8]) -> Option<UnitEvent> {
     match text.first()? {
-        b'S' | b'F' | b'R' | b'T' => usual(text).or_else(|| of_unit(text)),
+        b'A' | b'D' | b'E' | b'F' | b'M' | b'R' | b'S' | b'T' => usual(text).or_else(|| of_unit(text)),
+        b's' if is_own_start(text) => Some(UnitEvent::ManagerStarted),
         _ => of_unit(text),
     }
 }
@@ -97,22 +131,67 @@ fn usual(text: &[u8]) -> Option<UnitEvent> {
         let rest = text.strip_prefix(begin)?;
         Some(unit(rest.strip_suffix(end).unwrap_or(rest)))
     };
-    if let Some(unit) = named(b"Starting ", b"...") {
-        return Some(UnitEvent::Starting { unit });
+    for begin in [
+        &b"Starting "[..],
+        b"Expecting device ",
+        b"Mounting ",
+        b"Activating swap ",
+    ] {
+        if let Some(unit) = named(begin, b"...") {
+            return Some(UnitEvent::Starting { unit });
+        }
     }
-    for begin in [&b"Started "[..], b"Finished ", b"Reached target "] {
+    for begin in [
+        &b"Started "[..],
+        b"Finished ",
+        b"Reached target ",
+        b"Found device ",
+        b"Mounted ",
+        b"Activated swap ",
+    ] {
         if let Some(unit) = named(begin, b".") {
             return Some(UnitEvent::Started { unit });
         }
     }
-    if let Some(unit) = named(b"Failed to start ", b".") {
-        return Some(UnitEvent::Failed { unit });
+    for begin in [
+        &b"Failed to start "[..],
+        b"Failed to mount ",
+        b"Failed to activate swap ",
+    ] {
+        if let Some(unit) = named(begin, b".") {
+            return Some(UnitEvent::Failed { unit });
+        }
+    }
+    if let Some(unit) = named(b"Dependency failed for ", b".") {
+        return Some(UnitEvent::DependencyFailed { unit });
     }
     let unit = named(b"Timed out waiting for device ", b".")?;
     Some(UnitEvent::TimedOut {
         unit,
         step: "wait for the device".to_owned(),
     })
+}
+
+/// `systemd 252.38-1~deb12u1 running in system mode (+PAM …)`.
+fn is_own_start(text: &[u8]) -> bool {
+    text.starts_with(b"systemd ") && memmem::find(text, b" running in system mode").is_some()
+}
+
+/// The event with the unit's name instead of its description, where the log has it.
+fn named(mut event: UnitEvent, name: Option<&str>) -> UnitEvent {
+    let Some(name) = name.filter(|name| is_unit(name.as_bytes())) else {
+        return event;
+    };
+    match &mut event {
+        UnitEvent::Starting { unit }
+        | UnitEvent::Started { unit }
+        | UnitEvent::TimedOut { unit, .. }
+        | UnitEvent::Failed { unit }
+        | UnitEvent::DependencyFailed { unit }
+        | UnitEvent::Restarting { unit, .. } => *unit = owned(name.as_bytes()),
+        UnitEvent::Listening { .. } | UnitEvent::ManagerStarted => {}
+    }
+    event
 }
 
 /// The unit of `ssh.service - OpenBSD Secure Shell server`, as systemd has it since 249; else the description.
@@ -176,19 +255,26 @@ fn step(said: &[u8]) -> String {
     said.trim_matches('\'').to_owned()
 }
 
-fn is_unit(name: &[u8]) -> bool {
-    const KINDS: [&[u8]; 9] = [
-        b".service",
-        b".mount",
-        b".device",
-        b".socket",
-        b".swap",
-        b".target",
-        b".automount",
-        b".scope",
-        b".timer",
+/// Whether the word is a unit's name: `ssh.service`, `-.mount`.
+pub(crate) fn is_unit(name: &[u8]) -> bool {
+    const KINDS: [&[u8]; 11] = [
+        b"automount",
+        b"device",
+        b"mount",
+        b"path",
+        b"scope",
+        b"service",
+        b"slice",
+        b"socket",
+        b"swap",
+        b"target",
+        b"timer",
     ];
-    !name.contains(&b' ') && KINDS.iter().any(|kind| name.ends_with(kind))
+    let Some(dot) = memchr::memrchr(b'.', name) else {
+        return false;
+    };
+    let kind = name.get(dot + 1..).unwrap_or_default();
+    dot > 0 && KINDS.contains(&kind) && !name.contains(&b' ')
 }
 
 fn owned(text: &[u8]) -> String {
@@ -198,7 +284,7 @@ fn owned(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::of_systemd;
+    use super::{is_unit, of_systemd};
     use holdup_evidence::observed::UnitEvent;
 
     fn timed_out(text: &str) -> (String, String) {
@@ -266,15 +352,51 @@ mod tests {
             times: Some(3),
         };
         assert_eq!(of_systemd(restarting.as_bytes()), Some(expected));
+        for (text, event) in [
+            (
+                "Expecting device dev-sdb1.device - /dev/sdb1...",
+                UnitEvent::Starting {
+                    unit: "dev-sdb1.device".to_owned(),
+                },
+            ),
+            (
+                "Mounted data.mount - /data.",
+                UnitEvent::Started {
+                    unit: "data.mount".to_owned(),
+                },
+            ),
+            (
+                "Dependency failed for Local File Systems.",
+                UnitEvent::DependencyFailed {
+                    unit: "Local File Systems".to_owned(),
+                },
+            ),
+            (
+                "systemd 252.38-1~deb12u1 running in system mode (+PAM +AUDIT)",
+                UnitEvent::ManagerStarted,
+            ),
+        ] {
+            assert_eq!(of_systemd(text.as_bytes()), Some(event), "{text}");
+        }
         for nothing in [
             "",
             " ",
             "ssh.service:",
-            "Mounted /x.",
+            "Unmounted /x.",
             "timed out",
             "a b.service timed out",
         ] {
             assert_eq!(of_systemd(nothing.as_bytes()), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn names_of_units() {
+        for name in ["ssh.service", "-.mount", "a@b.c.socket", "system.slice"] {
+            assert!(is_unit(name.as_bytes()), "{name}");
+        }
+        for name in ["", ".service", "service", "x.servic", "a b.service", "x."] {
+            assert!(!is_unit(name.as_bytes()), "{name}");
         }
     }
 }

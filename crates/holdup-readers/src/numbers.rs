@@ -50,13 +50,43 @@ fn any(text: &[u8]) -> Option<f64> {
 
 /// A whole number; `None` for anything else.
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    /// Digits that are fewer than those of the largest number.
+    const FEWER: usize = 19;
+    if text.is_empty() || text.len() > FEWER {
+        return std::str::from_utf8(text).ok()?.parse().ok();
+    }
+    text.iter().try_fold(0, |number: u64, byte| match byte {
+        b'0'..=b'9' => Some(number * 10 + u64::from(byte - b'0')),
+        _ => None,
+    })
 }
 
 /// The words of a line.
-pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
-    line.split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty())
+pub(crate) fn words(line: &[u8]) -> Words<'_> {
+    Words { rest: line }
+}
+
+/// What [`words`] gives out.
+#[derive(Debug, Clone)]
+pub(crate) struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        let word = self.rest.get(start..)?;
+        let end = word
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(word.len());
+        let (word, rest) = word.split_at_checked(end)?;
+        self.rest = rest;
+        Some(word)
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +106,17 @@ mod tests {
             assert_eq!(decimal(text.as_bytes()), text.parse().ok());
         }
         assert_eq!(whole(b"77"), Some(77));
-        assert_eq!(whole(b"7.7"), None);
-        assert_eq!(words(b"  a  b ").count(), 2);
+        assert_eq!(whole(b"18446744073709551615"), Some(u64::MAX));
+        for wrong in [
+            &b""[..],
+            b"7.7",
+            b"-1",
+            b"18446744073709551616",
+            b"99999999999999999999",
+        ] {
+            assert_eq!(whole(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(words(b"  a \t bc ").collect::<Vec<_>>(), [&b"a"[..], b"bc"]);
+        assert_eq!(words(b" \r\n").count(), 0);
     }
 }

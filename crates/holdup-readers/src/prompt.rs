@@ -24,19 +24,52 @@ const LONGEST: usize = 160;
 
 /// Formats by the command that prints them.
 const COMMANDS: &[(&str, &str)] = &[
+    ("df", "df"),
     ("free", "free"),
     ("iostat", "iostat"),
     ("lsblk", "lsblk"),
+    ("lscpu", "lscpu"),
+    ("mount", "mounts"),
     ("mpstat", "mpstat"),
+    ("nstat", "nstat"),
     ("pidstat", "pidstat"),
+    ("ps", "ps"),
     ("sar", "sar"),
+    ("ss", "ss"),
     ("swapon", "swaps"),
+    ("sysctl", "sysctl"),
     ("top", "top"),
+    ("uname", "uname"),
+    ("uptime", "uptime"),
     ("vmstat", "vmstat"),
+    ("w", "uptime"),
 ];
 
 /// Formats by the file that has them: how a path begins and how it ends.
-const FILES: &[(&str, &str, &str)] = &[("/proc/swaps", "", "swaps")];
+const FILES: &[(&str, &str, &str)] = &[
+    ("/proc/cmdline", "", "kernel-command-line"),
+    ("/proc/cpuinfo", "", "cpuinfo"),
+    ("/proc/diskstats", "", "diskstats"),
+    ("/proc/meminfo", "", "meminfo"),
+    ("/proc/mounts", "", "mounts"),
+    ("/proc/net/netstat", "", "net-counters"),
+    ("/proc/net/snmp", "", "net-counters"),
+    ("/proc/net/sockstat", "", "sockstat"),
+    ("/proc/pressure/", "", "pressure"),
+    ("/proc/self/mounts", "", "mounts"),
+    ("/proc/stat", "", "proc-stat"),
+    ("/proc/swaps", "", "swaps"),
+    ("/proc/sys/", "", "sysctl"),
+    ("/proc/version", "", "uname"),
+    ("/proc/vmstat", "", "vmstat-counters"),
+    ("/sys/fs/cgroup/", ".pressure", "pressure"),
+    ("/proc/loadavg", "", "loadavg"),
+    ("/proc/", "/stack", "proc-task"),
+    ("/proc/", "/stat", "proc-task"),
+    ("/proc/", "/status", "proc-task"),
+    ("/proc/", "/syscall", "proc-task"),
+    ("/proc/", "/wchan", "proc-task"),
+];
 
 /// Programs that print files as they are, or nearly.
 const PRINTERS: &[&[u8]] = &[b"cat", b"grep", b"head", b"tail", b"more", b"less", b"egrep"];

@@ -81,6 +81,28 @@ fn long_date(text: &[u8]) -> Option<Civil> {
     civil(i16::try_from(year).ok()?, true, month, day, of_day)
 }
 
+/// `Wed Apr 17 12:05:06 EEST 2019`, as `date` prints it without a locale; `UTC` is the only zone that is taken for one.
+pub(crate) fn date_command(line: &[u8]) -> Option<When> {
+    let words: Vec<&[u8]> = crate::numbers::words(line).take(7).collect();
+    let [_, name, day, time, zone, year] = words.as_slice() else {
+        return None;
+    };
+    let (of_day, rest) = time_of_day(time)?;
+    let year = i16::try_from(small(year)?).ok()?;
+    let at = civil(year, true, month(name)?, small(day)?, of_day)?;
+    if !rest.is_empty() {
+        return None;
+    }
+    match *zone {
+        b"UTC" => {
+            let days = at.day?.checked_mul(86_400)?;
+            let ns = days.checked_mul(NS_PER_SECOND as i64)?;
+            Some(When::Unix(ns.checked_add(i64::try_from(of_day).ok()?)?))
+        }
+        _ => Some(When::Civil(at)),
+    }
+}
+
 /// `Apr 17 12:05:06.123456 ` as syslog has it.
 fn month_first(line: &[u8]) -> Option<(Stamp, &[u8])> {
     let month = month(line.get(..3)?)?;

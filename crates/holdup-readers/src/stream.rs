@@ -10,7 +10,7 @@ use crate::text::{Cleaner, Text, Utf16, is_binary};
 use std::io::{ErrorKind, Read};
 
 /// Bytes from which a format is recognised.
-pub(crate) const HEAD: usize = 64 << 10;
+pub const HEAD: usize = 64 << 10;
 
 /// The longest document that is read as a whole.
 pub(crate) const DOCUMENT: usize = 256 << 20;
@@ -283,7 +283,8 @@ fn part(
         let anew = |line| reader.as_ref().is_some_and(|reader| reader.begins_anew(line));
         let other = openings
             .and_then(|openings| openings.of(line))
-            .filter(|other| format.is_none_or(|format| format.id != other.id) || anew(line));
+            .filter(|other| format.is_none_or(|format| format.id != other.id) || anew(line))
+            .filter(|other| reader.as_ref().is_none_or(|reader| !reader.keeps(other)));
         if let Some(other) = other {
             return Some((other, line.to_vec()));
         }
@@ -305,8 +306,9 @@ fn finish(lines: &Lines<'_>, out: &mut Out<'_>) {
     }
 }
 
-/// The format that is surest of it.
-fn recognise(head: &[u8]) -> Option<&'static Format> {
+/// The format that is surest of the beginning of an artefact ([`HEAD`] bytes of it), unpacked and in ASCII or UTF-8.
+#[must_use]
+pub fn recognise(head: &[u8]) -> Option<&'static Format> {
     let mut best: Option<(Sureness, &'static Format)> = None;
     for &format in ALL {
         let sure = (format.recognise)(head);

@@ -1,9 +1,9 @@
 //! Tasks of a snapshot by the kernel, as `top`, `ps` and `/proc` list them: those that are worth keeping.
 //!
-//! In: one task after another. Out: a [`Snapshot`] without the many that only sleep, which are counted. Figures of those
-//! that use much become series.
+//! In: one task after another. Out: a [`Snapshot`] without the many that only sleep, which are counted; but with the parents
+//! of those that wait to be seen to by them. Figures of those that use much become series.
 
-use crate::gather::Out;
+use crate::gather::{Out, text_of};
 use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKind, State, When};
 
 /// Percent of a CPU or of memory from which a process is worth a figure: less explains nothing by itself.
@@ -12,6 +12,9 @@ pub(crate) const NOTABLE_PERCENT: f64 = 1.0;
 /// Tasks of one snapshot that are kept; a machine with more blocked ones is told by the first of them.
 const MOST: usize = 20_000;
 
+/// Bytes of the names that are remembered of one snapshot, for those who turn out to be parents.
+const NAMES: usize = 4 << 20;
+
 /// A snapshot in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
@@ -19,6 +22,25 @@ pub(crate) struct Tasks {
     total: u64,
     begun: Option<Quote>,
     at: Option<When>,
+    listed: Listed,
+    names: Names,
+}
+
+/// What a list is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Whether it is of threads, and not of processes; `None` where that is not told.
+    pub(crate) of_threads: Option<bool>,
+    /// Whether it tells states.
+    pub(crate) states: bool,
+}
+
+/// Names of processes by their ids, in one piece of memory.
+#[derive(Debug, Default)]
+struct Names {
+    text: Vec<u8>,
+    /// Process id, line, and where in the text its name ends.
+    ends: Vec<(u32, u64, usize)>,
 }
 
 /// A state letter of the kernel (`Ss+`, `R<l`, `D`).
@@ -27,7 +49,8 @@ pub(crate) fn state(text: &[u8]) -> Option<State> {
         b'R' => State::Runnable,
         b'S' => State::Interruptible,
         b'D' => State::Uninterruptible,
-        b'T' | b't' => State::Stopped,
+        b'T' => State::Stopped,
+        b't' => State::Traced,
         b'Z' => State::Zombie,
         b'I' => State::Idle,
         b'X' | b'x' => State::Ended,
@@ -51,15 +74,30 @@ pub(crate) fn named(name: &str, pid: Option<u32>) -> String {
 
 impl Tasks {
     /// A new list begins here.
-    pub(crate) fn begin(&mut self, at: Option<When>, out: &mut Out<'_>) {
+    pub(crate) fn begin(&mut self, at: Option<When>, listed: Listed, out: &mut Out<'_>) {
         self.flush(out);
         self.at = at;
+        self.listed = listed;
         self.begun = Some(out.here());
     }
 
     /// One that is not kept.
     pub(crate) fn count(&mut self) {
         self.total = self.total.saturating_add(1);
+    }
+
+    /// How many there were.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The name of one that may turn out to be a parent.
+    pub(crate) fn remember(&mut self, pid: u32, name: &[u8], out: &Out<'_>) {
+        let names = &mut self.names;
+        if names.text.len() < NAMES {
+            names.text.extend_from_slice(name);
+            names.ends.push((pid, out.here().line, names.text.len()));
+        }
     }
 
     /// One that may be worth keeping.
@@ -77,6 +115,7 @@ impl Tasks {
 
     /// The list is over.
     pub(crate) fn flush(&mut self, out: &mut Out<'_>) {
+        self.add_parents(out);
         let begun = self.begun.take();
         let total = std::mem::take(&mut self.total);
         let threads = std::mem::take(&mut self.threads);
@@ -90,8 +129,35 @@ impl Tasks {
             threads,
             deadlocks: Vec::new(),
             total: Some(total),
+            of_threads: self.listed.of_threads,
+            states: self.listed.states,
             quote: begun.unwrap_or_default(),
         });
+    }
+
+    /// Parents of zombies are kept, whatever they do.
+    fn add_parents(&mut self, out: &Out<'_>) {
+        let zombies = self.threads.iter().filter(|task| task.state == State::Zombie);
+        let mut parents: Vec<u32> = zombies.filter_map(|task| task.parent).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        let mut start = 0;
+        for (pid, line, end) in self.names.ends.drain(..) {
+            let name = self.names.text.get(start..end).unwrap_or_default();
+            start = end;
+            let kept = |task: &SeenThread| task.pid.or(task.tid) == Some(pid);
+            if parents.binary_search(&pid).is_err() || self.threads.iter().any(kept) {
+                continue;
+            }
+            self.threads.push(SeenThread {
+                name: text_of(name),
+                tid: Some(pid),
+                pid: Some(pid),
+                quote: Quote { line, ..out.here() },
+                ..SeenThread::default()
+            });
+        }
+        self.names.text.clear();
     }
 }
 

@@ -3,15 +3,17 @@
 //! In: lines with a time and a message, with or without facility and level. Out: what the kernel tells, and how many lines
 //! it wrote. Lines without a time are the rest of a message of several lines.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
+use crate::manager::Manager;
 use crate::stamp::{self, Stamp};
 use holdup_evidence::observed::When;
 
 pub(crate) static FORMAT: Format = Format {
     id: "dmesg",
     about: "dmesg",
+    family: Family::Logs,
     recognise,
     openings: &[
         "[    0.000000] Linux version ",
@@ -91,6 +93,25 @@ fn after_level(line: &[u8]) -> &[u8] {
     decoded().unwrap_or(line)
 }
 
+/// Facility of what the kernel itself wrote; a program's write to `/dev/kmsg` can't have it.
+const KERNEL_FACILITY: u64 = 0;
+
+/// The facility, where a line tells it as a number: `<30>` and in `/dev/kmsg`, above the three bits of the level.
+fn facility(line: &[u8]) -> Option<u64> {
+    let digits = line.strip_prefix(b"<").unwrap_or(line);
+    let count = digits
+        .iter()
+        .take(6)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let number = crate::numbers::whole(digits.get(..count)?)?;
+    let ended = matches!(
+        (line.first(), digits.get(count)),
+        (Some(b'<'), Some(b'>')) | (Some(b'0'..=b'9'), Some(b','))
+    );
+    ended.then_some(number >> 3)
+}
+
 /// `6,339,5140900,-;message` as `/dev/kmsg` has it: level and facility, number, microseconds, flag.
 fn kmsg(line: &[u8]) -> Option<(Stamp, &[u8])> {
     let end = memchr::memchr(b';', line.get(..line.len().min(80))?)?;
@@ -109,6 +130,7 @@ fn kmsg(line: &[u8]) -> Option<(Stamp, &[u8])> {
 #[derive(Debug, Default)]
 struct Reader {
     kernel: Kernel,
+    manager: Manager,
     last: Stamp,
     /// Whether a line with a time has been seen: one without is then the rest of a message.
     timed: bool,
@@ -127,6 +149,15 @@ impl LineReader for Reader {
             None => return Understood::No,
         };
         self.last = stamp;
+        // Whatever a program wrote there, it is not the kernel that says it; systemd is told by its name below.
+        let programs = facility(line).is_some_and(|facility| facility != KERNEL_FACILITY);
+        if programs && !text.starts_with(b"systemd[1]: ") {
+            return Understood::Ignorable;
+        }
+        // systemd writes there until the journal's daemon runs; the kernel begins no message so.
+        if let Some(said) = text.strip_prefix(b"systemd[1]: ") {
+            return self.manager.message(said, stamp, line, out);
+        }
         self.kernel.message(Message { text, stamp, line }, out)
     }
 
@@ -138,7 +169,7 @@ impl LineReader for Reader {
 #[cfg(test)]
 mod tests {
     use crate::read_text;
-    use holdup_evidence::observed::{KernelEvent, What, When};
+    use holdup_evidence::observed::{KernelEvent, UnitEvent, What, When};
 
     #[test]
     fn one_line_in_all_its_forms() {
@@ -164,6 +195,21 @@ mod tests {
             );
             assert_eq!(reading.observed.sources[0].kernel_lines, 1);
         }
+    }
+
+    #[test]
+    fn what_a_program_wrote_is_not_the_kernels() {
+        let text = "6,1,0,-;Linux version 6.1.0
+12,2,5020000,-;random: crng init done
+<30>[    6.020000] random: crng init done
+30,3,7020000,-;systemd[1]: Starting a.service - A...
+";
+        let reading = read_text("d", text.as_bytes());
+        let whats: Vec<_> = reading.observed.happenings.iter().map(|one| &one.what).collect();
+        let starting = What::Unit(UnitEvent::Starting {
+            unit: "a.service".to_owned(),
+        });
+        assert_eq!(whats.get(1..), Some(&[&starting][..]), "{whats:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! In: an object with the list `dmesg` of records with `time` in seconds since boot and `msg`. Out: what the kernel tells. Its
 //! records are its lines.
 
-use crate::format::{Format, Shape, Sureness};
+use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
 use crate::stamp::Stamp;
@@ -15,6 +15,7 @@ use std::borrow::Cow;
 pub(crate) static FORMAT: Format = Format {
     id: "dmesg-json",
     about: "dmesg --json",
+    family: Family::Logs,
     recognise,
     openings: &[],
     shape: Shape::Document(read),

@@ -4,7 +4,7 @@
 //! a letter the unit is not told (`-m` and `-k` print the same table): amounts of memory in KiB are all multiples of a
 //! page's 4 KiB, and that tells them from MiB.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use crate::sizes;
@@ -13,6 +13,7 @@ use holdup_evidence::observed::Metric;
 pub(crate) static FORMAT: Format = Format {
     id: "free",
     about: "free",
+    family: Family::Host,
     recognise,
     openings: &["total used free shared"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -202,10 +203,13 @@ fn inferred(amounts: &[Amount]) -> Option<f64> {
     let all = bare.iter().all(|number| number % PAGE == 0);
     /// Of a machine: 64 MiB at least, 64 TiB at most.
     const PLAUSIBLE_KIB: std::ops::Range<u64> = 65_536..68_719_476_736;
+    // In bytes they are multiples of a page, too: such amounts in KiB would all be whole numbers of 4 MiB.
+    let bytes = bare.iter().all(|number| number % (PAGE * 1024) == 0);
+    if bytes && pages >= ENOUGH {
+        return (total / 1024 >= PLAUSIBLE_KIB.start).then_some(1.0 / 1024.0);
+    }
     if all && pages >= ENOUGH && PLAUSIBLE_KIB.contains(&total) {
-        // In bytes they are multiples of a page, too, and of 1024.
-        let bytes = bare.iter().all(|number| number % (PAGE * 1024) == 0);
-        return (!bytes).then_some(1.0);
+        return Some(1.0);
     }
     // Not multiples of a page: MiB or GiB, and a machine with so many GiB prints none that are below 1024.
     const PLAUSIBLE_MIB: std::ops::Range<u64> = 1_024..16_777_216;

@@ -4,15 +4,16 @@
 //! kernel and the service manager tell, and services that say that they listen. Messages of other programs are read and
 //! say nothing to us here.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
-use crate::manager::Manager;
+use crate::manager::{self, Manager};
 use crate::stamp::{self, Stamp};
 
 pub(crate) static FORMAT: Format = Format {
     id: "journal",
     about: "journalctl or syslog",
+    family: Family::Logs,
     recognise,
     openings: &["-- Logs begin at ", "-- Journal begins at ", "-- Boot "],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -24,7 +25,16 @@ const LOOKED_AT: usize = 200;
 fn recognise(head: &[u8]) -> Sureness {
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let (mut seen, mut of_it, mut of_system) = (0, 0, false);
+    let mut status = false;
     for line in lines.filter(|line| !line.is_empty()).take(LOOKED_AT) {
+        if is_explanation(line) {
+            continue;
+        }
+        status |= is_status(line);
+        if status && entry(line).is_none() {
+            continue;
+        }
+        status = false;
         seen += 1;
         if FORMAT
             .openings
@@ -43,6 +53,20 @@ fn recognise(head: &[u8]) -> Sureness {
         true => Sureness::Likely,
         false => Sureness::No,
     }
+}
+
+/// A line of the explanations of `journalctl -x`.
+fn is_explanation(line: &[u8]) -> bool {
+    line.starts_with("░".as_bytes())
+}
+
+/// The first line of what `systemctl status` says of a unit, below which its last entries stand.
+fn is_status(line: &[u8]) -> bool {
+    let marked = ["●", "○", "×", "↻", "*"]
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark.as_bytes())?.strip_prefix(b" "));
+    let named = marked.and_then(|rest| rest.split(|byte| *byte == b' ').next());
+    named.is_some_and(manager::is_unit)
 }
 
 /// Who wrote an entry.
@@ -154,7 +178,10 @@ fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Whether what follows a time is a host and a program, and not a message of the kernel's: messages have colons too, but
 /// hardly a second word that is `kernel:` or ends with a process id.
 pub(crate) fn has_program(text: &[u8]) -> bool {
-    let Some((_, rest)) = word(text) else { return false };
+    // `x86/fpu: xstate_offset[2]:  576` has no host.
+    let Some((_, rest)) = word(text).filter(|(host, _)| !host.ends_with(b":")) else {
+        return false;
+    };
     let tag = word(rest).map_or(rest, |(tag, _)| tag);
     let with_pid = || {
         let inner = tag.strip_suffix(b"]:")?;
@@ -172,6 +199,8 @@ struct Reader {
     /// Of the last entry: when, and whether the kernel wrote it.
     last: Option<(Stamp, Writer)>,
     host_known: bool,
+    /// In what `systemctl status` says of a unit.
+    status: bool,
 }
 
 impl LineReader for Reader {
@@ -179,6 +208,7 @@ impl LineReader for Reader {
         let Some(entry) = entry(line) else {
             return self.without_entry(line, out);
         };
+        self.status = false;
         if !self.host_known {
             self.host_known = true;
             out.source().host = Some(String::from_utf8_lossy(entry.host).into_owned());
@@ -226,8 +256,8 @@ impl Reader {
             }
             return Understood::Ignorable;
         }
-        // Explanations of `journalctl -x`.
-        if line.starts_with("░".as_bytes()) {
+        self.status |= is_status(line);
+        if self.status || is_explanation(line) {
             return Understood::Ignorable;
         }
         match self.last {

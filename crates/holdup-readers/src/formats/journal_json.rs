@@ -4,7 +4,7 @@
 //! id, which no other form of a log has together.
 
 use super::journal::Writer;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
 use crate::manager::Manager;
@@ -16,6 +16,7 @@ use std::borrow::Cow;
 pub(crate) static FORMAT: Format = Format {
     id: "journal-json",
     about: "journalctl -o json",
+    family: Family::Logs,
     recognise,
     openings: &[],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -61,6 +62,9 @@ struct Entry<'a> {
     program: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "_TRANSPORT")]
     transport: Option<Cow<'a, str>>,
+    /// The unit that a message of the service manager's is about.
+    #[serde(borrow, rename = "UNIT")]
+    unit: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "MESSAGE")]
     message: Option<Said<'a>>,
 }
@@ -118,7 +122,8 @@ impl LineReader for Reader {
         let text = entry.message.as_ref().map_or(&b""[..], Said::bytes);
         let program = entry.program.as_deref().unwrap_or_default().as_bytes();
         let writer = match entry.transport.as_deref() {
-            Some("kernel") => Writer::Kernel,
+            // Before the journal's daemon is there the manager, too, writes where the kernel does.
+            Some("kernel") if program.is_empty() => Writer::Kernel,
             _ => Writer::named(program),
         };
         // The message is quoted and not the line, which is mostly fields.
@@ -131,7 +136,9 @@ impl LineReader for Reader {
                 },
                 out,
             ),
-            Writer::Manager => self.manager.message(text, stamp, text, out),
+            Writer::Manager => self
+                .manager
+                .message_of(entry.unit.as_deref(), text, stamp, text, out),
             Writer::Service => self.manager.of_service(program, text, stamp, text, out),
         }
     }
@@ -156,7 +163,7 @@ fn stamp(entry: &Entry<'_>) -> Stamp {
 #[cfg(test)]
 mod tests {
     use crate::read_text;
-    use holdup_evidence::observed::{KernelEvent, What, When};
+    use holdup_evidence::observed::{KernelEvent, UnitEvent, What, When};
 
     const LINE: &str = r#"{"__REALTIME_TIMESTAMP":"1555491906123456","__MONOTONIC_TIMESTAMP":"5100000","_SOURCE_MONOTONIC_TIMESTAMP":"5020000","_BOOT_ID":"ab","_HOSTNAME":"box","_TRANSPORT":"kernel","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"random: crng init done"}"#;
 
@@ -173,6 +180,48 @@ mod tests {
             assert_eq!(seeded.at, Some(When::Unix(1_555_491_906_123_456_000)));
             assert_eq!(seeded.since_boot, Some(5_020_000_000));
         }
+    }
+
+    #[test]
+    fn the_unit_is_named_by_its_field_and_not_by_its_description() {
+        let line = LINE.replace("\"kernel\"", "\"journal\"").replace(
+            "\"SYSLOG_IDENTIFIER\":\"journal\"",
+            "\"SYSLOG_IDENTIFIER\":\"systemd\",\"UNIT\":\"ssh.service\"",
+        );
+        for (message, unit) in [
+            (
+                "Starting OpenBSD Secure Shell server...",
+                UnitEvent::Starting {
+                    unit: "ssh.service".to_owned(),
+                },
+            ),
+            (
+                "Timed out waiting for device /dev/sdb1.",
+                UnitEvent::TimedOut {
+                    unit: "ssh.service".to_owned(),
+                    step: "wait for the device".to_owned(),
+                },
+            ),
+        ] {
+            let reading = read_text("j", line.replace("random: crng init done", message).as_bytes());
+            assert_eq!(reading.observed.happenings[1].what, What::Unit(unit));
+        }
+    }
+
+    #[test]
+    fn the_length_of_the_boot_is_told_by_its_manager() {
+        let line = LINE.replace("\"kernel\"", "\"systemd\"").replace(
+            "random: crng init done",
+            "Startup finished in 2.5s (kernel) + 1min 40s (userspace) = 1min 42.5s.",
+        );
+        let reading = read_text("j", line.as_bytes());
+        let phases: Vec<_> = reading
+            .observed
+            .spans
+            .iter()
+            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
+            .collect();
+        assert_eq!(phases, [("kernel", 2_500), ("userspace", 100_000)]);
     }
 
     #[test]

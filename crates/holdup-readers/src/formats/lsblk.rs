@@ -4,7 +4,7 @@
 //! not. Out: devices. A field's column is told by what it is, not by where it stands, because pasted text has lost that; what
 //! could be anything (a label) is left out.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use crate::sizes;
@@ -13,6 +13,7 @@ use holdup_evidence::observed::{Quote, SeenDevice};
 pub(crate) static FORMAT: Format = Format {
     id: "lsblk",
     about: "lsblk",
+    family: Family::Host,
     recognise,
     openings: &[
         "NAME MAJ:MIN",
@@ -165,8 +166,17 @@ impl Head {
         if other > 0 && device.file_system.as_ref().is_some_and(String::is_empty) {
             device.file_system = None;
         }
-        any.then_some(device)
+        // With `-f` an empty disk has nothing in its columns.
+        (any || is_disk(name)).then_some(device)
     }
+}
+
+/// Whether a name alone tells that it is one of a block device.
+fn is_disk(name: &[u8]) -> bool {
+    const BEGIN: [&[u8]; 11] = [
+        b"sd", b"vd", b"xvd", b"hd", b"nvme", b"mmcblk", b"dm-", b"md", b"sr", b"nbd", b"zram",
+    ];
+    BEGIN.iter().any(|begin| name.starts_with(begin))
 }
 
 #[derive(Debug, Default)]
@@ -230,6 +240,7 @@ fn without_tree(line: &[u8]) -> (usize, &[u8]) {
 pub(crate) static JSON: Format = Format {
     id: "lsblk-json",
     about: "lsblk -J",
+    family: Family::Host,
     recognise: |head| {
         let head = head.trim_ascii_start();
         let begins = head.starts_with(b"{") && memchr::memmem::find(head, b"\"blockdevices\"").is_some();

@@ -1,60 +1,100 @@
 //! The formats, one file each.
 
+mod df;
 mod dmesg;
 mod dmesg_json;
 mod free;
 mod journal;
 mod journal_json;
 mod jvm_log;
+mod kernel_files;
 mod lsblk;
+mod lsblk_pairs;
+mod mounts;
+mod net_counters;
+mod proc_task;
+pub(crate) mod profiles;
+mod ps;
+mod sockets;
 mod strace_log;
 mod strace_summary;
 mod swaps;
 mod sysstat;
-mod systemd_blame;
-mod systemd_chain;
-mod systemd_dump;
-mod systemd_plot;
-mod systemd_time;
+pub(crate) mod systemd;
 mod thread_dump;
 mod time_command;
 mod timed_log;
+mod tls_client;
 mod tls_debug;
 mod top;
+mod uptime;
 mod vmstat;
+
+pub(crate) use timed_log::Stamps;
 
 use crate::format::Format;
 
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
+    &profiles::collapsed::FORMAT,
+    &kernel_files::machine::CPUINFO,
+    &df::FORMAT,
+    &kernel_files::diskstats::FORMAT,
     &dmesg::FORMAT,
     &dmesg_json::FORMAT,
     &free::FORMAT,
+    &sysstat::IOSTAT,
+    &thread_dump::javacore::FORMAT,
+    &profiles::jfr::FORMAT,
+    &profiles::jfr_print::FORMAT,
     &journal::FORMAT,
     &journal_json::FORMAT,
     &jvm_log::FORMAT,
+    &kernel_files::machine::CMDLINE,
+    &kernel_files::FORMAT,
+    &uptime::LOADAVG,
+    &timed_log::FORMAT,
     &lsblk::FORMAT,
     &lsblk::JSON,
-    &strace_log::FORMAT,
+    &lsblk_pairs::FORMAT,
+    &kernel_files::machine::LSCPU,
     &strace_log::LTRACE,
+    &kernel_files::meminfo::FORMAT,
+    &mounts::FORMAT,
+    &sysstat::MPSTAT,
+    &net_counters::FILES,
+    &sockets::netstat::FORMAT,
+    &net_counters::STATISTICS,
+    &net_counters::NSTAT,
+    &profiles::perf_script::FORMAT,
+    &strace_log::perf_trace::FORMAT,
+    &sysstat::PIDSTAT,
+    &profiles::pprof::FORMAT,
+    &kernel_files::pressure::FORMAT,
+    &kernel_files::stat::FORMAT,
+    &proc_task::FORMAT,
+    &ps::FORMAT,
+    &sysstat::SAR,
+    &net_counters::SOCKSTAT,
+    &sockets::ss::FORMAT,
+    &strace_log::FORMAT,
     &strace_summary::FORMAT,
     &swaps::FORMAT,
-    &sysstat::IOSTAT,
+    &kernel_files::settings::FORMAT,
     &sysstat::JSON,
-    &sysstat::MPSTAT,
-    &sysstat::PIDSTAT,
-    &sysstat::SAR,
-    &systemd_blame::FORMAT,
-    &systemd_chain::FORMAT,
-    &systemd_dump::FORMAT,
-    &systemd_plot::FORMAT,
-    &systemd_time::FORMAT,
+    &systemd::blame::FORMAT,
+    &systemd::chain::FORMAT,
+    &systemd::dump::FORMAT,
+    &systemd::plot::FORMAT,
+    &systemd::time::FORMAT,
     &thread_dump::FORMAT,
-    &thread_dump::javacore::FORMAT,
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,
-    &timed_log::FORMAT,
+    &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
+    &kernel_files::machine::UNAME,
+    &uptime::FORMAT,
     &vmstat::FORMAT,
+    &kernel_files::vmstat_counters::FORMAT,
 ];

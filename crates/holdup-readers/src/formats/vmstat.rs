@@ -5,7 +5,7 @@
 //! it can be KiB, and what is swapped in and out is then at least that many KiB, whatever the unit.
 //! Of `-d` the differences between two reports are taken: counters since boot say nothing of now.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, SeriesAt};
 use crate::numbers::{decimal, whole, words};
 use holdup_evidence::Ns;
@@ -15,6 +15,7 @@ use std::collections::HashMap;
 pub(super) static FORMAT: Format = Format {
     id: "vmstat",
     about: "vmstat",
+    family: Family::Host,
     recognise,
     openings: &["procs -", "procs  ", "--procs--", "disk- -"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -58,6 +59,8 @@ struct Columns {
     at: Vec<Option<SeriesAt>>,
     /// Whether a date and a time stand behind them, and whether they are of UTC.
     stamped: Option<bool>,
+    /// The first of the four columns of memory.
+    swpd: Option<usize>,
 }
 
 impl Columns {
@@ -84,6 +87,9 @@ impl Columns {
             .collect();
         Some(Columns {
             at: vec![None; metrics.len()],
+            swpd: metrics
+                .iter()
+                .position(|metric| *metric == Some(Metric::SwapUsedKib)),
             metrics,
             stamped,
         })
@@ -121,8 +127,8 @@ fn is_memory(metric: Metric) -> bool {
 /// The two lines above a table.
 fn is_group_line(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let dashes = line.windows(2).any(|two| two == b"--") || line.windows(3).any(|blanks| blanks == b"   ");
-    (line.starts_with(b"procs") || line.starts_with(b"--procs") || line.starts_with(b"disk-")) && dashes
+    let dashes = || line.windows(2).any(|two| two == b"--") || line.windows(3).any(|blanks| blanks == b"   ");
+    (line.starts_with(b"procs") || line.starts_with(b"--procs") || line.starts_with(b"disk-")) && dashes()
 }
 
 fn is_disk_heading(line: &[u8]) -> bool {
@@ -209,14 +215,11 @@ impl Reader {
         out.report(at, over.filter(|_| !since_boot), since_boot);
         let is = |metric: &Option<Metric>, which: fn(Metric) -> bool| metric.is_some_and(which);
         let told = columns.metrics.iter().zip(values);
-        let memory: f64 = told
-            .clone()
-            .enumerate()
-            .filter(|(at, (metric, _))| {
-                is_memory_column(&columns.metrics, *at) && **metric != Some(Metric::SwapUsedKib)
-            })
-            .map(|(_, (_, value))| value)
-            .sum();
+        // Behind swap: free memory and two that are named in the locale's language.
+        let memory = columns
+            .swpd
+            .and_then(|swpd| values.get(swpd + 1..(swpd + 4).min(width)));
+        let memory: f64 = memory.unwrap_or_default().iter().sum();
         let in_kib = memory >= LEAST_MEMORY_KIB;
         for (((metric, value), series), _) in told.zip(&mut columns.at).zip(0..MOST) {
             let Some(known) = *metric else { continue };
@@ -263,14 +266,6 @@ impl Reader {
         }
         Some(Understood::Evidence)
     }
-}
-
-/// Whether a column is one of the four of memory.
-fn is_memory_column(metrics: &[Option<Metric>], at: usize) -> bool {
-    let swpd = metrics
-        .iter()
-        .position(|metric| *metric == Some(Metric::SwapUsedKib));
-    swpd.is_some_and(|swpd| at >= swpd && at < swpd + 4)
 }
 
 /// `2026-11-22 04:09:47`.

@@ -30,9 +30,28 @@ const FOLDERS: u32 = 64;
 /// Where a shell puts the outputs of commands that stand in place of files, and stdin.
 const STREAMS: [&str; 3] = ["/dev/fd/", "/proc/self/fd/", "/dev/stdin"];
 
+/// Who wants to know how far it is: told the bytes of files, as they lie there, that were read since it was told last.
+#[derive(Clone, Default)]
+pub(crate) struct Watch(pub(crate) Option<Rc<dyn Fn(u64)>>);
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "watched" } else { "unwatched" })
+    }
+}
+
+impl Watch {
+    fn tell(&self, bytes: u64) {
+        if let Some(watch) = &self.0 {
+            watch(bytes);
+        }
+    }
+}
+
 /// What may still be read in this run.
 #[derive(Debug)]
 pub(crate) struct Allowance {
+    pub(crate) watch: Watch,
     files: u64,
     /// Shared by all that is being unpacked, one within another.
     bytes: Rc<Cell<u64>>,
@@ -41,6 +60,7 @@ pub(crate) struct Allowance {
 impl Default for Allowance {
     fn default() -> Allowance {
         Allowance {
+            watch: Watch::default(),
             files: FILES,
             bytes: Rc::new(Cell::new(UNPACKED)),
         }

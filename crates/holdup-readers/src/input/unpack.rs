@@ -3,7 +3,7 @@
 //! In: a stream. Out: what it contains, to the readers; unpacked as it is read, never to a disk and never whole into
 //! memory. A bomb is told by how much more comes out than went in.
 
-use super::{Allowance, DEPTH, archive};
+use super::{Allowance, DEPTH, Watch, archive};
 use crate::gather::Gather;
 use crate::stream::{self, Chained, beginning};
 use lzma_rust2::XzReader;
@@ -69,8 +69,16 @@ pub(super) fn file(name: &str, mut file: File, depth: u32, gather: &mut Gather, 
     let (head, _) = beginning(&mut file, 4);
     let rewound = file.seek(SeekFrom::Start(0)).is_ok();
     if rewound && depth < DEPTH && Packing::of(&head) == Some(Packing::Zip) {
+        // An archive is read here and there: how far that is nobody can say.
+        let whole = file.metadata().map_or(0, |metadata| metadata.len());
         archive::zip(name, file, depth, gather, allowance);
-    } else if rewound {
+        return allowance.watch.tell(whole);
+    }
+    let mut file = Watched {
+        file,
+        watch: allowance.watch.clone(),
+    };
+    if rewound {
         read(name, &mut file, depth, gather, allowance);
     } else {
         read(
@@ -123,6 +131,20 @@ pub(super) fn read(
         left: Rc::clone(&allowance.bytes),
     };
     read(name, &mut guarded, depth + 1, gather, allowance);
+}
+
+/// Tells what is read of a file.
+struct Watched {
+    file: File,
+    watch: Watch,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.watch.tell(read as u64);
+        Ok(read)
+    }
 }
 
 /// Counts what is read through it.

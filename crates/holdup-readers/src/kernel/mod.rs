@@ -6,7 +6,9 @@
 
 mod devices;
 mod memory;
+mod pauses;
 mod random;
+mod steps;
 mod tasks;
 mod text;
 
@@ -15,6 +17,7 @@ use crate::gather::{Out, quoted};
 use crate::stamp::Stamp;
 use holdup_evidence::observed::{Happening, KernelEvent, What};
 use memory::Memory;
+use pauses::Pauses;
 use std::mem::Discriminant;
 
 /// Happenings of one kind that are kept of one log: a device that fails says so thousands of times, and must not push
@@ -38,6 +41,7 @@ pub(crate) struct Kernel {
     /// A hung task whose stack and owner are still to come.
     hung: Option<(Happening, u32)>,
     memory: Memory,
+    pauses: Pauses,
     /// Whether the beginning of this boot has been seen.
     began: bool,
     /// The id of the boot that begins, until its first line tells more.
@@ -49,6 +53,7 @@ impl Kernel {
     /// Takes one message.
     pub(crate) fn message(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
         out.source().kernel_lines += 1;
+        self.pauses.line(message, out);
         if self.hung.is_some() && self.of_hung_task(message.text, out) {
             return Understood::Evidence;
         }
@@ -67,6 +72,7 @@ impl Kernel {
         self.end(out);
         self.began = false;
         self.memory = Memory::default();
+        self.pauses = Pauses::default();
         let boot = KernelEvent::Boot {
             release: String::new(),
             id: id.clone(),
@@ -105,6 +111,7 @@ impl Kernel {
         tasks::event(text)
             .or_else(|| self.memory.kill(text))
             .or_else(|| devices::event(text))
+            .or_else(|| steps::event(text))
     }
 
     fn happened(&mut self, event: KernelEvent, message: Message<'_>, out: &mut Out<'_>) {

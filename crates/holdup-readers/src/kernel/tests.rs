@@ -1,7 +1,7 @@
 //! Messages in all their forms, as kernels of twenty years wrote them.
 
 use crate::read_text;
-use holdup_evidence::observed::{Happening, KernelEvent, What};
+use holdup_evidence::observed::{BootStep, Happening, KernelEvent, SpanKind, What, When};
 
 /// Everything that a log of these messages tells, the line about the boot left out.
 fn events(messages: &[&str]) -> Vec<KernelEvent> {
@@ -237,7 +237,7 @@ fn disks_and_their_links() {
         "nvme nvme0: pci function 0000:01:00.0",
         "sd 0:0:0:0: Power-on or device reset occurred",
         "nfs: server",
-        "EXT4-fs (vdb): mounted filesystem with ordered data mode. Opts: (null)",
+        "EXT4-fs (vdb): re-mounted. Opts: (null)",
         "EXT4-fs (sda1): re-mounted. Opts: errors=remount-ro",
         "clocksource: Switched to clocksource tsc",
     ] {
@@ -335,4 +335,113 @@ fn a_device_that_fails_without_end_does_not_push_the_rest_out() {
     assert_eq!(reading.observed.happenings.len(), 2_002);
     assert_eq!(reading.accounts[0].left_out, 28_000);
     assert_eq!(reading.observed.sources[0].kernel_lines, 30_002);
+}
+
+#[test]
+fn steps_of_a_boot_in_all_their_words() {
+    let mounted = |on: &str, root| BootStep::Mounted {
+        on: on.to_owned(),
+        root,
+    };
+    let link = |interface: &str| BootStep::LinkUp {
+        interface: interface.to_owned(),
+    };
+    for (message, step) in [
+        (
+            "Run /sbin/init as init process",
+            BootStep::InitStarted {
+                program: "/sbin/init".to_owned(),
+            },
+        ),
+        (
+            "Freeing unused kernel image (initmem) memory: 2824K",
+            BootStep::KernelReady,
+        ),
+        ("Freeing unused kernel memory: 1188K", BootStep::KernelReady),
+        (
+            "Waiting for root device /dev/sda2...",
+            BootStep::WaitsForRoot {
+                device: "/dev/sda2".to_owned(),
+            },
+        ),
+        (
+            "VFS: Mounted root (ext4 filesystem) readonly on device 254:1.",
+            mounted("254:1", true),
+        ),
+        (
+            "EXT4-fs (vda1): mounted filesystem 0b-1c ro with ordered data mode. Quota mode: none.",
+            mounted("vda1", false),
+        ),
+        ("XFS (dm-0): Ending clean mount", mounted("dm-0", false)),
+        (
+            "BTRFS info (device sda3 state M): first mount of filesystem 0b-1c",
+            mounted("sda3", false),
+        ),
+        (
+            "Adding 1046524k swap on /dev/vda2.  Priority:-2 extents:1 across:1046524k",
+            BootStep::SwapOn {
+                area: "/dev/vda2".to_owned(),
+            },
+        ),
+        (
+            "e1000: eth0 NIC Link is Up 1000 Mbps Full Duplex, Flow Control: RX",
+            link("eth0"),
+        ),
+        (
+            "r8169 0000:02:00.0 enp2s0: Link is Up - 1Gbps/Full - flow control off",
+            link("enp2s0"),
+        ),
+        (
+            "IPv6: ADDRCONF(NETDEV_CHANGE): ens3: link becomes ready",
+            link("ens3"),
+        ),
+    ] {
+        assert_eq!(one(message), KernelEvent::Step(step), "{message}");
+    }
+    for nothing in [
+        "Run  as",
+        "Adding swap",
+        "IPv6: ADDRCONF(NETDEV_CHANGE): lo: link becomes ready",
+        "ata1: SATA link up 6.0 Gbps (SStatus 133 SControl 300)",
+        "XFS (sda1): Mounting V5 Filesystem",
+        "VFS: Mounted root (",
+    ] {
+        assert_eq!(events(&[nothing]), [], "{nothing}");
+    }
+}
+
+#[test]
+fn pauses_are_between_lines_of_one_boot() {
+    let text = "[    0.000000] Linux version 6.1.0 (builder)
+[    1.500000] scsi host0: ahci
+[   30.250000] sd 0:0:0:0: [sda] Attached SCSI disk
+[   30.500000] x
+[  800.000000] y
+[ 2000.000000] z
+[    0.000000] Linux version 6.1.0 (builder)
+[    0.100000] a
+";
+    let reading = read_text("log", text.as_bytes());
+    let pauses: Vec<_> = reading
+        .observed
+        .spans
+        .iter()
+        .map(|span| (span.kind, span.began, span.ns / 1_000_000, span.name.as_str()))
+        .collect();
+    let pause = |at_ms: u64, ms, line| {
+        (
+            SpanKind::KernelPause,
+            Some(When::SinceBoot(at_ms * 1_000_000)),
+            ms,
+            line,
+        )
+    };
+    assert_eq!(
+        pauses,
+        [
+            pause(0, 1_500, "Linux version 6.1.0 (builder)"),
+            pause(1_500, 28_750, "scsi host0: ahci"),
+            pause(30_500, 769_500, "x"),
+        ]
+    );
 }

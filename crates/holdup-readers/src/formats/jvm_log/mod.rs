@@ -11,7 +11,7 @@ mod safepoints;
 mod threads;
 
 use super::timed_log;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use collector::Collector;
 use decorations::{Decorations, decorations};
@@ -23,6 +23,7 @@ use threads::Threads;
 pub(crate) static FORMAT: Format = Format {
     id: "jvm-log",
     about: "JVM logs (-Xlog, GC logs of JDK 8)",
+    family: Family::Runtime,
     recognise,
     openings: &[],
     shape: Shape::Lines(|| Box::<Reader>::default()),

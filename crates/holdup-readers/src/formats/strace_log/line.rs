@@ -199,6 +199,9 @@ pub(super) fn seconds(word: &[u8]) -> Option<(u64, bool)> {
 
 /// What the rest of a line tells; `None` where it is not strace's.
 pub(super) fn body(text: &[u8]) -> Option<Body<'_>> {
+    if is_negative(text) {
+        return None;
+    }
     match *text.first()? {
         b'<' => not_a_call(text),
         b'-' => text.starts_with(b"--- ").then_some(Body::Signal),
@@ -214,6 +217,15 @@ pub(super) fn body(text: &[u8]) -> Option<Body<'_>> {
             None => call(text),
         },
     }
+}
+
+/// Whether the call took less than no time: the clock was set back meanwhile, so how long it took is not known.
+fn is_negative(text: &[u8]) -> bool {
+    let length = text
+        .trim_ascii_end()
+        .strip_suffix(b">")
+        .and_then(|text| text.get(memrchr(b'<', text)? + 1..));
+    matches!(length, Some([b'-', digit, ..]) if digit.is_ascii_digit())
 }
 
 /// `Process 17 attached`, `Process 17 attached with 3 threads`.

@@ -11,12 +11,13 @@ mod arguments;
 mod describe;
 mod descriptors;
 mod line;
+pub(super) mod perf_trace;
 mod refusals;
 mod tally;
 mod threads;
 mod trace;
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use line::{Body, Stamp};
 use trace::{At, Trace, Zero};
@@ -24,6 +25,7 @@ use trace::{At, Trace, Zero};
 pub(crate) static FORMAT: Format = Format {
     id: "strace-log",
     about: "strace",
+    family: Family::Calls,
     recognise: |head| recognise(head, Tracer::Strace),
     openings: &["execve(\""],
     shape: Shape::Lines(|| Box::new(Reader::new(Tracer::Strace))),
@@ -32,6 +34,7 @@ pub(crate) static FORMAT: Format = Format {
 pub(crate) static LTRACE: Format = Format {
     id: "ltrace-log",
     about: "ltrace -S",
+    family: Family::Calls,
     recognise: |head| recognise(head, Tracer::Ltrace),
     openings: &[],
     shape: Shape::Lines(|| Box::new(Reader::new(Tracer::Ltrace))),

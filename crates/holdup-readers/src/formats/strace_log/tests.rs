@@ -229,3 +229,13 @@ fn hostile_lines_never_end_the_reading() {
         let _ = read_text("log", text.get(..cut).unwrap_or_default());
     }
 }
+
+#[test]
+fn a_clock_that_is_set_back_makes_no_wait() {
+    let text = "1  12:00:00.000001 read(3, \"x\", 1) = 1 <-5.000000>\n1  12:00:01.000001 read(3, \"x\", 1) = 1 <0.000010>\n\
+        1  11:00:01.000001 read(3, \"x\", 1) = 1 <0.9\n";
+    let reading = read_text("t", text.as_bytes());
+    assert_eq!(reading.accounts[0].not_understood, 1);
+    let calls = &reading.observed.calls[0].calls;
+    assert_eq!(calls.iter().map(|call| call.ns).sum::<u64>(), 10_000, "{calls:?}");
+}

@@ -26,6 +26,8 @@ pub(super) struct Trace {
     command: Option<String>,
     first: Option<i64>,
     last: Option<i64>,
+    /// The time of the last line: earlier than the latest where the clock was set back.
+    latest_line: Option<i64>,
     /// Lengths that only the thread's next call tells.
     at_most: bool,
     /// What instants are counted from, to turn them back.
@@ -67,6 +69,7 @@ impl Trace {
         if let Some(now) = now {
             self.first = Some(self.first.map_or(now, |first| first.min(now)));
             self.last = Some(self.last.map_or(now, |last| last.max(now)));
+            self.latest_line = Some(now);
         }
     }
 
@@ -354,7 +357,8 @@ impl Trace {
         if !self.seen {
             return;
         }
-        let last = self.last;
+        // Of what has not come back the last line tells how long it is out, and not the latest time.
+        let last = self.latest_line;
         for place in self.threads.live().to_vec() {
             let quote = out.here();
             let at = At {

@@ -13,7 +13,7 @@ mod json;
 mod stamp;
 mod tables;
 
-use crate::format::{Format, Shape, Sureness};
+use crate::format::{Family, Format, Shape, Sureness};
 use header::{Tool, tool_of};
 
 /// What only a banner of these begins with. `uname -a` has the host there, the kernel's log the word "version".
@@ -24,6 +24,7 @@ const BANNERS: &[&str] = &[
 pub(super) static IOSTAT: Format = Format {
     id: "iostat",
     about: "iostat",
+    family: Family::Host,
     recognise: |head| sure(head, Tool::Iostat),
     // The banner does not say whose it is: its table does, and the source is named by that.
     openings: BANNERS,
@@ -33,6 +34,7 @@ pub(super) static IOSTAT: Format = Format {
 pub(super) static MPSTAT: Format = Format {
     id: "mpstat",
     about: "mpstat",
+    family: Family::Host,
     recognise: |head| sure(head, Tool::Mpstat),
     openings: &[],
     shape: Shape::Lines(|| Box::<tables::Reader>::default()),
@@ -41,6 +43,7 @@ pub(super) static MPSTAT: Format = Format {
 pub(super) static PIDSTAT: Format = Format {
     id: "pidstat",
     about: "pidstat",
+    family: Family::Host,
     recognise: |head| sure(head, Tool::Pidstat),
     openings: &[],
     shape: Shape::Lines(|| Box::<tables::Reader>::default()),
@@ -49,6 +52,7 @@ pub(super) static PIDSTAT: Format = Format {
 pub(super) static SAR: Format = Format {
     id: "sar",
     about: "sar",
+    family: Family::Host,
     recognise: |head| sure(head, Tool::Sar),
     openings: &[],
     shape: Shape::Lines(|| Box::<tables::Reader>::default()),
@@ -57,6 +61,7 @@ pub(super) static SAR: Format = Format {
 pub(super) static JSON: Format = Format {
     id: "sysstat-json",
     about: "JSON of iostat, mpstat and sadf",
+    family: Family::Host,
     recognise: json::recognise,
     openings: &[],
     shape: Shape::Document(json::read),

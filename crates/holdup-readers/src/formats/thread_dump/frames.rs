@@ -11,6 +11,9 @@ const KNOWN: usize = 32 << 20;
 /// Frames of one stack that are kept, the innermost: `StackOverflowError` shows 1024.
 const DEEPEST: usize = 1024;
 
+/// Bytes of one stack that are kept: frames have some hundred.
+const LONGEST: usize = 1 << 20;
+
 /// The frames of the thread that is being read, and the stacks that were read.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
@@ -23,11 +26,19 @@ pub(super) struct Frames {
 impl Frames {
     /// The next frame outwards.
     pub(super) fn push(&mut self, frame: &[u8]) {
-        if self.depth < DEEPEST {
+        if self.depth < DEEPEST && self.raw.len() + frame.len() <= LONGEST {
             self.depth += 1;
             self.raw.extend_from_slice(frame);
             self.raw.push(b'\n');
         }
+    }
+
+    /// The innermost frame so far, as it stands in the dump.
+    pub(super) fn innermost(&self) -> Option<&[u8]> {
+        self.raw
+            .split(|byte| *byte == b'\n')
+            .next()
+            .filter(|frame| !frame.is_empty())
     }
 
     /// The stack is whole.

@@ -15,6 +15,8 @@ pub(super) struct Header {
     pub(super) cpu: Option<Ns>,
     pub(super) elapsed: Option<Ns>,
     pub(super) is_virtual: bool,
+    /// "in Object.wait()": the JVM waits in it on a monitor, of the program or of its own.
+    pub(super) in_wait: bool,
 }
 
 /// `"main" #1 [27892] prio=5 os_prio=0 cpu=51.59ms elapsed=7.93s tid=0x… nid=0x6837 waiting on condition [0x…]`; older
@@ -47,8 +49,9 @@ pub(super) fn parse(line: &[u8]) -> Option<Header> {
             }
         } else if word == b"virtual" {
             header.is_virtual = true;
-        } else if told.is_none() && is_header {
-            told = Some(word);
+        } else if is_header {
+            header.in_wait |= word == b"Object.wait()";
+            told = told.or(Some(word));
         }
     }
     header.state = match told {

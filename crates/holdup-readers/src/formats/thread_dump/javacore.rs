@@ -5,7 +5,7 @@
 
 use super::frames::Frames;
 use super::{name_owners, settle};
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State, When};
@@ -14,6 +14,7 @@ use memchr::memmem::find;
 pub(crate) static FORMAT: Format = Format {
     id: "javacore",
     about: "a javacore of OpenJ9",
+    family: Family::Threads,
     recognise,
     openings: &["0SECTION       TITLE"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -245,6 +246,8 @@ impl Reader {
             threads: Vec::new(),
             deadlocks: Vec::new(),
             total: None,
+            of_threads: None,
+            states: true,
             quote: out.here(),
         });
         dump.threads.push(thread);

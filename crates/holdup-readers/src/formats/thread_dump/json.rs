@@ -4,7 +4,7 @@
 
 use super::frames::plain;
 use super::{moment, name_owners, settle, state_of};
-use crate::format::{Format, Shape, Sureness};
+use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind};
 use memchr::memmem::find;
@@ -13,6 +13,7 @@ use serde_json::Value;
 pub(crate) static FORMAT: Format = Format {
     id: "thread-dump-json",
     about: "a JVM's thread dump as JSON",
+    family: Family::Threads,
     recognise,
     openings: &[],
     shape: Shape::Document(read),
@@ -91,6 +92,8 @@ fn read(document: &[u8], out: &mut Out<'_>) {
         threads,
         deadlocks: Vec::new(),
         total: None,
+        of_threads: None,
+        states: true,
         quote: out.here(),
     };
     name_owners(&mut snapshot);

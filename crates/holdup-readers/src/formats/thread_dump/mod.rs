@@ -13,7 +13,7 @@ mod moment;
 #[cfg(test)]
 mod tests;
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use frames::Frames;
 use header::Header;
@@ -23,6 +23,7 @@ use memchr::memmem::find;
 pub(crate) static FORMAT: Format = Format {
     id: "thread-dump",
     about: "a JVM's thread dump",
+    family: Family::Threads,
     recognise,
     openings: &[FULL],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -50,7 +51,6 @@ const IGNORABLE: &[&str] = &[
     "Deadlock Detection:",
     "No deadlocks found",
     "Carrying virtual thread",
-    "Mounted virtual thread",
     "Attach",
     "Total number of threads",
     "}",
@@ -96,6 +96,8 @@ struct Reader {
     pid: Option<u32>,
     dump: Option<Snapshot>,
     thread: Option<SeenThread>,
+    /// Whether its header says that it is in `Object.wait`.
+    in_wait: bool,
     frames: Frames,
     kept: usize,
     /// Of the deadlocks: who waits for what whom has. Without `-l` it is told nowhere else who has a lock of
@@ -204,6 +206,9 @@ impl Reader {
             self.pid = Some(pid);
             return Understood::Evidence;
         }
+        if let Some(number) = line.strip_prefix(b"Mounted virtual thread #") {
+            return self.mounted(number, out);
+        }
         if line == b"Locked ownable synchronizers:" {
             return Understood::Ignorable;
         }
@@ -258,6 +263,23 @@ impl Reader {
         Understood::Evidence
     }
 
+    /// Behind a carrier's frames, those of the virtual thread on it: a thread of its own.
+    fn mounted(&mut self, number: &[u8], out: &mut Out<'_>) -> Understood {
+        if self.thread.is_none() || matches!(self.part, Part::Deadlock | Part::Again) {
+            return Understood::Ignorable;
+        }
+        self.end_thread(out);
+        self.in_wait = false;
+        self.thread = Some(SeenThread {
+            pid: self.pid,
+            number: crate::numbers::whole(number),
+            is_virtual: true,
+            quote: out.here(),
+            ..SeenThread::default()
+        });
+        Understood::Evidence
+    }
+
     fn begin_dump(&mut self, out: &Out<'_>) -> &mut Snapshot {
         let at = &mut self.at;
         self.dump.get_or_insert_with(|| Snapshot {
@@ -267,6 +289,8 @@ impl Reader {
             threads: Vec::new(),
             deadlocks: Vec::new(),
             total: None,
+            of_threads: None,
+            states: true,
             quote: out.here(),
         })
     }
@@ -285,6 +309,7 @@ impl Reader {
             self.end_dump(out);
         }
         self.begin_dump(out);
+        self.in_wait = header.in_wait;
         self.thread = Some(SeenThread {
             name: header.name,
             tid: header.tid,
@@ -304,6 +329,10 @@ impl Reader {
         let Some(mut thread) = self.thread.take() else {
             return;
         };
+        if thread.is_virtual && thread.state == State::Unknown && thread.name.is_empty() {
+            thread.state = mounted_state(self.frames.innermost());
+        }
+        initialisation(&mut thread, self.in_wait, self.frames.innermost());
         thread.stack = self.frames.finish(out);
         settle(&mut thread);
         if self.kept >= THREADS {
@@ -330,6 +359,26 @@ impl Reader {
         if !dump.threads.is_empty() {
             out.snapshot(dump);
         }
+    }
+}
+
+/// A thread that is RUNNABLE in `Object.wait`, and not by calling it, waits in the JVM for a class that another thread
+/// initialises. Up to some updates of JDK 8 and 11 no line names the class.
+fn initialisation(thread: &mut SeenThread, in_wait: bool, innermost: Option<&[u8]>) {
+    let called = innermost.is_none_or(|frame| find(frame, b"java.lang.Object.wait").is_some());
+    if in_wait && !called && thread.state == State::Runnable && thread.waits_for.is_none() {
+        thread.waits_for = Some(waits(LockWait::ClassInit, "", ""));
+    }
+}
+
+/// The state of a mounted virtual thread, which a dump of platform threads leaves out: it is on a carrier, so that it
+/// runs, unless it is pinned there and waits.
+fn mounted_state(innermost: Option<&[u8]>) -> State {
+    const WAIT: [&[u8]; 2] = [b"jdk.internal.misc.Unsafe.park(", b"java.lang.Object.wait"];
+    match innermost {
+        Some(frame) if WAIT.iter().any(|method| find(frame, method).is_some()) => State::Waiting,
+        Some(_) => State::Runnable,
+        None => State::Unknown,
     }
 }
 

@@ -275,3 +275,77 @@ fn whatever_is_cut_or_damaged_the_rest_is_read() {
         assert!(read_text("damaged", damaged).observed.is_empty());
     }
 }
+
+/// Up to some updates of JDK 8 and 11 nothing but the header and the state tell of a wait for a class.
+#[test]
+fn a_class_that_another_initialises_without_its_line() {
+    let dump = "Full thread dump OpenJDK 64-Bit Server VM (25.202-b08 mixed mode):
+
+\"init-1\" #9 prio=5 os_prio=0 tid=0x00007f1 nid=0x1f in Object.wait() [0x00007f2]
+   java.lang.Thread.State: RUNNABLE
+\tat shop.One.<clinit>(One.java:7)
+\tat shop.Main.run(Main.java:3)
+
+\"init-2\" #10 prio=5 os_prio=0 tid=0x00007f3 nid=0x20 in Object.wait() [0x00007f4]
+   java.lang.Thread.State: RUNNABLE
+\tat shop.Main.go(Main.java:9)
+
+\"Finalizer\" #3 daemon prio=8 os_prio=0 tid=0x00007f5 nid=0x21 in Object.wait() [0x00007f6]
+   java.lang.Thread.State: WAITING (on object monitor)
+\tat java.lang.Object.wait(Native Method)
+\t- waiting on <0x00000006c0> (a java.lang.ref.ReferenceQueue$Lock)
+
+\"odd\" #4 prio=8 os_prio=0 tid=0x00007f7 nid=0x22 in Object.wait() [0x00007f8]
+   java.lang.Thread.State: RUNNABLE
+\tat java.lang.Object.wait(Native Method)
+";
+    let reading = read_text("d", dump.as_bytes());
+    let threads = &reading.observed.snapshots[0].threads;
+    let waits: Vec<Option<LockWait>> = threads
+        .iter()
+        .map(|thread| thread.waits_for.as_ref().and_then(|lock| lock.wait))
+        .collect();
+    let class = Some(LockWait::ClassInit);
+    assert_eq!(waits, [class, class, Some(LockWait::Wait), None]);
+}
+
+/// JDK 21 and later print the virtual thread behind its carrier's frames.
+#[test]
+fn a_mounted_virtual_thread_is_a_thread_of_its_own() {
+    let dump = "\"ForkJoinPool-1-worker-1\" #23 [17710] daemon prio=5 os_prio=0 cpu=15.93ms elapsed=3.40s tid=0x00007f24 [0x00007f25]
+   Carrying virtual thread #22
+\tat jdk.internal.vm.Continuation.run(java.base@25.0.3/Continuation.java:251)
+   Mounted virtual thread #22
+\tat jdk.internal.misc.Unsafe.park(java.base@25.0.3/Native Method)
+\tat java.lang.VirtualThread.parkOnCarrierThread(java.base@25.0.3/VirtualThread.java:817)
+\tat shop.Till.pay(Till.java:19)
+
+\"ForkJoinPool-1-worker-2\" #25 [17711] daemon prio=5 os_prio=0 cpu=0.18ms elapsed=3.40s tid=0x00007f26 [0x00007f27]
+   Carrying virtual thread #24
+\tat jdk.internal.vm.Continuation.run(java.base@25.0.3/Continuation.java:251)
+   Mounted virtual thread #24
+\tat shop.Till.pay(Till.java:18)
+\t- waiting on the Class initialization monitor for shop.Rates
+";
+    let reading = read_text("d", dump.as_bytes());
+    assert_eq!(reading.accounts[0].not_understood, 0);
+    let threads = &reading.observed.snapshots[0].threads;
+    let told: Vec<(Option<u64>, bool, State)> = threads
+        .iter()
+        .map(|thread| (thread.number, thread.is_virtual, thread.state))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some(23), false, State::Unknown),
+            (Some(22), true, State::Waiting),
+            (Some(25), false, State::Unknown),
+            (Some(24), true, State::Runnable),
+        ]
+    );
+    let lock = threads[3].waits_for.as_ref().unwrap();
+    assert_eq!(
+        (lock.wait, lock.class.as_str()),
+        (Some(LockWait::ClassInit), "shop.Rates")
+    );
+}

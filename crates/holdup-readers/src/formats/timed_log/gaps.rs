@@ -19,6 +19,9 @@ const KEPT: usize = 200;
 /// The longest gaps that are kept, of each sort.
 const GAPS: usize = 24;
 
+/// A thread that is silent for less, in nanoseconds, is not silent: a request of a person's takes longer.
+const LEAST: i64 = 10_000_000;
+
 /// Steps that are kept of one pair, and of all.
 const STEPS_OF_PAIR: u64 = 3;
 const STEPS: usize = 48;
@@ -233,8 +236,8 @@ impl Gaps {
             return None;
         }
         let early = pair.count <= STEPS_OF_PAIR && self.steps.len() < STEPS;
-        let long = gap > least(&self.of_threads);
-        if !(early || long) || !message::begins(&message::text(last.kept(), usize::from(last.message))) {
+        let long = gap >= LEAST && gap > least(&self.of_threads);
+        if !(early || long) || !message::begins(last.kept(), usize::from(last.message)) {
             return None;
         }
         let made = made(last, entry, gap, key, true);

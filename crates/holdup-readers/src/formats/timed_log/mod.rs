@@ -10,15 +10,16 @@ mod stamp;
 
 pub(crate) use stamp::{Stamp, Stamps};
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use gaps::{Entry, Gap, Gaps, Order};
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{LogEvent, Quote, Span, SpanKind, What};
+use holdup_evidence::observed::{Happening, LogEvent, Quote, Span, SpanKind, What};
 
 pub(crate) static FORMAT: Format = Format {
     id: "log",
     about: "any log with times",
+    family: Family::Times,
     recognise,
     openings: &[],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -33,6 +34,26 @@ const TOLD: u64 = 50;
 /// Of so many lines one may be out of order; with more, gaps between lines that follow each other mean nothing.
 const IN_ORDER: u64 = 20;
 
+/// Whether a line is the signature of an entry in a changelog, which has a time but logs nothing: `Date:   Fri Mar 5 …` of
+/// `git log`, ` -- Name <mail>  Fri, 05 Mar …` of Debian's, `2021-03-05 10:11:12 +0000  Name <mail>` of GNU's.
+fn signs_a_change(line: &[u8]) -> bool {
+    let dated: [&[u8]; 5] = [b"Date:", b"AuthorDate:", b"CommitDate:", b"date:", b"-- "];
+    if dated
+        .iter()
+        .any(|start| line.trim_ascii_start().starts_with(start))
+    {
+        return true;
+    }
+    // A mail address in brackets and nothing of a message behind it.
+    let address = memchr::memrchr(b'<', line).and_then(|at| line.get(at..));
+    let address =
+        address.and_then(|rest| memchr::memchr(b'>', rest).and_then(|end| rest.split_at_checked(end + 1)));
+    address.is_some_and(|(address, behind)| {
+        let blank = |byte: &u8| byte.is_ascii_whitespace();
+        address.contains(&b'@') && !address.iter().any(blank) && behind.iter().all(blank)
+    })
+}
+
 /// Whether two lines have times, and at least a third of those that are not indented.
 fn recognise(head: &[u8]) -> Sureness {
     let mut stamps = Stamps::default();
@@ -40,6 +61,7 @@ fn recognise(head: &[u8]) -> Sureness {
     for line in head.split(|byte| *byte == b'\n').take(LOOKED_AT) {
         match line.first() {
             None | Some(b' ' | b'\t' | b'\r') => {}
+            Some(_) if signs_a_change(line) => without += 1,
             Some(_) if stamps.of(line).is_some() => with += 1,
             Some(_) => without += 1,
         }
@@ -134,7 +156,6 @@ impl Reader {
     fn back(&mut self, ns: i64, differs: bool, stamp: &Stamp, line: &[u8], out: &mut Out<'_>) {
         self.backwards += 1;
         if self.backwards > TOLD {
-            out.account().left_out += 1;
             return;
         }
         let ns = ns.unsigned_abs();
@@ -150,6 +171,15 @@ impl Reader {
         let Some((first, quote)) = self.first.take() else {
             return;
         };
+        if let Some(times) = self.backwards.checked_sub(TOLD).filter(|more| *more > 0) {
+            out.happening(Happening {
+                what: What::Log(LogEvent::MoreBackwards { times }),
+                at: None,
+                since_boot: None,
+                quote: quote.clone(),
+                text: String::new(),
+            });
+        }
         out.span(Span {
             kind: SpanKind::LogCovers,
             name: format!("{} lines with a time", self.lines),
@@ -169,7 +199,7 @@ impl Reader {
         }
         let gaps = self.gaps.whole.iter().chain(&self.gaps.of_threads);
         for gap in gaps {
-            let kind = match message::begins(&message::text(&gap.from, gap.from_message)) {
+            let kind = match message::begins(&gap.from, gap.from_message) {
                 true => SpanKind::LogGap,
                 false => SpanKind::LogSilence,
             };

@@ -284,12 +284,26 @@ fn date_before(before: &[u8]) -> Option<Date> {
 
 /// ` 2026` after a time, as `ctime` and Apache's error log have it.
 fn year_after(rest: &[u8]) -> Option<i64> {
+    let rest = after_zone_name(after_zone_name(rest));
     let [b' ', y0, y1, y2, y3, more @ ..] = rest else {
         return None;
     };
     let year = two(*y0, *y1)? * 100 + two(*y2, *y3)?;
     let ended = more.first().is_none_or(|next| !next.is_ascii_alphanumeric());
     (ended && (1970..2100).contains(&year)).then_some(year)
+}
+
+/// Passes over the name of a zone or half of a day between time and year, as `date` has them.
+fn after_zone_name(rest: &[u8]) -> &[u8] {
+    const LONGEST: usize = 5;
+    let Some(name) = rest.strip_prefix(b" ") else {
+        return rest;
+    };
+    let length = name.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    match name.get(length..) {
+        Some(behind) if (2..=LONGEST).contains(&length) && behind.starts_with(b" ") => behind,
+        _ => rest,
+    }
 }
 
 fn month(name: &[u8]) -> Option<i64> {

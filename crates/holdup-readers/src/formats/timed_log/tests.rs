@@ -117,3 +117,68 @@ fn rubbish_is_read_to_its_end() {
     );
     assert_eq!(reading.accounts[0].lines, 9);
 }
+
+#[test]
+fn a_changelog_is_no_log() {
+    let git = "commit 084911ce
+Author: A Name <a@example.org>
+Date:   Thu Oct 6 04:07:52 2022 +0200
+
+    Release 1.2
+
+commit 12345678
+Author: A Name <a@example.org>
+Date:   Wed Oct 5 12:08:31 2022 +0200
+
+    Fix it
+";
+    let gnu = "2023-01-23 19:29:34 +0000  A Name <a@example.org>
+
+\t* NEWS: 1.2
+
+2023-01-22 00:52:56 +0100  A Name <a@example.org>
+
+\t* NEWS: 1.1
+";
+    let debian = "x (1.2-1) unstable; urgency=low
+
+  * Fix it.
+
+ -- A Name <a@example.org>  Thu, 06 Oct 2022 04:07:52 +0200
+
+x (1.1-1) unstable; urgency=low
+
+ -- A Name <a@example.org>  Wed, 05 Oct 2022 04:07:52 +0200
+";
+    let pasted = debian.replace("\n --", "\n--");
+    for text in [git, gnu, debian, &pasted] {
+        let reading = read_text("changelog", text.as_bytes());
+        assert!(reading.observed.is_empty(), "{text}: {:?}", reading.observed);
+    }
+    let mail = "2023-01-23 19:29:34 accepted mail of <a@example.org>: queued\n2023-01-23 19:29:39 sent to <b@example.org>, code 250\n";
+    assert!(!read_text("mail.log", mail.as_bytes()).observed.is_empty());
+}
+
+/// A title that counts must count all: what is told one by one is only the beginning.
+#[test]
+fn jumps_back_that_are_not_told_are_counted() {
+    let lines = (0..4_000).map(|line| {
+        let second = if line % 40 == 39 { line - 30 } else { line };
+        format!(
+            "2026-01-31 {:02}:{:02}:{:02} step\n",
+            10 + second / 3600,
+            second / 60 % 60,
+            second % 60
+        )
+    });
+    let reading = read_text("log", lines.collect::<String>().as_bytes());
+    let (mut told, mut more) = (0, 0);
+    for one in &reading.observed.happenings {
+        match one.what {
+            What::Log(LogEvent::Backwards { .. } | LogEvent::AnotherLog { .. }) => told += 1,
+            What::Log(LogEvent::MoreBackwards { times }) => more += times,
+            _ => {}
+        }
+    }
+    assert_eq!((told, more), (50, 50));
+}

@@ -7,7 +7,7 @@
 mod blocks;
 
 use super::timed_log;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use blocks::{Block, Hello};
 use holdup_evidence::observed::{Happening, TlsEvent, What, When};
@@ -16,6 +16,7 @@ use std::collections::HashMap;
 pub(crate) static FORMAT: Format = Format {
     id: "tls-debug",
     about: "javax.net.debug",
+    family: Family::Runtime,
     recognise,
     openings: &["javax.net.ssl|"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -26,6 +27,15 @@ const THREADS: usize = 4096;
 
 /// Events that are told one by one.
 const TOLD: u64 = 5_000;
+
+/// How events begin that say why a session is not taken up.
+const NOT_RESUMED: [&[u8]; 5] = [
+    b"Can't resume",
+    b"abort session resumption",
+    b"Invalidate the session",
+    b"PSK has no identity",
+    b"Session has no resumption",
+];
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -40,11 +50,19 @@ fn recognise(head: &[u8]) -> Sureness {
     if own { Sureness::Certain } else { Sureness::No }
 }
 
+/// What a client said in its hello.
+#[derive(Default)]
+struct Offered {
+    session_id: Vec<u8>,
+    /// The server that it asked for.
+    server: Option<String>,
+}
+
 #[derive(Default)]
 struct Reader {
     application: timed_log::Reader,
-    /// The session id that the client of the handshake offered in which a thread is.
-    offered: HashMap<Vec<u8>, Vec<u8>>,
+    /// What the client of the handshake offered in which a thread is.
+    offered: HashMap<Vec<u8>, Offered>,
     thread: Vec<u8>,
     at: Option<When>,
     stamps: timed_log::Stamps,
@@ -122,7 +140,8 @@ impl Reader {
         if made(what) && has(what, b"Certificate handshake message") {
             // A client's own certificate is part of a full handshake, too, and not another one.
             if has(what, b"server Certificate") {
-                self.tell(TlsEvent::Certificate, self.at, out, line);
+                let server = self.server();
+                self.tell(TlsEvent::Certificate { server }, self.at, out, line);
             }
             self.block = Block::other();
             return Understood::Evidence;
@@ -132,12 +151,21 @@ impl Reader {
             self.block = Block::other();
             return Understood::Evidence;
         }
+        let why = NOT_RESUMED.iter().any(|beginning| what.starts_with(beginning));
+        if why {
+            let why = quoted(what.strip_suffix(b"(").unwrap_or(what).trim_ascii());
+            self.tell(TlsEvent::NotResumed { why }, self.at, out, line);
+        }
         self.block = if what.ends_with(b"(") {
             Block::other()
         } else {
             Block::default()
         };
-        Understood::Ignorable
+        if why {
+            Understood::Evidence
+        } else {
+            Understood::Ignorable
+        }
     }
 
     /// The style of JDK 8: `*** ClientHello, TLSv1.2` and lines behind it.
@@ -148,7 +176,8 @@ impl Reader {
             if blocks::hello_begins(line).is_some() {
                 self.block = Block::begin(line, None, out.here());
             } else if what.starts_with(b"Certificate chain") {
-                self.tell(TlsEvent::Certificate, None, out, line);
+                let server = self.server();
+                self.tell(TlsEvent::Certificate { server }, None, out, line);
             } else if what.starts_with(b"Finished") {
                 return Some(Understood::Ignorable);
             }
@@ -160,7 +189,11 @@ impl Reader {
         if let Some(what) = line.strip_prefix(b"%% ") {
             if what.starts_with(b"Resuming [") || what.starts_with(b"Server resumed [") {
                 self.end_block(out);
-                self.tell(TlsEvent::ServerHello { resumed: Some(true) }, None, out, line);
+                let event = TlsEvent::ServerHello {
+                    resumed: Some(true),
+                    server: self.server(),
+                };
+                self.tell(event, None, out, line);
                 return Some(Understood::Evidence);
             }
             return Some(Understood::Ignorable);
@@ -175,6 +208,11 @@ impl Reader {
         None
     }
 
+    /// The server that the client of this thread's handshake asked for.
+    fn server(&self) -> Option<String> {
+        self.offered.get(&self.thread)?.server.clone()
+    }
+
     /// What a block told becomes evidence.
     fn end_block(&mut self, out: &mut Out<'_>) {
         let Some(ended) = self.block.end() else { return };
@@ -185,7 +223,11 @@ impl Reader {
                 ticket,
             } => {
                 if self.offered.len() < THREADS || self.offered.contains_key(&self.thread) {
-                    self.offered.insert(self.thread.clone(), session_id.clone());
+                    let offered = Offered {
+                        session_id: session_id.clone(),
+                        server: server.clone(),
+                    };
+                    self.offered.insert(self.thread.clone(), offered);
                 }
                 TlsEvent::ClientHello {
                     session_id: u32::try_from(session_id.len()).unwrap_or(u32::MAX),
@@ -206,10 +248,15 @@ impl Reader {
                     _ if old => None,
                     (true, _) if psk => Some(true),
                     (true, _) => whole.then_some(false),
-                    (false, Some(offered)) if whole => Some(!offered.is_empty() && *offered == session_id),
+                    (false, Some(offered)) if whole => {
+                        Some(!offered.session_id.is_empty() && offered.session_id == session_id)
+                    }
                     _ => None,
                 };
-                TlsEvent::ServerHello { resumed }
+                TlsEvent::ServerHello {
+                    resumed,
+                    server: self.server(),
+                }
             }
             Hello::Fatal { why, raised_by } => TlsEvent::Fatal { why, raised_by },
         };

@@ -42,7 +42,8 @@ fn a_session_is_taken_up_when_the_server_repeats_its_id_or_takes_the_key() {
         assert_eq!(
             events[1],
             TlsEvent::ServerHello {
-                resumed: Some(resumed)
+                resumed: Some(resumed),
+                server: None,
             },
             "{offered} {answered} {more}"
         );
@@ -127,15 +128,26 @@ main, SEND TLSv1.2 ALERT:  fatal, description = internal_error
                 server: None,
                 ticket: Some(false)
             },
-            TlsEvent::ServerHello { resumed: None },
-            TlsEvent::ServerHello { resumed: Some(true) },
+            TlsEvent::ServerHello {
+                resumed: None,
+                server: None
+            },
+            TlsEvent::ServerHello {
+                resumed: Some(true),
+                server: None
+            },
             TlsEvent::ClientHello {
                 session_id: 0,
                 server: Some("a.example".into()),
                 ticket: Some(false)
             },
-            TlsEvent::ServerHello { resumed: None },
-            TlsEvent::Certificate,
+            TlsEvent::ServerHello {
+                resumed: None,
+                server: Some("a.example".into())
+            },
+            TlsEvent::Certificate {
+                server: Some("a.example".into())
+            },
             TlsEvent::Fatal {
                 why: "fatal, description = internal_error".into(),
                 raised_by: None
@@ -155,4 +167,25 @@ fn rubbish_is_nothing() {
     ] {
         assert!(events(text).is_empty(), "{text}");
     }
+}
+
+#[test]
+fn why_a_session_is_not_taken_up() {
+    let text = hello("Client", "", "")
+        + "javax.net.ssl|ALL|10|main|2026-11-22 04:03:17.582 UTC|ClientHello.java:518|Can't resume, endpoint id algorithm does \
+           not match, requested: HTTPS, cached: null\n\
+           javax.net.ssl|WARNING|10|main|2026-11-22 04:03:17.583 UTC|SSLSocketImpl.java:720|Invalidate the session: SO_LINGER \
+           timeout, close_notify message cannot be sent.\n\
+           javax.net.ssl|ALL|10|main|2026-11-22 04:03:17.584 UTC|ClientHello.java:528|Try resuming session (\n)\n";
+    let why = |event| match event {
+        TlsEvent::NotResumed { why } => Some(why),
+        _ => None,
+    };
+    assert_eq!(
+        events(&text).into_iter().filter_map(why).collect::<Vec<_>>(),
+        [
+            "Can't resume, endpoint id algorithm does not match, requested: HTTPS, cached: null",
+            "Invalidate the session: SO_LINGER timeout, close_notify message cannot be sent.",
+        ]
+    );
 }

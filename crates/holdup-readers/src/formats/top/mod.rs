@@ -8,10 +8,10 @@ mod summary;
 mod table;
 
 use crate::day_time::time_of_day;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::words;
-use crate::tasks::Tasks;
+use crate::tasks::{Listed, Tasks};
 use holdup_evidence::observed::Metric;
 use memchr::memmem;
 use table::Columns;
@@ -19,6 +19,7 @@ use table::Columns;
 pub(crate) static FORMAT: Format = Format {
     id: "top",
     about: "top -b",
+    family: Family::Host,
     recognise,
     openings: &["top - ", "%Cpu(s):", "Cpu(s):"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -36,6 +37,12 @@ const OF_INTERVALS: &[Metric] = &[
     Metric::CpuStealPercent,
     Metric::ProcessCpuPercent,
 ];
+
+/// Rows are processes, or with `-H` threads: the table does not tell.
+const LISTED: Listed = Listed {
+    of_threads: None,
+    states: true,
+};
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut best = Sureness::No;
@@ -57,6 +64,8 @@ fn recognise(head: &[u8]) -> Sureness {
 #[derive(Debug, Default)]
 struct Reader {
     reports: u32,
+    /// Busybox waits for a tenth of a second before its first report, and has no average since boot.
+    busybox: bool,
     /// Whether the summary of the current report has begun: its table, or its end, ends it.
     in_summary: bool,
     columns: Option<Columns>,
@@ -78,6 +87,9 @@ impl LineReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         self.tasks.flush(out);
+        if self.reports == 1 && !self.busybox {
+            out.only_may_be_since_boot(OF_INTERVALS);
+        }
     }
 }
 
@@ -93,15 +105,16 @@ impl Reader {
             }
             self.in_summary = false;
             self.columns = Some(columns);
-            self.tasks.begin(None, out);
+            self.tasks.begin(None, LISTED, out);
             return Understood::Evidence;
         }
         if let Some(rest) = line.strip_prefix(b"top - ") {
             self.report(words(rest).next(), out);
             self.in_summary = true;
-            summary::load(rest, out);
+            summary::loads(rest, out);
             return Understood::Evidence;
         }
+        self.busybox |= summary::is_busybox_cpu(line);
         let begins = summary::begins_without_banner(line);
         if begins && !self.in_summary {
             self.report(None, out);

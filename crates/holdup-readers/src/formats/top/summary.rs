@@ -6,6 +6,7 @@
 use super::has;
 use crate::format::Understood;
 use crate::gather::Out;
+use crate::load;
 use crate::numbers::{decimal, words};
 use crate::sizes;
 use holdup_evidence::observed::Metric;
@@ -54,26 +55,19 @@ pub(super) fn begins_without_banner(line: &[u8]) -> bool {
 }
 
 /// The load averages at the end of a banner: the only figures behind the last colon.
-pub(super) fn load(line: &[u8], out: &mut Out<'_>) {
+pub(super) fn loads(line: &[u8], out: &mut Out<'_>) {
     let Some(at) = line.iter().rposition(|byte| *byte == b':') else {
         return;
     };
     averages(line.get(at + 1..).unwrap_or_default(), out);
 }
 
-/// Three load averages, with commas between them that may be decimal commas as well.
-pub(crate) fn averages(text: &[u8], out: &mut Out<'_>) -> bool {
-    let metrics = [Metric::LoadAverage1, Metric::LoadAverage5, Metric::LoadAverage15];
-    let mut loads = words(text).map(|word| decimal(word.strip_suffix(b",").unwrap_or(word)));
-    let mut found = 0;
-    for metric in metrics {
-        let Some(Some(load)) = loads.next() else { break };
-        if load >= 0.0 {
-            out.figure(metric, "", load);
-            found += 1;
-        }
+fn averages(text: &[u8], out: &mut Out<'_>) -> bool {
+    let told = load::averages(text);
+    if let Some(averages) = told {
+        load::put_averages(averages, out);
     }
-    found == metrics.len()
+    told.is_some()
 }
 
 /// Any other line of the summary.

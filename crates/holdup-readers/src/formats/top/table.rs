@@ -30,7 +30,10 @@ impl Columns {
     pub(super) fn of(line: &[u8]) -> Option<Columns> {
         let mut columns = Columns::default();
         let (mut pid, mut state, mut command, mut priority) = (None, None, None, false);
+        let (mut virt, mut last) = (false, 0);
         for (at, word) in words(line).take(MOST).enumerate() {
+            last = at;
+            virt |= word == b"VIRT";
             match word {
                 b"PID" if at == 0 => pid = Some(at),
                 b"PPID" => columns.parent = Some(at),
@@ -38,7 +41,7 @@ impl Columns {
                 b"%CPU" => columns.cpu = Some(at),
                 b"%MEM" | b"%VSZ" | b"%RSS" => columns.memory = Some(at),
                 b"RES" | b"RSS" => columns.resident = Some(at),
-                b"TIME+" => columns.time = Some(at),
+                _ if at > 0 && word.ends_with(b"+") => columns.time = Some(at),
                 b"WCHAN" => columns.function = Some(at),
                 b"PR" | b"VIRT" | b"VSZ" => priority = true,
                 b"COMMAND" | b"Command" => command = Some(at),
@@ -53,7 +56,8 @@ impl Columns {
         Some(Columns {
             pid: pid?,
             state: state?,
-            command: command?,
+            // In another language the last two have other names (`ZEIT+ BEFEHL`).
+            command: command.or(virt.then_some(last))?,
             ..columns
         })
     }

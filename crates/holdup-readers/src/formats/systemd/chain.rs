@@ -5,8 +5,10 @@
 //! unit waited for and its own beginning nothing is told. Pasted text often has lost its indentation; then each line
 //! is what the one before it waited for, as in a chain it is.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use super::length;
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, quoted};
+use crate::manager::is_unit;
 use crate::timespan;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Span, SpanKind, When};
@@ -22,6 +24,7 @@ const HEADERS: [&[u8]; 4] = [
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-chain",
     about: "systemd-analyze critical-chain",
+    family: Family::Logs,
     recognise,
     openings: &[
         "The time after the unit is active or started is printed after the",
@@ -66,6 +69,14 @@ fn is_header(line: &[u8]) -> bool {
     HEADERS.iter().any(|header| line.starts_with(header))
 }
 
+/// What stands behind a unit's name.
+struct Times {
+    /// Behind `@`.
+    at: Option<Ns>,
+    /// Behind `+`.
+    took: Option<Ns>,
+}
+
 /// A line of the tree.
 #[derive(Debug)]
 struct Unit {
@@ -100,26 +111,32 @@ impl LineReader for Reader {
         if trimmed.is_empty() {
             return Understood::Ignorable;
         }
-        match unit(line) {
-            Some((depth, name, Some((at, took)))) => {
-                if self.units.len() >= UNITS {
-                    out.account().left_out += 1;
-                    return Understood::Evidence;
-                }
-                self.units.push(Unit {
-                    depth,
-                    name: String::from_utf8_lossy(name).into_owned(),
-                    at,
-                    took,
-                    quote: out.here(),
-                    text: quoted(trimmed),
-                });
-                Understood::Evidence
+        let Some((depth, name, times)) = unit(line) else {
+            return Understood::No;
+        };
+        let at = match (times.at, times.took) {
+            (Some(at), _) => at,
+            // The unit that was asked for has no time of its own in its chain.
+            (None, Some(took)) => {
+                out.span(length(SpanKind::UnitStart, name, took, trimmed, out));
+                return Understood::Evidence;
             }
-            // A unit that has not been started has no time.
-            Some((_, _, None)) => Understood::Ignorable,
-            None => Understood::No,
+            // It has not been started.
+            (None, None) => return Understood::Ignorable,
+        };
+        if self.units.len() >= UNITS {
+            out.account().left_out += 1;
+            return Understood::Evidence;
         }
+        self.units.push(Unit {
+            depth,
+            name: String::from_utf8_lossy(name).into_owned(),
+            at,
+            took: times.took,
+            quote: out.here(),
+            text: quoted(trimmed),
+        });
+        Understood::Evidence
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
@@ -173,42 +190,22 @@ fn tell(unit: &Unit, last: Option<&Unit>, out: &mut Out<'_>) {
     }
 }
 
-/// Depth, name, and when and how long, of a line of the tree.
-#[allow(clippy::type_complexity)] // said in words above, and taken apart at once
-fn unit(line: &[u8]) -> Option<(usize, &[u8], Option<(Ns, Option<Ns>)>)> {
+/// Depth, name and times of a line of the tree.
+fn unit(line: &[u8]) -> Option<(usize, &[u8], Times)> {
     let (depth, rest) = branch(line);
     let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-    let name = rest.get(..end)?;
-    let kind = name.rsplit(|byte| *byte == b'.').next()?;
-    let is_unit = matches!(
-        kind,
-        b"service"
-            | b"target"
-            | b"socket"
-            | b"mount"
-            | b"slice"
-            | b"device"
-            | b"swap"
-            | b"timer"
-            | b"path"
-            | b"scope"
-            | b"automount"
-    );
-    if !is_unit || kind.len() == name.len() {
-        return None;
-    }
+    let name = rest.get(..end).filter(|name| is_unit(name))?;
     let rest = rest.get(end..)?.trim_ascii();
-    if rest.is_empty() {
-        return Some((depth, name, None));
-    }
-    let times = rest.strip_prefix(b"@")?;
-    let mut halves = times.splitn(2, |byte| *byte == b'+');
-    let at = timespan::parse(halves.next()?)?;
+    let mut halves = rest.splitn(2, |byte| *byte == b'+');
+    let at = match halves.next()?.trim_ascii_end() {
+        b"" => None,
+        at => Some(timespan::parse(at.strip_prefix(b"@")?)?),
+    };
     let took = match halves.next() {
         Some(took) => Some(timespan::parse(took)?),
         None => None,
     };
-    Some((depth, name, Some((at, took))))
+    Some((depth, name, Times { at, took }))
 }
 
 /// Passes over what the tree is drawn with; how deep the line is.
@@ -296,6 +293,6 @@ multi-user.target @1min 40.100s
         );
         let reading = read_text("c", text.as_bytes());
         assert_eq!(holes(&reading), [("web.service", 90_500)]);
-        assert_eq!(reading.accounts[0].not_understood, 5, "{:?}", reading.accounts[0]);
+        assert_eq!(reading.accounts[0].not_understood, 6, "{:?}", reading.accounts[0]);
     }
 }

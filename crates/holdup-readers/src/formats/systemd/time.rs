@@ -2,17 +2,19 @@
 //!
 //! In: `Startup finished in 2.1s (kernel) + 9.8s (userspace) = 12.0s` and when the default target was reached. Out: a span each.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
-use crate::gather::{Out, quoted};
+use super::length;
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::Out;
 use crate::timespan;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::observed::SpanKind;
 
 const FINISHED: &[u8] = b"Startup finished in ";
 
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-time",
     about: "systemd-analyze time",
+    family: Family::Logs,
     recognise,
     openings: &["Startup finished in "],
     shape: Shape::Lines(|| Box::new(Reader)),
@@ -34,12 +36,12 @@ impl LineReader for Reader {
         }
         if let Some(parts) = phases(line) {
             for (name, ns) in parts {
-                span(SpanKind::BootPhase, name, ns, line, out);
+                out.span(length(SpanKind::BootPhase, name, ns, line, out));
             }
             return Understood::Evidence;
         }
         if let Some((name, ns)) = reached(line) {
-            span(SpanKind::UnitReached, name, ns, line, out);
+            out.span(length(SpanKind::UnitReached, name, ns, line, out));
             return Understood::Evidence;
         }
         // `graphical.target was never reached`, and that the boot is not over.
@@ -53,21 +55,8 @@ impl LineReader for Reader {
     }
 }
 
-fn span(kind: SpanKind, name: &[u8], ns: Ns, line: &[u8], out: &mut Out<'_>) {
-    out.span(Span {
-        kind,
-        name: String::from_utf8_lossy(name).into_owned(),
-        began: None,
-        ns,
-        thread: None,
-        usual: None,
-        quote: out.here(),
-        text: quoted(line),
-    });
-}
-
 /// The parts of the boot; `None` where the line is anything else, or one of them can't be read.
-pub(super) fn phases(line: &[u8]) -> Option<Vec<(&[u8], Ns)>> {
+pub(crate) fn phases(line: &[u8]) -> Option<Vec<(&[u8], Ns)>> {
     let rest = line.strip_prefix(FINISHED)?;
     let parts = rest.split(|byte| *byte == b'=').next()?;
     parts

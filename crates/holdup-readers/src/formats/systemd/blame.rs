@@ -2,15 +2,18 @@
 //!
 //! In: lines of a length and a unit. Out: a span each. Units start side by side: their times do not add up to the boot's.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
-use crate::gather::{Out, quoted};
+use super::length;
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::Out;
+use crate::manager::is_unit;
 use crate::timespan;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::observed::SpanKind;
 
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-blame",
     about: "systemd-analyze blame",
+    family: Family::Logs,
     recognise,
     openings: &[],
     shape: Shape::Lines(|| Box::new(Reader)),
@@ -41,16 +44,7 @@ impl LineReader for Reader {
         let Some((ns, name)) = row(line) else {
             return Understood::No;
         };
-        out.span(Span {
-            kind: SpanKind::UnitStart,
-            name: String::from_utf8_lossy(name).into_owned(),
-            began: None,
-            ns,
-            thread: None,
-            usual: None,
-            quote: out.here(),
-            text: quoted(line.trim_ascii()),
-        });
+        out.span(length(SpanKind::UnitStart, name, ns, line.trim_ascii(), out));
         Understood::Evidence
     }
 }
@@ -60,20 +54,7 @@ fn row(line: &[u8]) -> Option<(Ns, &[u8])> {
     let line = line.trim_ascii();
     let last = memchr::memrchr(b' ', line)?;
     let (length, name) = (line.get(..last)?, line.get(last + 1..)?);
-    let kind = name.rsplit(|byte| *byte == b'.').next()?;
-    let is_unit = matches!(
-        kind,
-        b"service"
-            | b"mount"
-            | b"device"
-            | b"socket"
-            | b"swap"
-            | b"target"
-            | b"automount"
-            | b"timer"
-            | b"path"
-    );
-    if !is_unit || kind.len() == name.len() {
+    if !is_unit(name) {
         return None;
     }
     Some((timespan::parse(length)?, name))

@@ -3,7 +3,7 @@
 //! In: blocks of `-> Unit NAME:` with a property a line. Out: how long each unit that is up took, from leaving *inactive* to
 //! entering *active*. The other properties say nothing to us. Times are of one second in old versions.
 
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use crate::stamp;
 use holdup_evidence::observed::{Quote, Span, SpanKind, When};
@@ -11,6 +11,7 @@ use holdup_evidence::observed::{Quote, Span, SpanKind, When};
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-dump",
     about: "systemd-analyze dump",
+    family: Family::Logs,
     recognise,
     openings: &["Manager: systemd "],
     shape: Shape::Lines(|| Box::<Reader>::default()),
@@ -23,7 +24,15 @@ fn recognise(head: &[u8]) -> Sureness {
 }
 
 fn unit(line: &[u8]) -> Option<&[u8]> {
-    line.trim_ascii().strip_prefix(b"-> Unit ")?.strip_suffix(b":")
+    block(line.trim_ascii())?
+        .strip_prefix(b"Unit ")?
+        .strip_suffix(b":")
+}
+
+/// What stands behind the arrow with which a block begins: of two characters, or one since version 253 where the locale has it.
+fn block(line: &[u8]) -> Option<&[u8]> {
+    let mut arrows = [&b"-> "[..], "→ ".as_bytes()].into_iter();
+    arrows.find_map(|arrow| line.strip_prefix(arrow))
 }
 
 #[derive(Debug, Default)]
@@ -71,7 +80,7 @@ impl LineReader for Reader {
             return self.read(time);
         }
         let property =
-            line.is_empty() || line.starts_with(b"-> ") || memchr::memchr2(b':', b'=', line).is_some();
+            line.is_empty() || block(line).is_some() || memchr::memchr2(b':', b'=', line).is_some();
         if property {
             Understood::Ignorable
         } else {
@@ -123,5 +132,7 @@ x";
             .collect();
         assert_eq!(read, [("ssh.service", 11)]);
         assert_eq!(reading.accounts[0].not_understood, 2);
+        let newer = read_text("d", text.replace("-> ", "→ ").as_bytes());
+        assert_eq!(newer.observed.spans, reading.observed.spans);
     }
 }

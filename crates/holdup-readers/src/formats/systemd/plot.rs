@@ -3,16 +3,19 @@
 //! In: SVG, an element a line. Out: how long each unit took (`ssh.service (10.857s)`), and the parts of the boot from its
 //! title. The picture does not say what waited for what.
 
-use super::systemd_time::phases;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
-use crate::gather::{Out, quoted};
+use super::length;
+use super::time::phases;
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::Out;
+use crate::manager::is_unit;
 use crate::timespan;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::observed::SpanKind;
 
 pub(crate) static FORMAT: Format = Format {
     id: "systemd-plot",
     about: "systemd-analyze plot",
+    family: Family::Logs,
     recognise,
     openings: &[],
     shape: Shape::Lines(|| Box::new(Reader)),
@@ -37,31 +40,18 @@ impl LineReader for Reader {
         };
         if let Some(parts) = phases(label) {
             for (name, ns) in parts {
-                span(SpanKind::BootPhase, name, ns, label, out);
+                out.span(length(SpanKind::BootPhase, name, ns, label, out));
             }
             return Understood::Evidence;
         }
         match unit(label) {
             Some((name, ns)) => {
-                span(SpanKind::UnitStart, name, ns, label, out);
+                out.span(length(SpanKind::UnitStart, name, ns, label, out));
                 Understood::Evidence
             }
             None => Understood::Ignorable,
         }
     }
-}
-
-fn span(kind: SpanKind, name: &[u8], ns: Ns, label: &[u8], out: &mut Out<'_>) {
-    out.span(Span {
-        kind,
-        name: String::from_utf8_lossy(name).into_owned(),
-        began: None,
-        ns,
-        thread: None,
-        usual: None,
-        quote: out.here(),
-        text: quoted(label),
-    });
 }
 
 /// The text of a `<text …>…</text>`.
@@ -75,8 +65,7 @@ fn unit(label: &[u8]) -> Option<(&[u8], Ns)> {
     let open = memchr::memrchr(b'(', label)?;
     let name = label.get(..open)?.trim_ascii();
     let length = label.get(open + 1..)?.strip_suffix(b")")?;
-    let is_name = name.contains(&b'.') && !name.contains(&b' ');
-    is_name.then_some((name, timespan::parse(length)?))
+    is_unit(name).then_some((name, timespan::parse(length)?))
 }
 
 #[cfg(test)]
