@@ -7,10 +7,11 @@
 pub mod clock;
 pub(crate) mod java;
 mod objects;
+pub(crate) mod profile;
 mod stacks;
 
 use crate::attributed::{
-    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Resource, Tally, ThreadName,
+    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName,
 };
 use crate::attribution::choose;
 use crate::classify::{self, Classified, Site};
@@ -23,6 +24,8 @@ use holdup_evidence::{
 };
 use objects::object;
 
+/// Minor number of `/dev/urandom`.
+const URANDOM: u32 = 9;
 const POLLIN: u16 = 0x001;
 const POLLOUT: u16 = 0x004;
 
@@ -47,6 +50,9 @@ pub fn attribute(observed: &Observed) -> Attributed {
 /// strace itself makes a call some ten microseconds longer.
 const SLOW: Ns = 1_000_000;
 
+/// Up to which length on average calls are the kernel's own work although one of them was longer: it lost its CPU then.
+const SHORT: Ns = 100_000;
+
 /// Adds one trace. Several traces are of several runs: their elapsed times add up.
 fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     let elapsed = calls.elapsed.unwrap_or(0);
@@ -65,7 +71,8 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
         let wait = wait(observed, calls, call, way);
         on_the_way = on_the_way.saturating_add(wait.path_ns);
         // What is short and not told is the kernel's work for the call, not a wait.
-        if wait.cause == Cause::Unknown && wait.max < SLOW {
+        let short = wait.max < SLOW || wait.ns / wait.count < SHORT;
+        if wait.cause == Cause::Unknown && short {
             on_the_way = on_the_way.saturating_sub(wait.path_ns);
             continue;
         }
@@ -186,6 +193,17 @@ fn classified(call: &CallTime) -> Classified {
         waker: &Waker::Unknown,
         duration: call.max,
     });
+    // The kernel's memory devices compute what is read and wait for nothing; /dev/random is told before.
+    if let Some(ObjectKind::CharDevice(DeviceNumber { major: 1, minor })) =
+        object.as_ref().map(|object| &object.kind)
+        && classified.cause == Cause::DeviceWait
+    {
+        classified.cause = if *minor == URANDOM {
+            Cause::CpuKernel
+        } else {
+            Cause::Unknown
+        };
+    }
     let writes = matches!(
         call.call.as_str(),
         "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2"
@@ -244,6 +262,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         error: 0,
         open: call.open,
         held_open_ns: 0,
+        pace: Pace::NotTold,
         timed_out: call.timed_out,
         call: Some(call.call.clone()),
         bytes: call.bytes,
@@ -369,6 +388,19 @@ mod tests {
         assert_eq!(causes, [Cause::DiskSync, Cause::RandomDevice, Cause::TimerSleep]);
         assert_eq!(attributed.waits[0].path_ns, 7_000_000_000);
         assert_eq!(attributed.elapsed, 10_000_000_000);
+    }
+
+    #[test]
+    fn memory_devices_compute_and_short_calls_are_no_waits() {
+        let mut null = call(1, "write", Some("/dev/null<char 1:3>"));
+        null.count = 200_000;
+        let attributed = of(
+            vec![call(1, "read", Some("/dev/urandom<char 1:9>")), null],
+            Some(true),
+        );
+        let causes: Vec<Cause> = attributed.waits.iter().map(|wait| wait.cause).collect();
+        assert_eq!(causes, [Cause::CpuKernel]);
+        assert_eq!(attributed.waits[0].resource.name, "/dev/urandom");
     }
 
     #[test]

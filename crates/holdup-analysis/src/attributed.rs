@@ -2,7 +2,10 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+use crate::churn::Churn;
 use crate::connections::{Connections, TcpSeen};
+use crate::prediction::Predictions;
+use crate::timeline::{Timeline, Window};
 use holdup_evidence::{Cause, Frame, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,11 @@ use std::collections::BTreeMap;
 pub struct Attributed {
     /// From CMD's exec to its exit.
     pub elapsed: Ns,
+    /// Whether the whole is the time of threads that ran already, added up: `path` is then all of it by cause, and `elapsed` what
+    /// of it was not waiting for work.
+    pub of_threads: bool,
+    /// How long such threads were watched; 0 of a run.
+    pub wall: Ns,
     /// The elapsed time along the critical path. Adds up to `elapsed`, to the nanosecond.
     pub path: BTreeMap<Cause, Tally>,
     /// Each thread's own time, never redirected.
@@ -24,6 +32,84 @@ pub struct Attributed {
     pub coverage: Coverage,
     /// Requests for TCP connections by peer, most first.
     pub connections: Vec<Connections>,
+    /// What was made anew; `None` where nobody looked.
+    pub churn: Option<Churn>,
+    /// Requests that were answered; `None` where they could not be told.
+    pub requests: Option<Requests>,
+    /// When observation began, `CLOCK_MONOTONIC`: windows and the time line count from here.
+    pub began: Ns,
+    /// When the time passed. Empty where nothing was watched live.
+    pub windows: Vec<Window>,
+    /// The longest single pieces of it.
+    pub timeline: Timeline,
+    /// What it would have taken without its waits; `None` where nobody asked.
+    pub predictions: Option<Predictions>,
+}
+
+/// Requests that were read on accepted connections, up to the first of each answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Requests {
+    /// How many were answered.
+    pub count: u64,
+    /// Median.
+    pub p50: Ns,
+    /// 99th percentile.
+    pub p99: Ns,
+    /// The slowest.
+    pub longest: Ns,
+    /// How many had been read and not answered when observation ended.
+    pub open: u64,
+    /// How long ago the oldest of those was read.
+    pub oldest_open: Ns,
+    /// Connections on which something was read last that nobody works on: no request, or one that was lost.
+    #[serde(default)]
+    pub resting: u64,
+    /// Whether those that were read before anybody looked would be among them.
+    #[serde(default)]
+    pub earlier_told: bool,
+    /// The time of threads that had a request to answer, by cause.
+    pub causes: BTreeMap<Cause, Tally>,
+    /// What the slow ones waited for.
+    pub slow: Option<SlowRequest>,
+    /// By the listener that they came in on, by port.
+    pub listeners: Vec<OfListener>,
+}
+
+/// Requests that came in on one listener, as far as the sample tells that is kept of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfListener {
+    /// The port; `None` for all Unix sockets.
+    pub port: Option<u16>,
+    /// How many were answered.
+    pub count: u64,
+    /// Median.
+    pub p50: Ns,
+    /// 99th percentile.
+    pub p99: Ns,
+    /// The slowest that was told.
+    pub longest: Ns,
+    /// How many had been read and not answered when observation ended.
+    pub open: u64,
+}
+
+/// The slowest hundredth of requests beside the middle half, a request each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowRequest {
+    /// How many they are.
+    pub number: u64,
+    /// How long they took, on average.
+    pub ns: Ns,
+    /// How long the others took.
+    pub usual: Ns,
+    /// What they had more of than the others, most first.
+    pub more: Vec<(Cause, Ns)>,
+    /// Method and path of one of them, where it was HTTP/1 in the clear. Hostile text.
+    pub line: Option<String>,
+    /// The port that all of them came in on, where others came in elsewhere.
+    pub port: Option<u16>,
 }
 
 /// How much time, in how many pieces.
@@ -41,7 +127,7 @@ pub struct Tally {
 }
 
 /// A thread as the report names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ThreadName {
     /// Process id.
@@ -72,6 +158,17 @@ pub struct ThreadLedger {
     pub open: bool,
 }
 
+/// Key in a resource's details: the database server whose own table of locks is waited for, as `postgresql`.
+pub const DATABASE_LOCK: &str = "database_lock";
+
+/// Key in a resource's details: of which kind a lock of Java's is: `monitor`, `lock` (of `java.util.concurrent`), `semaphore`,
+/// `class` (one to be initialised), `pool` (a connection of one).
+pub const JAVA_LOCK: &str = "java_lock";
+
+/// Key in a resource's details: what another thread of the same JVM does and this one waits for: a `task`, something from a
+/// `queue`, a `signal`.
+pub const AWAITS: &str = "awaits";
+
 /// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
 pub const SPINS: &str = "spins";
 
@@ -86,6 +183,14 @@ pub struct Resource {
     /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
     /// `fd_kind`, `address`, `symbol`, `signal`, `cpu`, `spins`, `spinlock` …
     pub detail: BTreeMap<String, String>,
+}
+
+impl Resource {
+    /// Whether it stands for more of its kind than were told apart, and is none of them.
+    #[must_use]
+    pub fn is_many(&self) -> bool {
+        self.name == self.kind.many()
+    }
 }
 
 /// Kinds of resources, as the contract has them.
@@ -159,6 +264,8 @@ pub enum HowKnown {
     FuseDaemon,
     /// It traces the waiter.
     Tracer,
+    /// It is the child that is waited for.
+    Child,
     /// Kernel lock owner.
     KernelLock,
     /// Robust list.
@@ -169,6 +276,8 @@ pub enum HowKnown {
     Dump,
     /// A Java monitor.
     Monitor,
+    /// It came last, when all threads of a machine were to stop.
+    LastToStop,
     /// It did the wake-up; nothing more is known.
     Waker,
 }
@@ -217,6 +326,21 @@ pub struct Asker {
     pub stack: Vec<Frame>,
 }
 
+/// How sleeps of one kind follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// There were too few to tell, or it was no sleep.
+    #[default]
+    NotTold,
+    /// The same, of sleeps until an instant: it may be one of fixed times, or so much after the last sleep.
+    Until,
+    /// Each begins when the last is over and what follows it is done: what delays one delays the others.
+    OneAfterTheOther,
+    /// They end at fixed times: what delays one does not delay the others.
+    FixedTimes,
+}
+
 /// Waits (or CPU time) of one thread with one cause, resource and asker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttributedWait {
@@ -263,6 +387,9 @@ pub struct AttributedWait {
     /// nothing.
     #[serde(default)]
     pub held_open_ns: Ns,
+    /// Of sleeps: how they follow each other.
+    #[serde(default)]
+    pub pace: Pace,
     /// Of `count`, how many ended because their time ran out (poll, select, futex, semaphore with a limit)
     /// rather than by what they waited for.
     #[serde(default)]

@@ -106,6 +106,12 @@ impl Remedy {
     }
 }
 
+/// Pieces of evidence that a finding keeps; more are counted. Nobody reads more, and a log may have a million.
+const EVIDENCE: usize = 60;
+
+/// Findings that a rule's verdict is cut to; more are counted.
+pub(crate) const FINDINGS: usize = 50;
+
 /// What is wrong. Can't be made without evidence: see [`Finding::new`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -124,6 +130,9 @@ pub struct Finding {
     /// Who asked.
     pub asker: Asker,
     evidence: Vec<Evidence>,
+    /// Pieces of evidence that were not kept.
+    #[serde(default)]
+    more: usize,
     /// What to do, best first.
     pub remedies: Vec<Remedy>,
     /// How sure.
@@ -150,6 +159,7 @@ impl Finding {
             resource: Resource::default(),
             asker: Asker::default(),
             evidence: vec![first],
+            more: 0,
             remedies: Vec::new(),
             confidence: Confidence::Strong,
         }
@@ -173,7 +183,30 @@ impl Finding {
     /// More evidence.
     #[must_use]
     pub fn and(mut self, evidence: Evidence) -> Finding {
-        self.evidence.push(evidence);
+        if self.evidence.len() < EVIDENCE {
+            self.evidence.push(evidence);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+        self
+    }
+
+    /// What was not kept, said as the last piece of evidence; `others` are findings of the same rule that are not told.
+    pub(crate) fn with_left_out(mut self, others: usize) -> Finding {
+        let from = self
+            .evidence
+            .last()
+            .map(|last| last.source.clone())
+            .unwrap_or_default();
+        for (count, what) in [(self.more, "piece"), (others, "finding")] {
+            let plural = if count == 1 { "" } else { "s" };
+            let of = if what == "piece" { " of evidence" } else { "" };
+            if count > 0 {
+                let text = format!("{count} more {what}{plural}{of} of this kind");
+                self.evidence.push(Evidence::new(text, from.clone()));
+            }
+        }
+        self.more = 0;
         self
     }
 

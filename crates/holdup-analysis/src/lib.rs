@@ -7,12 +7,23 @@
 pub mod artefacts;
 pub mod attributed;
 pub mod attribution;
+pub mod boot;
 pub mod causes;
+pub mod churn;
 pub mod classify;
+pub mod comparison;
 pub mod connections;
+pub mod experiment;
 pub mod finding;
+pub mod handshake;
+pub mod host;
+mod java;
+pub mod prediction;
+pub mod randomness;
 pub mod report;
 pub mod rules;
+pub mod scaling;
+pub mod timeline;
 mod user_code;
 
 pub use attributed::Attributed;

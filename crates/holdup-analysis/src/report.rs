@@ -3,8 +3,35 @@
 //! Field names and meanings are a contract; fields are only ever added. Durations are integer nanoseconds in
 //! fields that end in `_ns`, shares are 0..1, times are RFC 3339 with zone, every list is present.
 
+mod artefact;
+mod boot;
+mod churn;
+mod comparison;
+mod experiment;
+mod host;
+mod jvm;
+mod machine;
+mod recording;
+mod scaling;
+
+pub use artefact::{Artefact, FilesWithin, Misunderstood};
+pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone};
+pub use churn::{Births, Churn, Conversations, Handshakes};
+pub use comparison::{
+    AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
+    TreeFrameKind, TreeNode,
+};
+pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
+pub use host::{BlockedTasks, Host, HostFact, HostResource, Load, Runner};
+pub use jvm::{Jvm, JvmDump};
+pub use machine::Machine;
+pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
+pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
+
 use crate::attributed::{How, HowKnown, Resource};
 use crate::finding::{Confidence, Severity};
+use crate::prediction::Prediction;
+use crate::timeline::{Timeline, Window};
 use holdup_evidence::{Cause, Language, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +45,9 @@ pub struct Report {
     pub holdup: Tool,
     /// What was observed.
     pub subject: Subject,
+    /// Where; null of artefacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// What was seen and what was not.
     pub coverage: Coverage,
     /// Where the elapsed time went along the critical path; shares add up to 1.
@@ -34,59 +64,63 @@ pub struct Report {
     pub ruled_out: Vec<RuledOut>,
     /// Rules that could not tell, and what they miss.
     pub cannot_tell: Vec<CannotTell>,
-    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read`.
+    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and
+    /// `holdup boot`.
     #[serde(default)]
     pub artefacts: Vec<Artefact>,
-}
-
-/// An artefact, or the part of one that is of one format.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Artefact {
-    /// Its name as given, followed by the path within an archive.
-    pub name: String,
-    /// Its format; null where none was recognised.
-    pub format: Option<String>,
-    /// The host that it names itself.
-    pub host: Option<String>,
-    /// Bytes read, uncompressed.
-    pub bytes: u64,
-    /// Lines read (records, of a format without lines).
-    pub lines: u64,
-    /// Of those, lines that gave evidence or say nothing in this format.
-    pub understood: u64,
-    /// Of those, lines that were not understood.
-    pub not_understood: u64,
-    /// The first few of them.
-    pub misunderstood: Vec<Misunderstood>,
-    /// Things that were understood and left out, because there were too many.
-    pub left_out: u64,
-    /// What is wrong with it as a whole.
-    pub problems: Vec<String>,
-    /// Of a folder or an archive: what became of the files in it.
+    /// How the machine came up; only of `holdup boot`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<Boot>,
+    /// How a whole machine does; only of `holdup host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
+    /// Threads, processes and connections that were made anew; only of what was watched live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub churn: Option<Churn>,
+    /// Java virtual machines among what was observed.
     #[serde(default)]
-    pub files: Option<FilesWithin>,
+    pub jvms: Vec<Jvm>,
+    /// BEFORE beside AFTER; only of `holdup diff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Throughput and latency as workers are added; only of `holdup scale`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
+    /// CMD as it is beside CMD without a wait; only of `holdup try`, whose other fields are of one run as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
+    /// What the elapsed time would be without a cause, worth most first; only of `holdup run --predict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Vec<Prediction>>,
+    /// When and where it was recorded; only of what was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
+    /// The observed time in windows of equal length, 120 at most and more than 60 where it is longer than 60 ms; only of what was watched
+    /// live.
+    #[serde(default)]
+    pub windows: Vec<Window>,
+    /// The longest single pieces of threads' time; only of what was watched live. In a report for other programs these are the 2,000
+    /// longest of them, and `rest` is empty; a page and a recording hold up to 20,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
-/// What became of the files of a folder or an archive; those that were read are artefacts of their own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FilesWithin {
-    /// Files that were read.
-    pub read: u64,
-    /// Files of no format that is known.
-    pub not_recognised: u64,
-    /// The names of the first of those.
-    pub names: Vec<String>,
-    /// Links, which are never followed.
-    pub links: u64,
-}
+impl Report {
+    /// The time that shares are of, in nanoseconds: of what runs already that of all its threads, else the elapsed time.
+    #[must_use]
+    pub fn whole_ns(&self) -> Ns {
+        if self.of_threads() {
+            self.causes.iter().map(|share| share.ns).sum()
+        } else {
+            self.subject.wall_ns
+        }
+    }
 
-/// A line that was not understood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Misunderstood {
-    /// Its number, from 1.
-    pub line: u64,
-    /// Its beginning.
-    pub text: String,
+    /// Whether it tells of threads' time added up rather than of the elapsed time of a command.
+    #[must_use]
+    pub fn of_threads(&self) -> bool {
+        matches!(self.subject.kind, SubjectKind::Attach | SubjectKind::Host)
+    }
 }
 
 /// Time inside request windows, split.
@@ -98,8 +132,74 @@ pub struct Requests {
     pub p50_ns: Ns,
     /// 99th percentile.
     pub p99_ns: Ns,
-    /// Where that time went.
+    /// The slowest.
+    #[serde(default)]
+    pub max_ns: Ns,
+    /// How many had been read and not answered when observation ended.
+    #[serde(default)]
+    pub open: u64,
+    /// How long ago the oldest of those was read.
+    #[serde(default)]
+    pub oldest_open_ns: Ns,
+    /// Connections on which something was read last that nothing was done for: no request, or one that was lost.
+    #[serde(default)]
+    pub resting: u64,
+    /// Whether requests that were read before observation began were looked for on all connections.
+    #[serde(default)]
+    pub earlier_told: bool,
+    /// Where that time went: of threads that had a request to answer.
     pub causes: Vec<CauseShare>,
+    /// The slowest hundredth beside the middle half; null of fewer than two.
+    #[serde(default)]
+    pub slow: Option<SlowRequests>,
+    /// By the listener that they came in on, by port; those that were read before observation began are not among them.
+    #[serde(default)]
+    pub listeners: Vec<ListenerRequests>,
+}
+
+/// Requests that came in on one listener. At high rates a fair sample tells how many and how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListenerRequests {
+    /// The port; null for all Unix sockets together.
+    pub port: Option<u16>,
+    /// How many were answered.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Ns,
+    /// 99th percentile.
+    pub p99_ns: Ns,
+    /// The slowest.
+    pub max_ns: Ns,
+    /// How many had been read and not answered when observation ended.
+    pub open: u64,
+}
+
+/// The slowest hundredth of requests beside the middle half, a request each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowRequests {
+    /// How many they are.
+    pub count: u64,
+    /// How long they took, on average.
+    pub mean_ns: Ns,
+    /// How long those of the middle half took, on average.
+    pub usual_ns: Ns,
+    /// What they had more of than the others, most first.
+    pub more: Vec<MoreOf>,
+    /// Method and path of one of them, where it was HTTP/1 in the clear.
+    pub request: Option<String>,
+    /// The port that all of them came in on, where others came in elsewhere.
+    #[serde(default)]
+    pub port: Option<u16>,
+}
+
+/// A cause that some requests had more of than others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MoreOf {
+    /// The cause.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// How much more, a request.
+    pub ns: Ns,
 }
 
 /// The tool.
@@ -146,6 +246,22 @@ pub struct Subject {
     pub wall_ns: Ns,
     /// Exit status as a shell has it (128+N for a signal); null while it runs on.
     pub exit: Option<i32>,
+    /// Processes that have other numbers or paths than holdup, as those in containers.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// A process in a pid or mount namespace that is not holdup's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Elsewhere {
+    /// Its id as holdup has it, and as the report does.
+    pub pid: u32,
+    /// Its id as it has it itself; null where that is the same.
+    pub pid_inside: Option<u32>,
+    /// Where its paths, which the report has as it sees them, begin for holdup; null where they are the same.
+    pub root: Option<String>,
+    /// Its cgroup, which mostly names the container; null where it is holdup's own, the root, or not known.
+    pub cgroup: Option<String>,
 }
 
 /// Where evidence came from.
@@ -409,6 +525,9 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What to do.
     pub remedies: Vec<Remedy>,
+    /// What the command's elapsed time would be without the cause, where that was predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_ns: Option<Ns>,
     /// How sure.
     pub confidence: Confidence,
 }

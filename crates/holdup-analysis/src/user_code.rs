@@ -56,6 +56,18 @@ const PYTHON: &[&str] = &["python3", "libpython3"];
 /// CPython's own lock objects, which on systems without POSIX semaphores are made of a condition variable.
 const PYTHON_LOCK: &str = "PyThread_acquire_lock";
 
+/// Functions that send a call over D-Bus and return when it has been answered: those of libsystemd, libdbus and GLib. Modules
+/// of PAM and of the C library's name services are called for an answer themselves, and have a library of their own linked in.
+const BUS_CALLS: &[&str] = &[
+    "sd_bus_call",
+    "sd_bus_call_method",
+    "dbus_connection_send_with_reply_and_block",
+    "dbus_pending_call_block",
+    "g_dbus_connection_call_sync",
+    "g_dbus_connection_send_message_with_reply_sync",
+];
+const CALLED_FOR_ANSWER: &[&str] = &["pam_sm_", "_nss_"];
+
 /// Files that hold SQLite.
 const SQLITE: &[&str] = &["libsqlite3"];
 
@@ -76,6 +88,52 @@ const APT: &[&str] = &["libapt-pkg.so"];
 /// The functions of apt's library that take the lock of the package database, and sleep between two tries. Reading and
 /// building its cache sleeps for nothing else.
 const APT_LOCKS: &[&str] = &["pkgCacheFile::", "debSystem::", "GetLockMaybeWait", "pkgSystem::"];
+
+/// The file that holds PostgreSQL's server. It exports its functions to extensions, so that they have names everywhere.
+const POSTGRES: &[&str] = &["postgres"];
+
+/// The function in which a PostgreSQL session sleeps until another one lets go of an entry in the table of locks. The server
+/// keeps who that is in its own shared memory.
+const POSTGRES_LOCK: &str = "ProcSleep";
+
+/// What the functions of PostgreSQL that ask for such a lock want, innermost first; what none of them asked for is just a lock.
+const POSTGRES_LOCKED: &[(&[&str], &str)] = &[
+    (
+        &[
+            "XactLockTableWait",
+            "ConditionalXactLockTableWait",
+            "SpeculativeInsertionWait",
+            "MultiXactIdWait",
+        ],
+        "a row that a transaction has changed",
+    ),
+    (&["LockTuple", "heap_acquire_tuplock"], "a row"),
+    (
+        &[
+            "LockRelationOid",
+            "LockRelation",
+            "LockRelationId",
+            "LockRelationForExtension",
+        ],
+        "a table",
+    ),
+    (&["VirtualXactLock"], "the end of a transaction"),
+    (
+        &["LockDatabaseObject", "LockSharedObject"],
+        "an object of the database",
+    ),
+    (
+        &[
+            "pg_advisory_lock_int8",
+            "pg_advisory_lock_int4",
+            "pg_advisory_xact_lock_int8",
+        ],
+        "an advisory lock",
+    ),
+];
+
+/// The function in which PostgreSQL takes a lock of its own memory: of its log's buffers, of a page, of a table of its own.
+const POSTGRES_LATCH: &str = "LWLockAcquire";
 
 /// A function's name without version and arguments.
 fn bare(frame: &Frame) -> Option<&str> {
@@ -124,6 +182,13 @@ pub(crate) fn interpreter_lock(stack: &[Frame]) -> Option<&'static str> {
     (condition && within(caller, PYTHON) && !other_lock).then_some("Python's global interpreter lock")
 }
 
+/// Whether a call over D-Bus was made for which somebody waits.
+pub(crate) fn awaits_bus_answer(stack: &[Frame]) -> bool {
+    stack.iter().filter_map(bare).any(|name| {
+        BUS_CALLS.contains(&name) || CALLED_FOR_ANSWER.iter().any(|start| name.starts_with(start))
+    })
+}
+
 /// Whether SQLite sleeps until it looks at a lock again.
 pub(crate) fn sqlite_waits(stack: &[Frame]) -> bool {
     let (_, callers) = split(stack);
@@ -148,9 +213,35 @@ pub(crate) fn apt_waits(stack: &[Frame]) -> bool {
         })
 }
 
+/// What a session of PostgreSQL waits for that another session has locked, in words.
+pub(crate) fn postgres_lock(stack: &[Frame]) -> Option<&'static str> {
+    let (_, callers) = split(stack);
+    let mut server = callers
+        .iter()
+        .take_while(|frame| within(frame, POSTGRES))
+        .filter_map(bare);
+    server.by_ref().find(|name| *name == POSTGRES_LOCK)?;
+    let wanted = |name: &str| {
+        let mut known = POSTGRES_LOCKED.iter();
+        known
+            .find(|(functions, _)| functions.contains(&name))
+            .map(|(_, what)| *what)
+    };
+    Some(server.find_map(wanted).unwrap_or("a lock"))
+}
+
+/// Whether PostgreSQL waits for a lock of its own memory, which sessions hold for a moment, or while one writes its log.
+pub(crate) fn postgres_latch(stack: &[Frame]) -> bool {
+    let (_, callers) = split(stack);
+    callers
+        .iter()
+        .take_while(|frame| within(frame, POSTGRES))
+        .any(|frame| bare(frame) == Some(POSTGRES_LATCH))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{allocator, apt_waits, interpreter_lock, sqlite_waits};
+    use super::{allocator, apt_waits, interpreter_lock, postgres_latch, postgres_lock, sqlite_waits};
     use holdup_evidence::Frame;
 
     fn stack(frames: &[(&str, &str)]) -> Vec<Frame> {
@@ -257,6 +348,46 @@ mod tests {
         // A function of the program that SQLite calls, and that sleeps for its own reasons.
         let own = [("app", "busy"), ("libsqlite3.so.0.8.6", "sqlite3_step")];
         assert!(!sqlite_waits(&after(&own)));
+    }
+
+    #[test]
+    fn a_session_of_postgres_sleeps_for_what_its_table_of_locks_has() {
+        // Debian 12's PostgreSQL 15: an update of a row that another transaction has changed.
+        let row = [
+            ("libc.so.6", "epoll_wait"),
+            ("postgres", "WaitEventSetWait"),
+            ("postgres", "WaitLatch"),
+            ("postgres", "ProcSleep"),
+            ("postgres", ""),
+            ("postgres", "LockAcquireExtended"),
+            ("postgres", "XactLockTableWait"),
+            ("postgres", "heap_update"),
+        ];
+        assert_eq!(
+            postgres_lock(&stack(&row)),
+            Some("a row that a transaction has changed")
+        );
+        let other = [
+            ("libc.so.6", ""),
+            ("postgres", "ProcSleep"),
+            ("postgres", "LockAcquire"),
+        ];
+        assert_eq!(postgres_lock(&stack(&other)), Some("a lock"));
+        let idle = [
+            ("libc.so.6", "epoll_wait"),
+            ("postgres", "WaitEventSetWait"),
+            ("postgres", "secure_read"),
+        ];
+        assert_eq!(postgres_lock(&stack(&idle)), None);
+        assert_eq!(postgres_lock(&stack(&[("server", "ProcSleep")])), None);
+        let latch = [
+            ("libc.so.6", ""),
+            ("postgres", "PGSemaphoreLock"),
+            ("postgres", "LWLockAcquire"),
+            ("postgres", "XLogFlush"),
+        ];
+        assert!(postgres_latch(&stack(&latch)) && !postgres_latch(&stack(&idle)));
+        assert_eq!(postgres_lock(&stack(&latch)), None);
     }
 
     #[test]

@@ -9,6 +9,9 @@
 use holdup_evidence::observed::{Happening, KernelEvent, Quote, Source, What, When};
 use holdup_evidence::{Ns, Observed};
 
+/// The format whose lines have the time at which they were taken, and the kernel's first lines are older than that.
+const JOURNAL: &str = "journal";
+
 /// How far two readings of one boot's beginning may be apart, nanoseconds: logs without fractions cut up to a second off
 /// each, and the kernel's clock starts some tens of milliseconds late.
 const SAME_BOOT: Ns = 2_000_000_000;
@@ -16,6 +19,14 @@ const SAME_BOOT: Ns = 2_000_000_000;
 /// Nanoseconds by which the wall clock may move against the time since boot before the two can't be converted: rounding,
 /// and lines that were taken late.
 const STEPPED: Ns = 2_000_000_000;
+
+/// How much later than its boot's beginning a journal can have taken the kernel's first line, nanoseconds: its daemon starts
+/// some seconds after the kernel, minutes after it where a disk's check or a password is waited for.
+const TAKEN_LATE: Ns = 600_000_000_000;
+
+/// How long a journal's daemon takes to read what was waiting when it started, nanoseconds: a second or two, six were seen on an
+/// emulated processor.
+const BACKLOG: Ns = 10_000_000_000;
 
 /// What is known of one boot from one artefact.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +37,8 @@ struct Boot<'a> {
     release: &'a str,
     /// When it began, by a clock that outlives it.
     began: Option<When>,
+    /// That is when the journal's daemon took the kernel's first line: the boot began before it.
+    taken_late: bool,
     /// How long after that its generator was seeded.
     seeded: Option<Ns>,
     /// The same by the last line that tells both.
@@ -73,6 +86,11 @@ impl<'a> Clock<'a> {
                 // A line that tells both is asked below.
                 if one.since_boot.is_none() {
                     boot.began = one.at.filter(|at| absolute(*at));
+                    let format = observed
+                        .sources
+                        .get(source as usize)
+                        .map(|source| source.format.as_str());
+                    boot.taken_late = boot.began.is_some() && format == Some(JOURNAL);
                 }
             } else {
                 announced = false;
@@ -144,6 +162,33 @@ impl<'a> Clock<'a> {
         })
     }
 
+    /// Whether the beginning of its boot is earlier than its artefact tells, so that [`Clock::since_boot`] is too short.
+    #[must_use]
+    pub fn is_at_least(&self, one: &Happening) -> bool {
+        one.since_boot.is_none() && self.boot(&one.quote).is_some_and(|boot| boot.taken_late)
+    }
+
+    /// Whether a line may be older than its artefact has it: it is one of those that were waiting when the journal's daemon
+    /// started.
+    #[must_use]
+    pub fn was_taken_late(&self, one: &Happening) -> bool {
+        let first = self.boot(&one.quote).filter(|_| self.is_at_least(one));
+        let since = first.and_then(|boot| one.at?.since(boot.began?));
+        since.is_some_and(|ns| ns <= i128::from(BACKLOG))
+    }
+
+    /// How much later the second happened than the first, nanoseconds; `None` where that is not known. Where both have
+    /// their time since one boot, that counts: the time on the wall is when a log's daemon took a line.
+    #[must_use]
+    pub fn between(&self, first: &Happening, second: &Happening) -> Option<i128> {
+        if let (Some(earlier), Some(later)) = (first.since_boot, second.since_boot)
+            && self.same_boot(&first.quote, &second.quote) == Some(true)
+        {
+            return Some(i128::from(later) - i128::from(earlier));
+        }
+        self.apart((&first.quote, first.at?), (&second.quote, second.at?))
+    }
+
     /// Whether two places are of one boot: proved, disproved, or not known.
     #[must_use]
     pub fn same_boot(&self, first: &Quote, second: &Quote) -> Option<bool> {
@@ -161,11 +206,16 @@ impl<'a> Clock<'a> {
             return Some(one == other);
         }
         let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
+        if differ(one.release, other.release) || !self.same_host(first, second) {
+            return Some(false);
+        }
+        match (one.taken_late, other.taken_late) {
+            (true, false) => return one.is_late_of(other),
+            (false, true) => return other.is_late_of(one),
+            _ => {}
+        }
         let seeded = one.seeded.zip(other.seeded);
-        if differ(one.release, other.release)
-            || seeded.is_some_and(|(one, other)| one.abs_diff(other) > SAME_BOOT)
-            || !self.same_host(first, second)
-        {
+        if seeded.is_some_and(|(one, other)| one.abs_diff(other) > SAME_BOOT) {
             return Some(false);
         }
         let began = one.began.zip(other.began);
@@ -247,6 +297,26 @@ impl Boot<'_> {
             let since = || Ns::try_from(one.at?.since(self.began?)?).ok();
             self.seeded = one.since_boot.or_else(since);
         }
+    }
+
+    /// Whether it is the other boot, of which it is known how long before the first line that was taken here it began.
+    fn is_late_of(&self, other: &Boot<'_>) -> Option<bool> {
+        if let Some((here, there)) = self.seeded.zip(other.seeded)
+            && here > there.saturating_add(SAME_BOOT)
+        {
+            return Some(false);
+        }
+        let late = self.began?.since(other.began?)?;
+        if late < -i128::from(SAME_BOOT) || late > i128::from(TAKEN_LATE) {
+            return Some(false);
+        }
+        // The generator was seeded at one instant. Where that was before the first line was taken, it is not known.
+        let (here, there) = self.seeded.zip(other.seeded)?;
+        let apart = late + i128::from(here) - i128::from(there);
+        if apart.unsigned_abs() <= u128::from(SAME_BOOT) {
+            return Some(true);
+        }
+        (here > SAME_BOOT).then_some(false)
     }
 
     /// Whether the wall clock was set while it ran: its times since boot then have no time on the wall.

@@ -11,7 +11,7 @@ pub(super) fn frames(observed: &Observed, stack: StackId) -> Vec<Frame> {
 }
 
 /// One frame.
-fn frame(text: &str) -> Frame {
+pub(super) fn frame(text: &str) -> Frame {
     let (function, module) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
         Some((function, module)) => (function, Some(module.to_owned())),
         None => (text, None),

@@ -4,9 +4,11 @@
 //! says who wanted it. The choice: from the innermost outward the first code that is neither. In the program's
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
+//! Where there are Java frames, one of those asked: what is under them is the virtual machine.
 
+use crate::java;
 use crate::user_code::of_c_library;
-use holdup_evidence::Frame;
+use holdup_evidence::{Frame, Language};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -53,8 +55,28 @@ fn of(frame: &Frame) -> Asking {
     }
 }
 
+/// Of Java frames: who asked, or, where all are the runtime's own, what the thread began with.
+fn in_java(stack: &[Frame]) -> Option<Asking> {
+    let frames: Vec<&str> = stack
+        .iter()
+        .filter(|frame| frame.language == Language::Java)
+        .filter_map(|frame| frame.symbol.as_deref())
+        .collect();
+    let begins = |frame: &&&str| java::class(frame) != "java.lang.Thread";
+    let outermost = || frames.iter().rev().find(begins).or(frames.last()).copied();
+    let asker = java::asker(&frames).or_else(outermost)?;
+    Some(Asking {
+        frame: Some(java::bare(asker).to_owned()),
+        module: None,
+        named: true,
+    })
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub(crate) fn choose(stack: &[Frame]) -> Asking {
+    if let Some(asking) = in_java(stack) {
+        return asking;
+    }
     let left: Vec<&Frame> = stack
         .iter()
         .filter(|frame| !of_c_library(frame) && !starts(frame))
@@ -82,7 +104,7 @@ pub(crate) fn choose(stack: &[Frame]) -> Asking {
 #[cfg(test)]
 mod tests {
     use super::choose;
-    use holdup_evidence::Frame;
+    use holdup_evidence::{Frame, Language};
 
     fn stack(frames: &[(&str, Option<&str>, u64)]) -> Vec<Frame> {
         frames
@@ -150,6 +172,42 @@ mod tests {
             ("sleep", Some("_start"), 0x2a),
         ]);
         assert_eq!(asked, told("nanosleep", "libc.so.6"));
+    }
+
+    #[test]
+    fn the_virtual_machine_under_java_code_never_asks() {
+        let java = |symbol: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            language: Language::Java,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[
+            ("libc.so.6", Some("pthread_cond_wait"), 1),
+            ("libjvm.so", None, 7),
+        ]);
+        frames.extend([
+            java("jdk.internal.misc.Unsafe.park"),
+            java("com.shop.Cart.checkout(Cart.java:7)"),
+        ]);
+        frames.push(java("java.lang.Thread.run"));
+        frames.extend(stack(&[
+            ("libjvm.so", None, 7),
+            ("libc.so.6", Some("start_thread"), 1),
+        ]));
+        let asking = choose(&frames);
+        assert_eq!(
+            (asking.frame.as_deref(), asking.module),
+            (Some("com.shop.Cart.checkout"), None)
+        );
+        let own = [
+            java("java.lang.Object.wait"),
+            java("java.lang.ref.Finalizer$FinalizerThread.run"),
+            java("java.lang.Thread.run"),
+        ];
+        assert_eq!(
+            choose(&own).frame.as_deref(),
+            Some("java.lang.ref.Finalizer$FinalizerThread.run")
+        );
     }
 
     #[test]

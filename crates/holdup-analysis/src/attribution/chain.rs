@@ -4,7 +4,7 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
-use super::holders::InTheWay;
+use super::holders::{InTheWay, Who};
 use super::numbers::NumberMap;
 use super::people::{Named, People};
 use super::thread::Thread;
@@ -36,16 +36,24 @@ pub(super) struct Link {
 }
 
 /// A thread's recent past.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     ring: VecDeque<Segment>,
+}
+
+impl Segments {
+    /// What the wait was for that ended at this instant by nobody of the run, if nothing has come since.
+    pub(super) fn last_wait_ended_at(&self, at: Ns) -> Option<Cause> {
+        let last = self.ring.back()?;
+        (last.end == at && last.waker.is_none() && !last.cause.on_cpu()).then_some(last.cause)
+    }
 }
 
 /// User stacks kept of each thread's recent past.
 const MAX_STACKS: usize = 16;
 
 /// User stacks of a thread's recent past, with the time in which each was its own.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stacks {
     ring: VecDeque<(UserStackId, Ns, Ns)>,
 }
@@ -86,7 +94,7 @@ pub(super) struct KeptWaiting {
 
 /// The last waits that a thread was in the way of, while its own stack of that time was not known: a thread that lets
 /// a lock of the kernel go copies its stack only after that, as it returns to user mode.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct KeptWaitingList {
     ring: VecDeque<KeptWaiting>,
 }
@@ -168,7 +176,8 @@ impl Segments {
 }
 
 /// The links after the waiter's: what its waker did while it waited, what the one did that this was for, and
-/// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself.
+/// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself. Whether it came
+/// back to the waiter, by nothing but waits that nobody has ended: then all in it wait for each other.
 pub(super) fn follow(
     threads: &NumberMap<ThreadId, Box<Thread>>,
     people: &People,
@@ -176,9 +185,10 @@ pub(super) fn follow(
     waker: ThreadId,
     from: Ns,
     to: Ns,
-) -> Vec<Link> {
+) -> (Vec<Link>, bool) {
     let mut links = Vec::new();
     let mut seen = vec![waiter];
+    let mut all_go_on = true;
     let mut next = Some((waker, from, to));
     while let Some((id, from, to)) = next.take() {
         let Some(thread) = threads
@@ -196,9 +206,27 @@ pub(super) fn follow(
             ns: doing.ns,
         });
         seen.push(id);
-        next = doing.next;
+        all_go_on &= doing.next.is_none();
+        next = doing.next.or_else(|| held_up(thread, doing.cause, from, to));
+        if let Some((back, ..)) = next
+            && back == waiter
+        {
+            return (links, all_go_on);
+        }
     }
-    links
+    (links, false)
+}
+
+/// Who is in the way of a thread that waits for its lock, or its answer, to this moment.
+fn held_up(thread: &Thread, cause: Cause, from: Ns, to: Ns) -> Option<(ThreadId, Ns, Ns)> {
+    let blocked = thread
+        .blocked
+        .filter(|blocked| !blocked.let_go && blocked.cause == cause)?;
+    let Who::Thread(owner) = blocked.owner.who else {
+        return None;
+    };
+    let (start, end) = (blocked.start.max(from), blocked.end.min(to));
+    (start < end).then_some((owner, start, end))
 }
 
 #[cfg(test)]

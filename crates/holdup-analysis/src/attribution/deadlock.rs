@@ -3,7 +3,8 @@
 //! The problem: that one thread waits for a lock of another which waits for a lock of the first proves a deadlock only
 //! if both owned their locks at one and the same time, and an owner is read when a wait begins. The choice: each thread's
 //! last wait for a lock with a known owner is kept, and when and by which futex waits were last ended, which is how a lock
-//! with waiters changes hands. A circle counts if there was an instant at which all its threads waited and no lock in
+//! with waiters changes hands. What runtimes tell is of the time at which they were looked at: all the owners of a circle must have
+//! been seen at once. A circle counts if there was an instant at which all its threads waited and no lock in
 //! it had been handed on since its owner was read. Whether it lasts, or a time limit or a signal broke it, is another
 //! question: while it stood nobody in it could go on.
 //!
@@ -44,6 +45,8 @@ pub(super) struct Blocked {
     pub(super) start: Ns,
     /// When it ended.
     pub(super) end: Ns,
+    /// The time in which its owner is known to have had it.
+    pub(super) owned: (Ns, Ns),
     /// Its site in the thread's ledger.
     pub(super) site: usize,
     /// The futex; `None` for other locks.
@@ -53,7 +56,7 @@ pub(super) struct Blocked {
 }
 
 /// When locks last changed hands.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HandOvers {
     last: HashMap<Futex, Ns>,
     /// Nothing is known of those before.
@@ -89,7 +92,12 @@ pub(super) struct Circle {
 pub(super) fn proves(how: HowKnown) -> bool {
     matches!(
         how,
-        HowKnown::MutexOwner | HowKnown::PiFutex | HowKnown::RobustList | HowKnown::FileLock
+        HowKnown::MutexOwner
+            | HowKnown::PiFutex
+            | HowKnown::RobustList
+            | HowKnown::FileLock
+            | HowKnown::Monitor
+            | HowKnown::Vmstructs
     )
 }
 
@@ -104,16 +112,18 @@ pub(super) fn find(
         from: 0,
         to: Ns::MAX,
     };
+    let mut owned = (0, Ns::MAX);
     let mut next = first;
     loop {
         let thread = threads.get(&next)?;
         let blocked = thread.blocked.filter(|blocked| proves(blocked.owner.how))?;
         circle.from = circle.from.max(blocked.start);
         circle.to = circle.to.min(blocked.end);
+        owned = (owned.0.max(blocked.owned.0), owned.1.min(blocked.owned.1));
         let handed_on = blocked
             .futex
             .is_some_and(|futex| hand_overs.since(futex, blocked.start));
-        if circle.members.len() == MAX_CIRCLE || circle.from >= circle.to || handed_on {
+        if circle.members.len() == MAX_CIRCLE || circle.from >= circle.to || owned.0 > owned.1 || handed_on {
             return None;
         }
         circle.members.push(next);

@@ -8,10 +8,11 @@ use super::ledger::{Ledger, Owner};
 use super::path::{Key, Path, Share};
 use super::people::{NameId, People};
 use super::rows::{CauseSamples, Rows};
-use super::what::{Role, WhatId, Whats};
-use super::{Attribution, Faults, LastOfCmd, keys};
+use super::timeline::When;
+use super::what::{self, WhatId, Whats};
+use super::{Attribution, Faults, LastOfCmd, Scope, keys};
 use crate::attributed::{Attributed, AttributedWait, Coverage, Tally, ThreadLedger, ThreadName};
-use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, SystemFacts, ThreadId};
+use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,17 +21,22 @@ const LISTED: usize = 200;
 
 /// Makes the whole of a run.
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
+    run.judge_late();
     close_endless(&mut run, finish.ended);
     run.complete_unfinished();
-    let last = run.last_of_cmd.take();
+    let last = run.last_of_cmd.take().filter(|_| run.scope == Scope::Run);
     let mut path = match &last {
         Some(last) => last.path.clone(),
+        None if run.scope == Scope::Threads => Path::new(),
         None => super::thread::unknown_path(finish.started, finish.ended),
     };
     let elapsed = path.total();
     let open = last.and_then(|last| last.open);
 
-    let (mut singles, folded) = std::mem::take(&mut run.ended).into_ledgers();
+    let ends = run.threads.values().map(|thread| thread.at);
+    let end = ends.fold(finish.ended, Ns::max);
+    let gone = std::mem::take(&mut run.ended).into_ledgers();
+    let (mut singles, folded, mut into) = (gone.single, gone.folded, gone.into);
     let mut living: Vec<(ThreadId, Ledger)> = run
         .threads
         .drain()
@@ -38,10 +44,13 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         .collect();
     living.sort_by_key(|(id, _)| *id);
     singles.extend(living);
-    let mut ledgers: Vec<Ledger> = singles.into_iter().map(|(_, ledger)| ledger).collect();
+    let ledgers = singles.into_iter().map(|(_, ledger)| ledger);
+    let mut ledgers: Vec<Ledger> = ledgers.filter(|ledger| ledger.role == Role::Subject).collect();
     let mut folded: Vec<Ledger> = folded.into_values().collect();
+    let whole_path = path.clone();
+    let key_causes = key_causes(&ledgers, &folded, &run.book.whats);
     let before = deal_out(&mut path, &mut ledgers, &mut folded, &run.book.whats, elapsed);
-    let ledgers = list(ledgers, folded, &mut run);
+    let (ledgers, names) = list(ledgers, folded, &mut into, &mut run);
 
     let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.people);
     let rows = Rows {
@@ -52,6 +61,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         facts,
         name_resource: run.classifier.name_resource,
         by_user_stack: run.classifier.by_user_stack,
+        of_runtime: run.classifier.of_runtime,
         by_process: &by_process,
         by_run: &by_run,
     };
@@ -59,21 +69,92 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         elapsed,
         ..Attributed::default()
     };
+    let mut when = When::new(run.book.axis.clone(), end);
     for ledger in &ledgers {
         let who = name(ledger, &run.people);
-        let rows = rows.of(ledger, &who, &mut whole.path);
+        let (rows, origins) = rows.of(ledger, &who, &mut whole.path);
+        when.add(
+            ledger,
+            &who,
+            (&rows, &origins, whole.waits.len()),
+            &run.book.whats,
+        );
         count_path(&mut whole.path, ledger, &rows, &run.book.whats);
         whole.threads.push(thread_ledger(ledger, who, &rows));
         whole.waits.extend(rows);
     }
-    path_times(&mut whole.path, &whole.waits, before, open);
+    let answered_in = std::mem::take(&mut run.answering.answered_in);
+    super::retold::retell(&mut whole.waits);
+    match run.scope {
+        Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
+        Scope::Threads => {
+            of_threads(&mut whole, finish);
+            let (untold, untaken) = (&finish.untold_requests, run.earlier.untaken());
+            let mut requests = std::mem::take(&mut run.answering).finish(finish.ended, untold, untaken);
+            requests.earlier_told = run.served.by_tcp_only();
+            whole.requests = finish.requests_told.then_some(requests);
+        }
+    }
+    whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.people, finish));
     whole.connections = run.network.connections(&run.people);
-    whole.threads.sort_by_key(|thread| Reverse(thread.wall));
-    whole
-        .waits
-        .sort_by_key(|row| (Reverse(row.ns), row.cause, row.asker.name.tid));
+    let threads = sort(&mut whole.threads, |thread| Reverse(thread.wall));
+    let rows = sort(&mut whole.waits, |row| {
+        (Reverse(row.ns), row.cause, row.asker.name.tid)
+    });
+    whole.began = when.axis().began();
+    whole.windows = when.windows();
+    if run.scope == Scope::Run {
+        when.path(&whole_path, &key_causes, before.ns, &mut whole.windows);
+    }
+    if whole.requests.is_some() {
+        answered_in.tell(&mut whole.windows, when.axis());
+    }
+    let folded = into
+        .iter()
+        .filter_map(|(thread, name)| Some((*thread, *names.get(name)?)))
+        .collect();
+    let pieces = std::mem::take(&mut run.book.pieces);
+    let places = (rows.as_slice(), threads.as_slice());
+    whole.timeline = when.timeline(pieces, &folded, &run.people, &mut run.book.whats, places);
     whole.coverage = coverage(&whole, finish, &run.faults);
+    if let Some(graph) = run.graph.take() {
+        whole.predictions = Some(crate::prediction::predict(*graph, &whole));
+    }
     whole
+}
+
+/// Sorts, and says where each went that was at a place before.
+fn sort<T, K: Ord>(list: &mut Vec<T>, key: impl Fn(&T) -> K) -> Vec<u32> {
+    let mut placed: Vec<(usize, T)> = std::mem::take(list).into_iter().enumerate().collect();
+    placed.sort_by_key(|(_, one)| key(one));
+    let mut places = vec![0; placed.len()];
+    for (place, (before, _)) in (0..).zip(&placed) {
+        places[*before] = place;
+    }
+    list.extend(placed.into_iter().map(|(_, one)| one));
+    places
+}
+
+/// The whole is the threads' time: every wait costs what it lasted, but for waits for work, which cost nobody anything.
+fn of_threads(whole: &mut Attributed, finish: &Finish) {
+    whole.of_threads = true;
+    whole.wall = finish.ended.saturating_sub(finish.started);
+    whole.path.clear();
+    for row in &mut whole.waits {
+        row.handed_on_ns = 0;
+        row.path_ns = match row.cause {
+            Cause::Idle => 0,
+            _ => row.ns,
+        };
+        whole.elapsed = whole.elapsed.saturating_add(row.path_ns);
+        let tally = whole.path.entry(row.cause).or_default();
+        tally.ns = tally.ns.saturating_add(row.ns);
+        tally.count += row.count;
+        tally.max = tally.max.max(row.max);
+        tally.open |= row.open;
+    }
+    // Who rests but for milliseconds has lost nothing: what counts is a part of the time watched at least.
+    whole.elapsed = whole.elapsed.max(whole.wall);
 }
 
 /// Threads whose end was lost: what they did since their last record is not known.
@@ -92,6 +173,7 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
             ..thread.clock
         };
         let spent = thread.advance(&clock, until, None, true, process, &mut run.book);
+        thread.end_stretch(None, &mut run.book);
         thread.close_pieces(until, true);
         thread.ledger.ended(until.saturating_sub(thread.born), 0);
         thread.ledger.open = true;
@@ -106,6 +188,19 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
             });
         }
     }
+}
+
+/// The cause that time under each key was booked under: what shares a key has one.
+fn key_causes(ledgers: &[Ledger], folded: &[Ledger], whats: &Whats) -> HashMap<Key, Cause> {
+    let mut causes = HashMap::new();
+    for site in ledgers.iter().chain(folded).flat_map(|ledger| &ledger.sites) {
+        let cause = whats.get(site.what).cause;
+        for key in site.more_keys.iter().chain([&site.key]) {
+            causes.insert(*key, cause);
+        }
+    }
+    causes.remove(&keys::BEFORE);
+    causes
 }
 
 /// Gives each site its part of the path; what was before an unknown birth is returned.
@@ -141,7 +236,7 @@ fn deal_out(
         let times = room(&|site| site.tally.ns.saturating_sub(site.on_path.ns));
         let counts = room(&|site| {
             let pieces = match whats.get(site.what).role {
-                Role::CpuClass => site.samples,
+                what::Role::CpuClass => site.samples,
                 _ => site.tally.count,
             };
             pieces.saturating_sub(site.on_path.count)
@@ -163,8 +258,13 @@ fn deal_out(
 }
 
 /// At most [`LISTED`] ledgers of single threads, those that matter most to the run and then the longest
-/// lived; the others by process name.
-fn list(mut ledgers: Vec<Ledger>, folded: Vec<Ledger>, run: &mut Attribution) -> Vec<Ledger> {
+/// lived; the others by process name. Also where which name is, and, in `into`, which name a thread is under.
+fn list(
+    mut ledgers: Vec<Ledger>,
+    folded: Vec<Ledger>,
+    into: &mut HashMap<ThreadId, NameId>,
+    run: &mut Attribution,
+) -> (Vec<Ledger>, HashMap<NameId, usize>) {
     ledgers.sort_by_cached_key(|ledger| {
         let on_path = ledger.sites.iter().fold(0u64, |sum, site| {
             sum.saturating_add(site.on_path.ns)
@@ -175,12 +275,18 @@ fn list(mut ledgers: Vec<Ledger>, folded: Vec<Ledger>, run: &mut Attribution) ->
     let rest = ledgers.split_off(ledgers.len().min(LISTED));
     let mut by_name = HashMap::new();
     for ledger in folded.into_iter().chain(rest) {
-        fold(&mut by_name, ledger, &mut run.people, &mut run.book);
+        let thread = ledger.thread;
+        let name = fold(&mut by_name, ledger, &mut run.people, &mut run.book);
+        into.extend(thread.map(|thread| (thread, name)));
     }
     let mut many: Vec<(NameId, Ledger)> = by_name.into_iter().collect();
     many.sort_by_key(|(name, _)| *name);
-    ledgers.extend(many.into_iter().map(|(_, ledger)| ledger));
-    ledgers
+    let mut names = HashMap::new();
+    for (name, ledger) in many {
+        names.insert(name, ledgers.len());
+        ledgers.push(ledger);
+    }
+    (ledgers, names)
 }
 
 fn cpu_samples(
@@ -241,12 +347,12 @@ fn count_path(path: &mut BTreeMap<Cause, Tally>, ledger: &Ledger, rows: &[Attrib
     for site in ledger.sites.iter().filter(|site| site.on_path.count > 0) {
         let what = whats.get(site.what);
         match what.role {
-            Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => {
+            what::Role::Queue | what::Role::Lost | what::Role::Interrupt | what::Role::Throttled => {
                 path.entry(what.cause).or_default().count += site.on_path.count
             }
             // Counted by cause as their rows are made: a user stack may have told another.
-            Role::Wait | Role::CpuClass => {}
-            Role::Cpu => {
+            what::Role::Wait | what::Role::CpuClass => {}
+            what::Role::Cpu => {
                 let sampled = |row: &&AttributedWait| row.cause.on_cpu() && row.cause != Cause::CpuInterrupt;
                 let on_cpu: Vec<&AttributedWait> = rows.iter().filter(sampled).collect();
                 let weights: Vec<Ns> = on_cpu.iter().map(|row| row.path_ns).collect();

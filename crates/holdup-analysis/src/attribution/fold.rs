@@ -6,7 +6,8 @@
 
 use super::ledger::{Book, Ledger, Owner};
 use super::people::{NameId, People};
-use holdup_evidence::{AskerSample, Ns, ThreadId};
+use crate::timeline::MOST_PIECES;
+use holdup_evidence::{AskerSample, Ns, Role, ThreadId};
 use std::collections::HashMap;
 
 /// Ended threads kept each for itself before the smaller half is folded: five times what is listed.
@@ -19,17 +20,32 @@ const MAX_NAMES: usize = 512;
 const OTHERS: &str = "(others)";
 
 /// Threads that are gone.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ended {
     ledgers: HashMap<ThreadId, Ledger>,
     folded: HashMap<NameId, Ledger>,
+    /// Which of these the ledger of a thread went into, of threads with pieces on the time line.
+    into: HashMap<ThreadId, NameId>,
     ids: Numbers,
+}
+
+/// What is kept of threads that are gone.
+pub(super) struct Gone {
+    /// Ledgers of single threads, by their number.
+    pub(super) single: Vec<(ThreadId, Ledger)>,
+    /// Ledgers of many, by process name.
+    pub(super) folded: HashMap<NameId, Ledger>,
+    /// Which of these some threads are in.
+    pub(super) into: HashMap<ThreadId, NameId>,
 }
 
 impl Ended {
     /// A thread is gone for good.
     pub(super) fn add(&mut self, id: ThreadId, ledger: Ledger, people: &mut People, book: &mut Book) {
         self.ids.insert(id.0);
+        if ledger.role == Role::Neighbour {
+            return;
+        }
         self.ledgers.insert(id, ledger);
         if self.ledgers.len() > MAX_ENDED {
             let mut by_size: Vec<(Ns, ThreadId)> = self
@@ -38,9 +54,14 @@ impl Ended {
                 .map(|(id, ledger)| (ledger.wall, *id))
                 .collect();
             by_size.sort_unstable();
+            if self.into.len() > MOST_PIECES {
+                let shown = book.pieces.threads();
+                self.into.retain(|id, _| shown.contains(id));
+            }
             for (_, id) in &by_size[..MAX_ENDED / 2] {
                 if let Some(ledger) = self.ledgers.remove(id) {
-                    fold(&mut self.folded, ledger, people, book);
+                    self.into
+                        .insert(*id, fold(&mut self.folded, ledger, people, book));
                 }
             }
         }
@@ -58,21 +79,25 @@ impl Ended {
             .is_some_and(|ledger| ledger.asked_by(sample).is_some())
     }
 
-    /// All ledgers: of single threads, then of many.
-    pub(super) fn into_ledgers(self) -> (Vec<(ThreadId, Ledger)>, HashMap<NameId, Ledger>) {
+    /// All of it.
+    pub(super) fn into_ledgers(self) -> Gone {
         let mut single: Vec<(ThreadId, Ledger)> = self.ledgers.into_iter().collect();
         single.sort_by_key(|(id, _)| *id);
-        (single, self.folded)
+        Gone {
+            single,
+            folded: self.folded,
+            into: self.into,
+        }
     }
 }
 
-/// Adds a ledger to that of its process name.
+/// Adds a ledger to that of its process name; says which that is.
 pub(super) fn fold(
     folded: &mut HashMap<NameId, Ledger>,
     ledger: Ledger,
     people: &mut People,
     book: &mut Book,
-) {
+) -> NameId {
     let (name, pid) = match ledger.owner {
         Owner::Thread(identity) => (
             people.process_name(identity.process),
@@ -96,10 +121,11 @@ pub(super) fn fold(
         *known = 0;
     }
     target.absorb(ledger, name, book);
+    name
 }
 
 /// A set of small numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Numbers {
     bits: Vec<u64>,
 }

@@ -15,7 +15,12 @@ pub(super) struct Histogram {
 impl Histogram {
     /// Counts one piece.
     pub(super) fn record(&mut self, length: Ns) {
-        self.count(bucket(length), 1);
+        self.record_many(length, 1);
+    }
+
+    /// Counts so many of one length.
+    pub(super) fn record_many(&mut self, length: Ns, number: u64) {
+        self.count(bucket(length), u32::try_from(number).unwrap_or(u32::MAX));
     }
 
     fn count(&mut self, bucket: u8, number: u32) {

@@ -59,7 +59,9 @@ pub(super) fn judge(
         }
         _ => return None,
     };
-    if interrupts(cause, call) {
+    let same_process = |id| pid_of(id).is_some_and(|waker| waker == pid);
+    let killed = ends_process(call) && matches!(who, Who::Thread(id) if same_process(id));
+    if killed || interrupts(cause, call) {
         return None;
     }
     Some(InTheWay {
@@ -68,12 +70,43 @@ pub(super) fn judge(
     })
 }
 
+/// The process at the other side of a wait that goes on, by its first thread.
+pub(super) fn process(pid: u32, wait: &Wait, cause: Cause, people: &People) -> Option<InTheWay> {
+    let how = match cause {
+        Cause::IpcPipe => HowKnown::PipePeer,
+        Cause::IpcUnix
+        | Cause::NetReceive
+        | Cause::NetSend
+        | Cause::NetConnect
+        | Cause::NetDns
+        | Cause::NetTls
+        | Cause::PollWait => HowKnown::SocketPeer,
+        Cause::FsFuse => HowKnown::FuseDaemon,
+        Cause::ProcessChild => HowKnown::Child,
+        _ => return None,
+    };
+    Some(InTheWay {
+        who: living(people, wait, pid, pid),
+        how,
+    })
+}
+
 /// Waits for a lock, for which somebody who has it lets it go.
 fn is_lock(cause: Cause) -> bool {
     matches!(
         cause,
-        Cause::LockFutex | Cause::LockFile | Cause::LockKernel | Cause::LockSysv | Cause::MemMmaplock
+        Cause::LockFutex
+            | Cause::LockMonitor
+            | Cause::LockFile
+            | Cause::LockKernel
+            | Cause::LockSysv
+            | Cause::MemMmaplock
     )
+}
+
+/// Whether a call ends all other threads of the process that makes it: those are woken to die, and by nothing that they waited for.
+fn ends_process(call: &Call) -> bool {
+    matches!(call.name(), Some("exit_group" | "execve" | "execveat"))
 }
 
 /// Whether a call sends signals.
@@ -111,7 +144,7 @@ fn owner(
         })
     };
     match wait.holder.as_ref()? {
-        LockHolder::FutexWords(_) => lock_owner(wait, waiter, people, pid_of),
+        LockHolder::FutexWords(_) | LockHolder::Runtime(_) => lock_owner(wait, waiter, people, pid_of),
         LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(InTheWay {
             who: living(people, wait, *pid, *pid),
             how: HowKnown::FileLock,
@@ -197,10 +230,24 @@ fn waits_for_kernel(cause: Cause) -> bool {
     matches!(cause, Cause::LockKernel | Cause::KernelWork)
 }
 
-/// Whether the waker sent a signal, which ends a wait without what was waited for: a child ends by itself, a pipe's
-/// other end reads or writes, a lock is let go of. `timeout` and a shell's `kill` are not in the way.
+/// Whether the waker sent a signal, which ends a wait without what was waited for: a child ends by itself, the other end of a pipe
+/// or connection reads or writes, a lock is let go of. `timeout` and a shell's `kill` are not in the way.
 fn interrupts(cause: Cause, call: &Call) -> bool {
-    let for_a_task = matches!(cause, Cause::ProcessChild | Cause::IpcPipe | Cause::IpcUnix);
+    let for_a_task = matches!(
+        cause,
+        Cause::ProcessChild
+            | Cause::IpcPipe
+            | Cause::IpcUnix
+            | Cause::IpcQueue
+            | Cause::NetReceive
+            | Cause::NetSend
+            | Cause::NetAccept
+            | Cause::NetConnect
+            | Cause::NetDns
+            | Cause::NetTls
+            | Cause::PollWait
+            | Cause::FsFuse
+    );
     (for_a_task || is_lock(cause)) && signals(call)
 }
 
@@ -314,6 +361,15 @@ impl TopHolders {
                 stack: meanwhile.stack,
             });
         }
+    }
+
+    /// The thread of the run that was at the other end for longest before.
+    pub(super) fn peer(&self) -> Option<InTheWay> {
+        let peers = self.list.iter().filter(|known| {
+            let peer = matches!(known.in_the_way.how, HowKnown::PipePeer | HowKnown::SocketPeer);
+            peer && matches!(known.in_the_way.who, Who::Thread(_))
+        });
+        Some(peers.max_by_key(|known| known.ns)?.in_the_way)
     }
 
     /// More is known of what somebody did who was in the way.

@@ -23,7 +23,7 @@ const MAX_BY_NAME: usize = 32_768;
 pub(super) const BEFORE: Key = Key(0);
 
 /// Gives out keys.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Keys {
     next: u32,
     shared: HashMap<(Option<NameId>, Class), Key>,

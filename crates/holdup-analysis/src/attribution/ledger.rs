@@ -3,11 +3,13 @@
 use super::keys::Keys;
 use super::numbers::NumberMap;
 use super::people::{Identity, NameId};
+use super::pieces::Pieces;
 use super::queueing::Queueing;
 use super::site::Site;
 use super::what::{WhatId, Whats};
+use super::windows::Axis;
 use crate::attributed::Tally;
-use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Seq};
+use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Role, Seq, ThreadId};
 use std::collections::VecDeque;
 
 /// Sites of one thread told apart by name; a program that reads a hundred thousand files is one reader.
@@ -20,12 +22,16 @@ const MAX_FOLDED_SITES: usize = 64;
 const MAX_RAN_INSTEAD: usize = 16;
 
 /// What all ledgers draw on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Book {
     /// The dictionary.
     pub(super) whats: Whats,
     /// Path keys.
     pub(super) keys: Keys,
+    /// Windows of the observed time.
+    pub(super) axis: Axis,
+    /// The longest single pieces.
+    pub(super) pieces: Pieces,
 }
 
 /// Whose time it is.
@@ -63,10 +69,14 @@ impl Recent {
 }
 
 /// A ledger.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ledger {
     /// Whose.
     pub(super) owner: Owner,
+    /// The thread, if it is one's alone.
+    pub(super) thread: Option<ThreadId>,
+    /// Why it is watched.
+    pub(super) role: Role,
     /// How many threads it stands for.
     pub(super) threads: u32,
     /// Lifetime.
@@ -97,6 +107,8 @@ impl Ledger {
     pub(super) fn new(owner: Owner, own_keys: bool, process: NameId, book: &mut Book) -> Ledger {
         let mut ledger = Ledger {
             owner,
+            thread: None,
+            role: Role::Subject,
             threads: 1,
             wall: 0,
             open: false,
@@ -234,6 +246,11 @@ impl Ledger {
         self.sites
             .iter()
             .fold(0, |sum, site| sum.saturating_add(site.tally.ns))
+    }
+
+    /// Where a site is that may not be there.
+    pub(super) fn index_of(&self, what: WhatId) -> Option<&usize> {
+        self.index.get(&what)
     }
 
     /// The tally of a site that may not be there.

@@ -5,8 +5,11 @@ use super::path::Path;
 use super::people::NameId;
 use super::thread::{Thread, nobody, unknown_path};
 use super::what::WhatId;
-use super::{Attribution, LastOfCmd};
-use holdup_evidence::{Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId};
+use super::windows::Axis;
+use super::{Attribution, LastOfCmd, Scope};
+use holdup_evidence::{
+    Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId, Wait,
+};
 
 /// Ended threads that are still met as wakers: a parent or a joining thread is woken right after the end.
 const KEPT_ENDED: usize = 512;
@@ -28,7 +31,10 @@ impl Attribution {
     }
 
     fn run_start(&mut self, first: Ns) -> Ns {
-        *self.run_start.get_or_insert(first)
+        *self.run_start.get_or_insert_with(|| {
+            self.book.axis = Axis::beginning(first);
+            first
+        })
     }
 
     pub(super) fn contradiction(&mut self, ns: Ns) {
@@ -36,12 +42,19 @@ impl Attribution {
         self.faults.contradictory.1 = self.faults.contradictory.1.saturating_add(ns);
     }
 
-    fn insert(&mut self, id: ThreadId, task: &TaskName, born: Ns, path: Path) -> &mut Thread {
-        let identity = self.people.born(id, task);
+    fn insert(
+        &mut self,
+        id: ThreadId,
+        task: &TaskName,
+        adopted: Option<&Adopted>,
+        born: Ns,
+        path: Path,
+    ) -> &mut Thread {
+        let identity = self.people.born(id, task, adopted);
         let name = self.people.process_name(identity.process);
         let own = self.book.keys.own(self.started);
         self.started += 1;
-        let thread = Thread::born(identity, name, born, path, own, &mut self.book);
+        let thread = Thread::born(id, identity, name, born, path, own, &mut self.book);
         self.threads.entry(id).or_insert(Box::new(thread))
     }
 
@@ -53,7 +66,7 @@ impl Attribution {
             // It was met before its birth was told: only its names are news.
             if thread.nameless {
                 thread.nameless = false;
-                thread.identity = self.people.born(start.thread, &start.task);
+                thread.identity = self.people.born(start.thread, &start.task, None);
                 thread.ledger.owner = Owner::Thread(thread.identity);
                 if start.thread == ThreadId(0) {
                     self.cmd = Some(thread.identity.process);
@@ -62,13 +75,21 @@ impl Attribution {
             return self.contradiction(0);
         }
         let path = match &start.parent {
-            None if start.at == run_start => Path::new(),
-            None => unknown_path(run_start, start.at),
-            Some((parent, clock)) => self
-                .path_of(*parent, clock, start.at)
-                .unwrap_or_else(|| unknown_path(run_start, start.at)),
+            None if start.at == run_start && self.scope == Scope::Run => Path::new(),
+            None => self.unknown_path(run_start, start.at),
+            Some((parent, clock)) => match self.path_of(*parent, clock, start.at) {
+                Some(path) => path,
+                None => self.unknown_path(run_start, start.at),
+            },
         };
-        let thread = self.insert(start.thread, &start.task, start.at.max(run_start), path);
+        self.was_made(start);
+        let born = start.at.max(run_start);
+        let creator = start.parent.and_then(|(parent, _)| self.threads.get(&parent));
+        let creators_pid = creator.map(|creator| self.people.pid(creator.identity.process));
+        self.served.born(start.task.pid, creators_pid);
+        let thread = self.insert(start.thread, &start.task, start.adopted.as_ref(), born, path);
+        thread.ledger.role = start.role;
+        thread.adopted = start.adopted.is_some();
         thread.creator = start.parent.map(|(parent, _)| parent);
         let Some(thread) = self.threads.get_mut(&start.thread) else {
             return;
@@ -79,6 +100,10 @@ impl Attribution {
         let process = thread.identity.process;
         if start.thread == ThreadId(0) {
             self.cmd = Some(process);
+        }
+        let known = creators_pid == Some(start.task.pid);
+        if self.scope == Scope::Threads && !known {
+            self.serves_like_siblings(start.task.pid, creators_pid);
         }
     }
 
@@ -112,8 +137,16 @@ impl Attribution {
             .saturating_add(clock.blocked);
         let born = at.saturating_sub(lived);
         let run_start = self.run_start(born);
-        let path = unknown_path(run_start, born.max(run_start));
-        self.insert(id, &nobody(), born.max(run_start), path).nameless = true;
+        let path = self.unknown_path(run_start, born.max(run_start));
+        self.insert(id, &nobody(), None, born.max(run_start), path)
+            .nameless = true;
+    }
+
+    fn unknown_path(&self, run_start: Ns, born: Ns) -> Path {
+        match self.scope {
+            Scope::Run => unknown_path(run_start, born),
+            Scope::Threads => Path::none(),
+        }
     }
 
     pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
@@ -167,18 +200,26 @@ impl Attribution {
     }
 
     pub(super) fn end(&mut self, end: &End) {
+        if !self.judged_later(end) {
+            self.end_now(end);
+        }
+    }
+
+    /// A thread's end, or that of observation, is judged.
+    pub(super) fn end_now(&mut self, end: &End) {
         self.settle(end.thread);
         self.meet(end.thread, &end.clock, end.at);
         let id = end.thread;
         if end.open.is_none() {
             self.network.ended(id);
+            self.has_ended(end);
         }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return self.contradiction(0);
         };
         if thread.nameless {
             thread.nameless = false;
-            thread.identity = self.people.born(id, &end.task);
+            thread.identity = self.people.born(id, &end.task, None);
             if id == ThreadId(0) {
                 self.cmd = Some(thread.identity.process);
             }
@@ -196,11 +237,12 @@ impl Attribution {
         match open {
             Some(wait) => {
                 thread.numbered(wait.seq);
-                let cause = self.apply_open(id, wait, spent.waited);
+                let cause = self.apply_open(id, wait, (spent.waited, spent.on_path, spent.until));
                 self.close(end, Some(cause));
             }
             None => {
                 let at = thread.at;
+                thread.end_stretch(end.open.as_ref(), &mut self.book);
                 thread.close_pieces(at, true);
                 self.close(end, None);
             }
@@ -210,9 +252,38 @@ impl Attribution {
         }
     }
 
+    /// A wait goes on as observation ends.
+    pub(super) fn left_waiting(&mut self, wait: &Wait) {
+        let Some(thread) = self.threads.get(&wait.thread).filter(|thread| !thread.ended) else {
+            return;
+        };
+        let name = self.people.describe(&self.people.named(&thread.identity));
+        let end = End {
+            at: wait.end,
+            thread: wait.thread,
+            task: TaskName {
+                pid: name.pid,
+                tid: name.tid,
+                name: name.thread,
+                kernel: false,
+            },
+            born: thread.born,
+            clock: wait.clock,
+            blockings: u64::from(wait.seq),
+            lost: (thread.ledger.tally(WhatId::LOST).ns, thread.lost_waits),
+            interrupts: thread.ledger.interrupts,
+            account: None,
+            open: Some(OpenState::Blocked(Box::new(wait.clone()))),
+            exit_code: 0,
+        };
+        self.end(&end);
+    }
+
     fn close(&mut self, end: &End, open: Option<Cause>) {
         let id = end.thread;
         let keep = self.remembered();
+        // The program of a JVM ends with a thread of its own; those of the machine are ended with it.
+        let ends_with_others = self.rests_with_jvm(id);
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
@@ -220,7 +291,9 @@ impl Attribution {
         thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
         // Nothing came after the last ones lost that could have shown a gap.
-        let after_last = end.blockings.saturating_sub(u64::from(thread.last_seq));
+        let after_last = end
+            .blockings
+            .saturating_sub(u64::from(thread.last_seq).saturating_add(end.clock.repeats));
         let gaps = thread
             .lost_waits
             .saturating_add(if found > 0 { after_last } else { 0 });
@@ -241,15 +314,19 @@ impl Attribution {
             thread.mark_open(open);
         }
         thread.ended = true;
-        if Some(thread.identity.process) == self.cmd
-            && self.last_of_cmd.as_ref().is_none_or(|last| last.at <= thread.at)
-        {
+        let of_cmd = Some(thread.identity.process) == self.cmd && !ends_with_others;
+        if let Some(graph) = self.graph.as_mut().filter(|_| of_cmd) {
+            graph.ends_cmd(id, end.open.is_some());
+        }
+        if of_cmd && self.last_of_cmd.as_ref().is_none_or(|last| last.at <= thread.at) {
             self.last_of_cmd = Some(LastOfCmd {
                 at: thread.at,
                 path: thread.path.clone(),
                 open,
             });
         }
+        let spent = std::mem::take(&mut thread.with_requests);
+        self.answering.add(id, &spent, thread.at);
         self.people.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED

@@ -29,7 +29,7 @@ struct Origin {
 }
 
 /// A peer so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Peer {
     sums: Connections,
     by: Option<Named>,
@@ -41,7 +41,7 @@ struct Peer {
 }
 
 /// What is kept of the network.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Network {
     tcp: NumberMap<ThreadId, TcpState>,
     origins: NumberMap<ThreadId, Origin>,
@@ -202,6 +202,8 @@ mod tests {
                 },
                 parent: parent.map(|parent| (ThreadId(parent), clock)),
                 inside: None,
+                role: Default::default(),
+                adopted: None,
             }));
         }
         run

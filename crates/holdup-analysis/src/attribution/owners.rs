@@ -6,10 +6,12 @@
 //! and, judged by the caller, that the owner is a thread that could be it. Conditions, semaphores, barriers, and the
 //! locks of Rust and Go keep no owner and do not pass.
 //!
-//! In: the words around the futex and the call. Out: the owner's thread id in the waiter's own pid namespace.
+//! A runtime that keeps locks of its own says itself whose they are.
+//!
+//! In: the words around the futex and the call, or what a runtime said. Out: the owner's thread id in the waiter's own pid namespace.
 
 use crate::attributed::HowKnown;
-use holdup_evidence::{Call, FUTEX_AT, FUTEX_WORDS, LockHolder, Wait};
+use holdup_evidence::{Call, FUTEX_AT, FUTEX_WORDS, LockHolder, RuntimeLockKind, RuntimeLockSource, Wait};
 
 /// `FUTEX_CMD_MASK`: the operation without its flags.
 const FUTEX_OPERATION: u64 = 0x7f;
@@ -71,11 +73,23 @@ impl Memory<'_> {
 
 /// The owner of the lock that a wait is for.
 pub(super) fn of(wait: &Wait) -> Option<Owner> {
-    let Some(LockHolder::FutexWords(words)) = &wait.holder else {
-        return None;
-    };
-    let memory = Memory(words);
-    mutex(&memory, &wait.call).or_else(|| rwlock(&memory, &wait.call))
+    match wait.holder.as_ref()? {
+        LockHolder::FutexWords(words) => {
+            let memory = Memory(words);
+            mutex(&memory, &wait.call).or_else(|| rwlock(&memory, &wait.call))
+        }
+        LockHolder::Runtime(lock) => Some(Owner {
+            tid: lock.owner?,
+            how: match (lock.source, lock.kind) {
+                (RuntimeLockSource::Dump, _) => HowKnown::Dump,
+                (RuntimeLockSource::Structures, RuntimeLockKind::Class) => HowKnown::Vmstructs,
+                (RuntimeLockSource::Structures, _) => HowKnown::Monitor,
+            },
+            shared: false,
+            recursive: true,
+        }),
+        _ => None,
+    }
 }
 
 /// What the thread waits for the word to lose.

@@ -2,8 +2,10 @@
 //!
 //! A path changes hands at every waking and every birth, so taking a copy must cost nothing: it is a tree of
 //! shared nodes, of which a change copies just the few between its root and one leaf, and only if someone
-//! else still holds them. In: what is added under a key. Out: what each key has at the end.
+//! else still holds them. In: what is added under a key. Out: what each key has at the end, and what it had at the
+//! borders of windows, for which the tree of then is kept: it shares all but what has changed since.
 
+use crate::timeline::{MOST_WINDOWS, SHORTEST_WINDOW};
 use holdup_evidence::Ns;
 use std::sync::Arc;
 
@@ -89,31 +91,135 @@ impl Node {
 /// A path. Cloning it is one reference count.
 #[derive(Debug, Clone)]
 pub(super) struct Path {
-    root: Arc<Node>,
+    /// `None`: nobody will ask for it, and nothing is kept.
+    root: Option<Arc<Node>>,
     height: u32,
     total: Ns,
+    /// How long windows are, as the shortest doubled so often.
+    shift: u8,
+    /// How it was at the last border of windows, and those before.
+    last: Option<Arc<Mark>>,
 }
+
+/// A path as it was at a border.
+#[derive(Debug)]
+struct Mark {
+    at: Ns,
+    root: Arc<Node>,
+    height: u32,
+    before: Option<Arc<Mark>>,
+}
+
+/// What a path had under each key at a border, and where that is.
+pub(super) type AtBorder = (Ns, Vec<(Key, Share)>);
 
 impl Path {
     /// The path of the instant at which the run starts.
     pub(super) fn new() -> Path {
         Path {
-            root: Arc::new(Node::empty(0)),
+            root: Some(Arc::new(Node::empty(0))),
             height: 0,
             total: 0,
+            shift: 0,
+            last: None,
+        }
+    }
+
+    /// One that stays empty: where the whole is the threads' time, there is no path.
+    pub(super) fn none() -> Path {
+        Path {
+            root: None,
+            height: 0,
+            total: 0,
+            shift: 0,
+            last: None,
         }
     }
 
     /// Adds a share under a key.
-    pub(super) fn add(&mut self, key: Key, share: Share) {
+    pub(super) fn add(&mut self, key: Key, mut share: Share) {
+        while self.root.is_some()
+            && let Some(border) = self.border().filter(|border| share.ns >= border - self.total)
+        {
+            let ns = border - self.total;
+            share.ns -= ns;
+            self.put(
+                key,
+                Share {
+                    ns,
+                    ..Share::default()
+                },
+            );
+            self.mark();
+        }
+        if share != Share::default() {
+            self.put(key, share);
+        }
+    }
+
+    /// Where the next border is; there is none beyond what a number holds.
+    fn border(&self) -> Option<Ns> {
+        let width = SHORTEST_WINDOW << self.shift;
+        (self.total / width + 1).checked_mul(width)
+    }
+
+    /// Keeps it as it is at this border. Where there are too many windows then, each two become one.
+    fn mark(&mut self) {
+        let Some(root) = &self.root else {
+            return;
+        };
+        self.last = Some(Arc::new(Mark {
+            at: self.total,
+            root: Arc::clone(root),
+            height: self.height,
+            before: self.last.take(),
+        }));
+        if self.total / (SHORTEST_WINDOW << self.shift) < MOST_WINDOWS as u64 {
+            return;
+        }
+        self.shift += 1;
+        let marks: Vec<Arc<Mark>> = self.marks().cloned().collect();
+        self.last = None;
+        for mark in marks.iter().rev() {
+            if mark.at.is_multiple_of(SHORTEST_WINDOW << self.shift) {
+                self.last = Some(Arc::new(Mark {
+                    at: mark.at,
+                    root: Arc::clone(&mark.root),
+                    height: mark.height,
+                    before: self.last.take(),
+                }));
+            }
+        }
+    }
+
+    /// Marks, the last first.
+    fn marks(&self) -> impl Iterator<Item = &Arc<Mark>> {
+        std::iter::successors(self.last.as_ref(), |mark| mark.before.as_ref())
+    }
+
+    /// What it had under each key at each border of windows of this length, which is one that it has had or a later one, and at its end.
+    pub(super) fn at_borders(&self, width: Ns) -> Vec<AtBorder> {
+        let marks = self.marks().filter(|mark| mark.at.is_multiple_of(width));
+        let mut all: Vec<AtBorder> = marks
+            .map(|mark| (mark.at, entries(&mark.root, mark.height)))
+            .collect();
+        all.reverse();
+        all.push((self.total, self.entries()));
+        all
+    }
+
+    fn put(&mut self, key: Key, share: Share) {
+        let Some(root) = &mut self.root else {
+            return;
+        };
         while self.height < MAX_HEIGHT && key.0 >> (LEAF_BITS + self.height * BRANCH_BITS) != 0 {
             let mut children = std::array::from_fn(|_| None);
-            children[0] = Some(Arc::clone(&self.root));
-            self.root = Arc::new(Node::Branch(children));
+            children[0] = Some(Arc::clone(root));
+            *root = Arc::new(Node::Branch(children));
             self.height += 1;
         }
         self.total = self.total.saturating_add(share.ns);
-        Arc::make_mut(&mut self.root).add(self.height, key.0, share);
+        Arc::make_mut(root).add(self.height, key.0, share);
     }
 
     /// Adds a piece of elapsed time.
@@ -137,11 +243,15 @@ impl Path {
 
     /// Every entry that is not empty, by key.
     pub(super) fn entries(&self) -> Vec<(Key, Share)> {
-        let mut all = Vec::new();
-        self.root
-            .each(self.height, 0, &mut |key, share| all.push((key, share)));
-        all
+        let entries = |root| entries(root, self.height);
+        self.root.as_deref().map(entries).unwrap_or_default()
     }
+}
+
+fn entries(root: &Node, height: u32) -> Vec<(Key, Share)> {
+    let mut all = Vec::new();
+    root.each(height, 0, &mut |key, share| all.push((key, share)));
+    all
 }
 
 /// Height at which a tree holds every `u32`: leaf bits and eight branches' bits are more than 32.

@@ -5,7 +5,7 @@
 
 use super::numbers::NumberMap;
 use crate::attributed::ThreadName;
-use holdup_evidence::{Inside, Ns, TaskName, ThreadId};
+use holdup_evidence::{Adopted, Inside, Ns, ObjectId, OtherEnd, TaskName, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub(super) struct Stopper {
 }
 
 /// Everybody.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct People {
     names: Vec<Arc<str>>,
     name_ids: HashMap<Arc<str>, NameId>,
@@ -72,7 +72,14 @@ pub(super) struct People {
     /// Tasks outside the run by thread id.
     outsiders: HashMap<u32, TaskName>,
     stoppers: HashMap<u32, Stopper>,
+    /// Processes that have the other end of a pipe or socket.
+    other_ends: HashMap<ObjectId, Vec<u32>>,
+    /// The parent of each process that was there when observation found it.
+    parents: HashMap<u32, u32>,
 }
+
+/// Pipes and sockets whose other ends are kept.
+const MAX_OTHER_ENDS: usize = 4096;
 
 impl People {
     /// The id of a name.
@@ -93,19 +100,16 @@ impl People {
     }
 
     /// A thread is born, or first heard of.
-    pub(super) fn born(&mut self, thread: ThreadId, task: &TaskName) -> Identity {
+    pub(super) fn born(&mut self, thread: ThreadId, task: &TaskName, adopted: Option<&Adopted>) -> Identity {
+        if let Some(adopted) = adopted {
+            self.adopted(task.pid, adopted);
+        }
         let name = self.name_id(&task.name);
         let known = self.by_pid.get(&task.pid).copied();
         let process = match known {
             // A process's first thread has its id: whoever had the id before is gone.
-            Some(process) if task.tid != task.pid => process,
-            _ => {
-                let process =
-                    ProcessId(u32::try_from(self.processes.len()).expect("fewer processes than threads"));
-                self.processes.push(Process { pid: task.pid, name });
-                self.by_pid.insert(task.pid, process);
-                process
-            }
+            Some(process) if task.tid != task.pid || adopted.is_some() => process,
+            _ => self.new_process(task.pid, name),
         };
         self.by_tid.insert(task.tid, thread);
         Identity {
@@ -114,6 +118,76 @@ impl People {
             name,
             inside: None,
         }
+    }
+
+    /// A process is there of which none of the threads was born under observation.
+    fn adopted(&mut self, pid: u32, adopted: &Adopted) {
+        self.parents.insert(pid, adopted.parent);
+        if !self.by_pid.contains_key(&pid) {
+            let name = self.name_id(&adopted.process);
+            self.new_process(pid, name);
+        }
+    }
+
+    fn new_process(&mut self, pid: u32, name: NameId) -> ProcessId {
+        let process = ProcessId(u32::try_from(self.processes.len()).expect("fewer processes than threads"));
+        self.processes.push(Process { pid, name });
+        self.by_pid.insert(pid, process);
+        process
+    }
+
+    /// Who has the other end of something.
+    pub(super) fn has_other_end(&mut self, end: &OtherEnd) {
+        if self.other_ends.len() >= MAX_OTHER_ENDS {
+            self.other_ends.clear();
+        }
+        self.other_ends.insert(end.object, end.processes.clone());
+    }
+
+    /// The one process that has the other end; `None` where none is known, or several are.
+    pub(super) fn other_end(&self, object: ObjectId) -> Option<u32> {
+        match self.other_ends.get(&object)?.as_slice() {
+            [pid] => Some(*pid),
+            _ => None,
+        }
+    }
+
+    /// The only child of a process among those that observation found.
+    pub(super) fn only_child(&self, pid: u32) -> Option<u32> {
+        let mut children = self.parents.iter().filter(|(_, parent)| **parent == pid);
+        let (child, _) = children.next()?;
+        children.next().is_none().then_some(*child)
+    }
+
+    /// The parent of a process that observation found, where both have one name: it forked, and runs the same program.
+    pub(super) fn same_program_as(&self, pid: u32) -> Option<u32> {
+        let parent = *self.parents.get(&pid)?;
+        let name = |pid| Some(self.processes[self.by_pid.get(&pid)?.0 as usize].name);
+        (name(pid)? == name(parent)?).then_some(parent)
+    }
+
+    /// Whether a process has such a child, that runs the same program, among those that observation found.
+    pub(super) fn has_child(&self, pid: u32, which: impl Fn(u32) -> bool) -> bool {
+        self.has_child_of_any_program(pid, |child| {
+            which(child) && self.same_program_as(child) == Some(pid)
+        })
+    }
+
+    /// The same, whatever program the child runs.
+    pub(super) fn has_child_of_any_program(&self, pid: u32, which: impl Fn(u32) -> bool) -> bool {
+        let children = self.parents.iter().filter(|(_, parent)| **parent == pid);
+        children.map(|(child, _)| *child).any(which)
+    }
+
+    /// Whether a process has such a sibling, that runs the same program, among those that observation found.
+    pub(super) fn has_sibling(&self, pid: u32, which: impl Fn(u32) -> bool) -> bool {
+        let of = |pid: u32| {
+            let name = self.processes[self.by_pid.get(&pid)?.0 as usize].name;
+            Some((*self.parents.get(&pid)?, name))
+        };
+        let own = of(pid);
+        let mut others = self.parents.keys().filter(|other| **other != pid);
+        own.is_some() && others.any(|other| which(*other) && of(*other) == own)
     }
 
     /// A thread is in a pid namespace of its own.

@@ -3,20 +3,23 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
-use super::ByUserStack;
 use super::asker::{Asking, choose};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
+use super::estimates;
 use super::ledger::{Ledger, Owner};
+use super::pace::Rhythm;
 use super::people::{NameId, People};
 use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::spins::spinning;
+use super::timeline::Origin;
 use super::what::{Role, Whats};
+use super::{ByUserStack, OfRuntime};
 use crate::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Resource, ResourceKind, SPINS, Tally, ThreadName,
+    Asker, AttributedWait, How, HowKnown, Link, Pace, Resource, ResourceKind, SPINS, Tally, ThreadName,
 };
-use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts};
+use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,23 +41,26 @@ pub(super) struct Rows<'a> {
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
     pub(super) by_user_stack: ByUserStack,
+    pub(super) of_runtime: OfRuntime,
     /// CPU samples of all threads by process name, and of the run: for threads that have none.
     pub(super) by_process: &'a HashMap<NameId, CauseSamples>,
     pub(super) by_run: &'a CauseSamples,
 }
 
 impl Rows<'_> {
-    /// All rows of a ledger, under this name. How many of its waits are on the path is added to `path` by cause.
+    /// All rows of a ledger, under this name, and where each comes from. How many of its waits are on the path is added to `path` by cause.
     pub(super) fn of(
         &self,
         ledger: &Ledger,
         who: &ThreadName,
         path: &mut BTreeMap<Cause, Tally>,
-    ) -> Vec<AttributedWait> {
+    ) -> (Vec<AttributedWait>, Vec<Origin>) {
         let mut rows = Vec::new();
-        for site in &ledger.sites {
+        let mut origins = Vec::new();
+        let doubt = estimates::all(&ledger.sites);
+        for (at, site) in ledger.sites.iter().enumerate() {
             match self.whats.get(site.what).role {
-                Role::Cpu => self.cpu(ledger, site, who, &mut rows),
+                Role::Cpu => self.cpu(ledger, site, who, &mut rows, &mut origins),
                 Role::CpuClass => {}
                 Role::Queue => {
                     let mut row = self.row(site, who);
@@ -71,18 +77,25 @@ impl Rows<'_> {
                 Role::Lost => rows.push(self.row(site, who)),
                 Role::Wait => {
                     let mut row = self.row(site, who);
+                    row.error = row.error.saturating_add(site.doubt.error(&doubt));
                     self.name_process(&mut row, site.signal);
                     let first = rows.len();
-                    self.by_asker(row, &site.stacks, None, &mut rows);
+                    let stacks = self.by_asker(row, &site.stacks, None, &mut rows);
+                    origins.extend(stacks.into_iter().map(|stacks| Origin { site: at, stacks }));
                     count_waits(path, site.on_path.count, &rows[first..]);
                 }
             }
+            origins.resize(rows.len(), Origin::of(at));
         }
-        rows.retain(|row| row.ns > 0 || row.count > 0 || row.path_ns > 0);
+        (self.of_runtime)(&mut rows);
+        let told = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
+        let mut kept = rows.iter().map(told).collect::<Vec<_>>().into_iter();
+        origins.retain(|_| kept.next().unwrap_or_default());
+        rows.retain(told);
         for row in &mut rows {
             (self.name_resource)(&mut row.resource, row.cause, self.facts);
         }
-        rows
+        (rows, origins)
     }
 
     fn row(&self, site: &Site, who: &ThreadName) -> AttributedWait {
@@ -101,7 +114,7 @@ impl Rows<'_> {
             p99: site.lengths.percentile(99, site.tally.max),
             max_started: site.longest.0,
             max_ended: site.longest.1,
-            how: if site.borrowed > 0 {
+            how: if site.borrowed > 0 || site.doubt.ns > 0 {
                 How::Sampled
             } else {
                 How::Exact
@@ -111,6 +124,7 @@ impl Rows<'_> {
             open: site.tally.open,
             timed_out: site.timed_out,
             held_open_ns: site.held_open,
+            pace: site.rhythm.as_deref().map_or(Pace::NotTold, Rhythm::pace),
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -140,9 +154,12 @@ impl Rows<'_> {
             // A child belongs to the run; who else ends such a wait has interrupted it with a signal.
             Cause::ProcessChild => longest
                 .filter(|child| self.people.of_run(child.name.pid))
-                .map(|child| match row.holders.len() {
-                    1 => process(&child.name),
-                    _ => format!("{} and others", process(&child.name)),
+                .map(|child| {
+                    let other = |holder: &crate::attributed::Holder| holder.name.pid != child.name.pid;
+                    match row.holders.iter().any(other) {
+                        false => process(&child.name),
+                        true => format!("{} and others", process(&child.name)),
+                    }
                 }),
             Cause::ProcessStopped => match (longest, signal.map(signal_name)) {
                 (Some(tracer), _) if tracer.how_known == HowKnown::Tracer => {
@@ -218,15 +235,23 @@ impl Rows<'_> {
     }
 
     /// All CPU time of a ledger: by class and by who asked.
-    fn cpu(&self, ledger: &Ledger, pool: &Site, who: &ThreadName, rows: &mut Vec<AttributedWait>) {
-        let classes: Vec<&Site> = ledger
+    fn cpu(
+        &self,
+        ledger: &Ledger,
+        pool: &Site,
+        who: &ThreadName,
+        rows: &mut Vec<AttributedWait>,
+        origins: &mut Vec<Origin>,
+    ) {
+        let classes: Vec<(usize, &Site)> = ledger
             .sites
             .iter()
-            .filter(|site| self.whats.get(site.what).role == Role::CpuClass)
+            .enumerate()
+            .filter(|(_, site)| self.whats.get(site.what).role == Role::CpuClass)
             .collect();
         let samples: Vec<Samples> = classes
             .iter()
-            .map(|class| Samples {
+            .map(|(_, class)| Samples {
                 all: class.samples,
                 on_path: class.on_path.count,
             })
@@ -236,7 +261,7 @@ impl Rows<'_> {
             return self.cpu_without_samples(ledger, pool, who, rows);
         }
         let parts = split(pool.tally.ns, pool.tally.count, pool.on_path, &samples);
-        for (class, part) in classes.into_iter().zip(parts) {
+        for ((at, class), part) in classes.into_iter().zip(parts) {
             let mut row = self.row(class, who);
             row.ns = part.ns;
             row.count = part.count;
@@ -255,6 +280,7 @@ impl Rows<'_> {
                 self.cpu_lengths(row, pool);
                 name_function(row);
             }
+            origins.resize(rows.len(), Origin::of(at));
         }
     }
 
@@ -304,14 +330,14 @@ impl Rows<'_> {
         }
     }
 
-    /// Splits a row by who asked. `of_cpu`: all CPU time of the ledger and its samples.
+    /// Splits a row by who asked. `of_cpu`: all CPU time of the ledger and its samples. Returns the stacks of each row.
     fn by_asker(
         &self,
         row: AttributedWait,
         stacks: &[StackTally],
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
-    ) {
+    ) -> Vec<Vec<UserStackId>> {
         let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
         let mut groups = self.groups(stacks, wait);
         if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
@@ -326,7 +352,7 @@ impl Rows<'_> {
                 self.ask(&mut row, &group);
             }
             rows.push(row);
-            return;
+            return vec![Vec::new()];
         }
         let deal = |total| apportion(total, &weights);
         let (ns, path_ns, handed_on) = (deal(row.ns), deal(row.path_ns), deal(row.handed_on_ns));
@@ -359,6 +385,7 @@ impl Rows<'_> {
             self.ask(&mut row, group);
             rows.push(row);
         }
+        groups.into_iter().map(|group| group.stacks).collect()
     }
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
@@ -421,11 +448,13 @@ impl Rows<'_> {
                 samples: 0,
                 longest: (0, 0, 0),
                 heaviest: None,
+                stacks: Vec::new(),
             };
             for group in rest {
                 many.weight = many.weight.saturating_add(group.weight);
                 many.samples += group.samples;
                 many.longest = many.longest.max(group.longest);
+                many.stacks.extend(group.stacks);
             }
             groups.push(many);
         }
@@ -444,6 +473,8 @@ struct Group {
     samples: u64,
     longest: (Ns, Ns, Ns),
     heaviest: Option<StackTally>,
+    /// All of them.
+    stacks: Vec<UserStackId>,
 }
 
 impl Group {
@@ -461,6 +492,7 @@ impl Group {
             samples: stack.samples,
             longest: stack.longest,
             heaviest: Some(*stack),
+            stacks: vec![stack.stack],
         }
     }
 
@@ -468,6 +500,7 @@ impl Group {
         self.weight = self.weight.saturating_add(stack.weight);
         self.samples += stack.samples;
         self.longest = self.longest.max(stack.longest);
+        self.stacks.push(stack.stack);
         if self
             .heaviest
             .is_none_or(|heaviest| heaviest.weight < stack.weight)

@@ -48,7 +48,7 @@ struct Evidence {
 }
 
 /// What was described so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Sights {
     objects: NumberMap<ObjectId, (Object, u64)>,
     /// Counts uses of objects, to know which are old.
@@ -215,6 +215,16 @@ impl Sights {
         // The remainder of a number below the cache's size fits a usize.
         (BuildHasherDefault::<NumberHasher>::default().hash_one(evidence) % CACHE as u64) as usize
     }
+}
+
+/// What an epoll awaited is not in the thread's memory, and what it returned is nowhere else.
+pub(super) fn joined(memory: Option<&WaitMemory>, asked: Option<&WaitMemory>) -> Option<WaitMemory> {
+    let (memory, asked) = (memory.filter(|memory| memory.polled.is_empty())?, asked?);
+    Some(WaitMemory {
+        polled: asked.polled.clone(),
+        polled_truncated: asked.polled_truncated,
+        ..memory.clone()
+    })
 }
 
 /// The lock in the kernel that a wait was for.

@@ -4,10 +4,13 @@
 //! same after a hundred million pieces as after a thousand.
 
 use super::chain::Link;
+use super::estimates::Doubt;
 use super::histogram::Histogram;
 use super::holders::TopHolders;
+use super::pace::Rhythm;
 use super::path::{Key, Share};
 use super::what::WhatId;
+use super::windows::{Axis, Sums};
 use crate::attributed::Tally;
 use crate::connections::TcpSeen;
 use holdup_evidence::{KernelStackId, Ns, UserStackId};
@@ -42,6 +45,8 @@ pub(super) struct Site {
     pub(super) more_keys: Vec<Key>,
     /// Time, pieces, longest.
     pub(super) tally: Tally,
+    /// When the time passed; of a class of CPU time its samples.
+    pub(super) windows: Sums,
     /// When the longest began and ended.
     pub(super) longest: (Ns, Ns),
     /// Pieces by length.
@@ -50,6 +55,8 @@ pub(super) struct Site {
     pub(super) timed_out: u64,
     /// Of a pipe that was read: how long a process left behind kept it open and wrote nothing.
     pub(super) held_open: Ns,
+    /// Of sleeps: how they follow each other.
+    pub(super) rhythm: Option<Box<Rhythm>>,
     /// Bytes asked for in the longest.
     pub(super) bytes: Option<u64>,
     /// The signal that began the longest, where a signal stopped the thread.
@@ -60,6 +67,8 @@ pub(super) struct Site {
     pub(super) borrowed: Ns,
     /// Of that: in a call whose longer waits were not all the same.
     pub(super) doubtful: Ns,
+    /// Of the time: told by looks now and then.
+    pub(super) doubt: Doubt,
     /// Who asked.
     pub(super) stacks: Vec<StackTally>,
     /// Kernel stacks and the time they were seen in.
@@ -84,15 +93,18 @@ impl Site {
             key,
             more_keys: Vec::new(),
             tally: Tally::default(),
+            windows: Sums::default(),
             longest: (0, 0),
             lengths: Histogram::default(),
             timed_out: 0,
             held_open: 0,
+            rhythm: None,
             bytes: None,
             signal: None,
             samples: 0,
             borrowed: 0,
             doubtful: 0,
+            doubt: Doubt::default(),
             stacks: Vec::new(),
             kernel_stacks: Vec::new(),
             holders: TopHolders::default(),
@@ -104,21 +116,41 @@ impl Site {
     }
 
     /// Adds time that belongs to a piece which is counted when it is over.
-    pub(super) fn spend(&mut self, ns: Ns) {
-        self.tally.ns = self.tally.ns.saturating_add(ns);
+    pub(super) fn spend(&mut self, axis: &mut Axis, from: Ns, until: Ns) {
+        self.tally.ns = self.tally.ns.saturating_add(until.saturating_sub(from));
+        self.windows.spend(axis, from, until);
     }
 
     /// Counts a piece that is over; says whether it is the longest so far.
     pub(super) fn piece(&mut self, start: Ns, end: Ns) -> bool {
-        let length = end.saturating_sub(start);
-        self.tally.count += 1;
-        self.lengths.record(length);
-        let longest = self.tally.count == 1 || length > self.tally.max;
+        self.pieces(start, end, 1)
+    }
+
+    /// The same of so many pieces of equal length, one after the other.
+    pub(super) fn pieces(&mut self, start: Ns, end: Ns, count: u64) -> bool {
+        let length = end.saturating_sub(start) / count.max(1);
+        let end = start.saturating_add(length);
+        let first = self.tally.count == 0;
+        self.tally.count = self.tally.count.saturating_add(count);
+        self.lengths.record_many(length, count);
+        let longest = first || length > self.tally.max;
         if longest {
             self.tally.max = length;
             self.longest = (start, end);
         }
         longest
+    }
+
+    /// Counts pieces that were like the last one and no longer than the longest: they are known by their number and time alone.
+    pub(super) fn repeat(&mut self, repeats: u64, ns: Ns, timed_out: bool) {
+        self.tally.count = self.tally.count.saturating_add(repeats);
+        self.lengths.record_many(ns / repeats.max(1), repeats);
+        if timed_out {
+            self.timed_out = self.timed_out.saturating_add(repeats);
+        }
+        if let Some(rhythm) = &mut self.rhythm {
+            rhythm.untold();
+        }
     }
 
     /// Adds a user stack, seen in a wait from `start` to `end`.
@@ -175,15 +207,20 @@ impl Site {
             self.signal = other.signal;
         }
         self.tally.ns = self.tally.ns.saturating_add(other.tally.ns);
+        self.windows.absorb(other.windows);
         self.tally.count += other.tally.count;
         self.tally.open |= other.tally.open;
         self.deadlock |= other.deadlock;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
         self.held_open = self.held_open.saturating_add(other.held_open);
+        if let Some(rhythm) = other.rhythm {
+            self.rhythm.get_or_insert_default().absorb(*rhythm);
+        }
         self.samples += other.samples;
         self.borrowed = self.borrowed.saturating_add(other.borrowed);
         self.doubtful = self.doubtful.saturating_add(other.doubtful);
+        self.doubt.absorb(other.doubt);
         self.on_path.add(other.on_path);
         for stack in other.stacks {
             self.add_stack(stack);

@@ -11,8 +11,11 @@ use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
 use super::path::{Path, Share};
 use super::people::{Identity, NameId};
+use super::requests::{self, Spent as WithRequests};
+use super::stretch::Doing;
 use super::waits::Over;
 use super::what::WhatId;
+use super::windows::Axis;
 use holdup_evidence::{
     AskerSample, Call, Cause, Clock, KernelStackId, Ns, ObjectId, OpenState, Seq, TaskName, ThreadId,
     UserStackId, Wait,
@@ -31,21 +34,68 @@ pub(super) struct Spent {
     /// Runnable with a spent quota.
     pub(super) throttled: Ns,
     pub(super) lost: Ns,
+    /// In waits that were like the last one told, and how many they were.
+    pub(super) repeated: Ns,
+    pub(super) repeats: u64,
     /// In the wait that ended at the new instant.
     pub(super) waited: Ns,
+    /// Of it: what the path has.
+    pub(super) on_path: Ns,
+    /// The new instant, or where the thread was already if that is later: the wait ended there.
+    pub(super) until: Ns,
     /// Time about which the source contradicts itself.
     pub(super) contradicted: Ns,
 }
 
+/// What of the time between two instants was spent with a request to answer.
+struct Served {
+    cpu: Ns,
+    queued: Ns,
+}
+
+impl Served {
+    fn between(before: &Clock, now: &Clock) -> Served {
+        Served {
+            cpu: now.served_cpu.saturating_sub(before.served_cpu),
+            queued: now.served_queued.saturating_sub(before.served_queued),
+        }
+    }
+
+    /// Takes from it the part of a piece of time; of lost time only whether there was a request is known.
+    fn of(&mut self, cause: Cause, ns: Ns, has_request: bool) -> Ns {
+        let left = match cause {
+            Cause::CpuUser | Cause::CpuInterrupt => &mut self.cpu,
+            Cause::SchedRunqueue | Cause::SchedThrottled => &mut self.queued,
+            _ if has_request => return ns,
+            _ => return 0,
+        };
+        let part = ns.min(*left);
+        *left -= part;
+        part
+    }
+}
+
 /// A wait whose memory has not arrived yet: its time is in no site so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pending {
     pub(super) wait: Wait,
     pub(super) waited: Ns,
+    /// Of it: what the path has, where it did not go to the waker.
+    pub(super) on_path: Ns,
+    /// When it ended, in the thread's books.
+    pub(super) until: Ns,
     /// Whether the path went to the waker.
     pub(super) handed_on: bool,
     /// User stacks that came before it was told what the wait was: stack, weight.
     pub(super) askers: Vec<(UserStackId, Ns)>,
+}
+
+/// Where the last wait was booked: those that are like it have no records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) site: usize,
+    pub(super) cause: Cause,
+    pub(super) timed_out: bool,
 }
 
 /// A kernel stack seen in a call on an object.
@@ -69,8 +119,10 @@ struct Run {
 }
 
 /// A thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Thread {
+    /// Its number.
+    pub(super) id: ThreadId,
     pub(super) identity: Identity,
     /// Who created it, where that was seen.
     pub(super) creator: Option<ThreadId>,
@@ -79,6 +131,8 @@ pub(super) struct Thread {
     /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
     pub(super) ended: bool,
     pub(super) born: Ns,
+    /// Whether it lived before it was watched, since when is not known: [`Thread::born`] is when that began.
+    pub(super) adopted: bool,
     /// Last known instant.
     pub(super) at: Ns,
     /// Counters at that instant.
@@ -88,12 +142,27 @@ pub(super) struct Thread {
     pub(super) lost_waits: u64,
     pub(super) ledger: Ledger,
     pub(super) path: Path,
+    /// From when on another thread's path is its own, and that path: as another ended its process, or told it something by memory.
+    pub(super) taken_over: Option<(Ns, Path)>,
+    /// Whether it has ended its process.
+    pub(super) ends_process: bool,
     pub(super) pending: Vec<Pending>,
+    pub(super) told: Option<Told>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
     pub(super) kept_waiting: KeptWaitingList,
+    /// Of its next wait, where the source looks now and then: how many it stands for, how much of its time is in doubt.
+    pub(super) estimated: Option<(u64, Ns)>,
     /// Its last wait for a lock whose owner is known.
     pub(super) blocked: Option<Blocked>,
+    /// Requests that it has read and nobody has answered.
+    pub(super) requests: u32,
+    /// Those of them that it had read before anybody looked.
+    pub(super) earlier: u32,
+    /// Its time while it had such.
+    pub(super) with_requests: WithRequests,
+    /// What it does since it last did something else.
+    pub(super) doing: Doing,
     /// User stacks of a wait that is not told yet: it is open.
     pub(super) early: Vec<AskerSample>,
     /// CPU and queue time of the piece that has begun.
@@ -108,6 +177,7 @@ pub(super) struct Thread {
 impl Thread {
     /// A thread born at `born` with its creator's path of that instant.
     pub(super) fn born(
+        id: ThreadId,
         identity: Identity,
         process: NameId,
         born: Ns,
@@ -115,23 +185,35 @@ impl Thread {
         own: bool,
         book: &mut Book,
     ) -> Thread {
+        let mut ledger = Ledger::new(Owner::Thread(identity), own, process, book);
+        ledger.thread = Some(id);
         Thread {
+            id,
             identity,
             creator: None,
             nameless: false,
             ended: false,
             born,
+            adopted: false,
             at: born,
             clock: Clock::default(),
             last_seq: 0,
             lost_waits: 0,
-            ledger: Ledger::new(Owner::Thread(identity), own, process, book),
+            ledger,
             path,
+            taken_over: None,
+            ends_process: false,
             pending: Vec::new(),
+            told: None,
             recent: Segments::default(),
             stacks: Stacks::default(),
             kept_waiting: KeptWaitingList::default(),
+            estimated: None,
             blocked: None,
+            requests: 0,
+            earlier: 0,
+            with_requests: Vec::new(),
+            doing: Doing::default(),
             early: Vec::new(),
             piece: (0, 0),
             piece_began: born,
@@ -152,8 +234,9 @@ impl Thread {
         process: NameId,
         book: &mut Book,
     ) -> Spent {
-        let spent = self.account(clock, at, wait);
+        let mut spent = self.account(clock, at, wait);
         let from = self.at;
+        let mut served = Served::between(&self.clock, clock);
         self.at = self.at.max(at);
         self.clock = Clock {
             cpu: self.clock.cpu.max(clock.cpu),
@@ -161,7 +244,24 @@ impl Thread {
             blocked: self.clock.blocked.max(clock.blocked),
             interrupt: self.clock.interrupt.max(clock.interrupt),
             throttled: self.clock.throttled.max(clock.throttled),
+            served_cpu: self.clock.served_cpu.max(clock.served_cpu),
+            served_queued: self.clock.served_queued.max(clock.served_queued),
+            repeats: self.clock.repeats.max(clock.repeats),
+            repeated: self.clock.repeated.max(clock.repeated),
         };
+        // There the walk backwards leaves it, for whoever that was.
+        let from_here = match self.taken_over.take_if(|(when, _)| *when < at) {
+            Some((when, path)) => {
+                self.path = path;
+                when
+            }
+            None => 0,
+        };
+        // Like which wait is known as long as its record was not lost.
+        let told = self.told.filter(|_| spent.repeated > 0);
+        if told.is_none() {
+            spent.lost = spent.lost.saturating_add(std::mem::take(&mut spent.repeated));
+        }
         let lost_site = (spent.lost > 0).then(|| self.ledger.site(WhatId::LOST, process, book));
         let mut rare = |what, ns| (ns > 0).then(|| self.ledger.site(what, process, book));
         let throttled_site = rare(WhatId::THROTTLED, spent.throttled);
@@ -172,19 +272,53 @@ impl Thread {
             (interrupt_site, Cause::CpuInterrupt, spent.interrupted),
             (Some(Ledger::CPU), Cause::CpuUser, spent.cpu),
             (lost_site, Cause::Unknown, spent.lost),
+            (
+                told.map(|told| told.site),
+                told.map_or(Cause::Unknown, |told| told.cause),
+                spent.repeated,
+            ),
         ];
+        let mixed = !self.ended && self.is_mixed(from, &sites, book);
         let mut start = from;
         for (site, cause, ns) in sites {
             let Some(site) = site.filter(|_| ns > 0) else {
                 continue;
             };
+            let repeated = told.is_some_and(|told| told.site == site);
             if !self.ended {
-                self.ledger.sites[site].spend(ns);
+                if repeated {
+                    // What they interrupt goes on in turns with them.
+                    self.end_stretch(None, book);
+                    self.ledger.sites[site].repeat(
+                        spent.repeats,
+                        ns,
+                        told.is_some_and(|told| told.timed_out),
+                    );
+                }
+                if !mixed && repeated {
+                    self.ledger.sites[site].spend(&mut book.axis, start, start + ns);
+                } else if !mixed {
+                    self.ledger.sites[site].spend(&mut book.axis, start, start + ns);
+                    let piece_of = if Some(site) == interrupt_site {
+                        Ledger::CPU
+                    } else {
+                        site
+                    };
+                    self.goes_on(piece_of, start, start + ns, book);
+                }
+                let served = served.of(cause, ns, self.requests > 0);
+                if served > 0 && !repeated {
+                    requests::spend(&mut self.with_requests, cause, served, false);
+                }
             }
             // Of these each stretch is a piece; CPU and queueing go on from one record to the next.
             let piece = [lost_site, throttled_site, interrupt_site].contains(&Some(site));
             if keep_path {
-                let count = u64::from(piece && Some(site) != lost_site);
+                let count = match repeated {
+                    true => spent.repeats,
+                    false => u64::from(piece && Some(site) != lost_site),
+                };
+                let ns = (start + ns).saturating_sub(start.max(from_here));
                 self.path.spend(self.ledger.sites[site].key, ns, count);
             }
             if piece && !self.ended {
@@ -203,8 +337,10 @@ impl Thread {
             self.piece.1 += spent.queued;
         }
         if wait.is_some() {
+            self.end_stretch(None, book);
             self.close_pieces(start, keep_path);
         }
+        spent.on_path = (start + spent.waited).saturating_sub(start.max(from_here));
         spent
     }
 
@@ -258,12 +394,13 @@ impl Thread {
         let queued = take(wanted_queued);
         let interrupted = clock.interrupt.saturating_sub(self.clock.interrupt).min(cpu);
         let throttled = clock.throttled.saturating_sub(self.clock.throttled).min(queued);
+        let repeated = take(clock.repeated.saturating_sub(self.clock.repeated));
         let lost = left;
         let blocked = if began_before {
-            wanted_blocked.abs_diff(waited + lost).min(lost)
+            wanted_blocked.abs_diff(waited + repeated + lost).min(lost)
         } else {
             wanted_blocked
-                .abs_diff(length.saturating_add(lost))
+                .abs_diff(length.saturating_add(repeated).saturating_add(lost))
                 .max(length - waited)
         };
         let backwards = [
@@ -282,7 +419,11 @@ impl Thread {
             interrupted,
             throttled,
             lost,
+            repeated,
+            repeats: clock.repeats.saturating_sub(self.clock.repeats),
             waited,
+            on_path: waited,
+            until: self.at.max(at),
             contradicted: (wanted_cpu - cpu)
                 .saturating_add(wanted_queued - queued)
                 .saturating_add(blocked)
@@ -291,11 +432,20 @@ impl Thread {
     }
 
     /// Adds a wait's time to its site, its path and its recent past; says whether it is the site's longest.
-    pub(super) fn waited(&mut self, site: usize, cause: Cause, over: &Over, waker: Option<ThreadId>) -> bool {
+    pub(super) fn waited(
+        &mut self,
+        site: usize,
+        cause: Cause,
+        over: &Over,
+        waker: Option<ThreadId>,
+        book: &mut Book,
+    ) -> bool {
         let wait = over.wait;
+        let (count, doubt) = self.estimated.take().unwrap_or((1, 0));
         let tally = &mut self.ledger.sites[site];
-        tally.spend(over.waited);
-        let longest = tally.piece(wait.start, wait.end);
+        tally.spend(&mut book.axis, over.until.saturating_sub(over.waited), over.until);
+        let longest = tally.pieces(wait.start, wait.end, count);
+        tally.doubt.add(doubt.min(over.waited));
         let share = if over.handed_on {
             Share {
                 handed_on: over.waited,
@@ -303,8 +453,8 @@ impl Thread {
             }
         } else {
             Share {
-                ns: over.waited,
-                count: 1,
+                ns: over.on_path,
+                count,
                 handed_on: 0,
             }
         };
@@ -318,6 +468,12 @@ impl Thread {
         longest
     }
 
+    /// It has a request to answer that it had read before anybody looked.
+    pub(super) fn has_earlier(&mut self) {
+        self.earlier += 1;
+        self.requests += 1;
+    }
+
     /// The number of a wait: counts those missing before it.
     pub(super) fn numbered(&mut self, seq: Seq) {
         self.lost_waits += u64::from(seq.saturating_sub(self.last_seq).saturating_sub(1));
@@ -325,10 +481,12 @@ impl Thread {
     }
 
     /// A CPU sample of a class: counts it in the ledger and on the path. `call`: the system call, in the kernel.
-    pub(super) fn sampled(&mut self, site: usize, call: Option<i32>, at: Ns) {
+    pub(super) fn sampled(&mut self, site: usize, call: Option<i32>, at: Ns, axis: &mut Axis) {
         let class = &mut self.ledger.sites[site];
         class.samples += 1;
         self.path.spend(class.key, 0, 1);
+        class.windows.add(axis, at, 1);
+        self.doing.sampled(site);
         let same_call = |run: &Run| call.is_some() && run.call == call;
         let first = match self.run {
             Some(run) if run.site == site => run.first,

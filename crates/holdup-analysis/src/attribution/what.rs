@@ -13,6 +13,10 @@ use std::sync::Arc;
 /// Entries told apart by name. At some 400 bytes each this is 7 MB.
 const MAX_NAMED: usize = 16_384;
 
+/// What a runtime stops all its threads for is told apart however much else there is, for a program with many threads is the one that
+/// it hurts most: so many, which is more than there are.
+const MAX_STOPS: usize = 64;
+
 /// Which of a thread's counters it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
@@ -65,10 +69,12 @@ impl WhatId {
 }
 
 /// The dictionary.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Whats {
     list: Vec<Arc<What>>,
     ids: HashMap<Arc<What>, WhatId>,
+    /// How many of them are what a runtime stops all its threads for.
+    stops: usize,
 }
 
 impl Whats {
@@ -77,6 +83,7 @@ impl Whats {
         let mut whats = Whats {
             list: Vec::new(),
             ids: HashMap::new(),
+            stops: 0,
         };
         let plain = |role, cause, why: Option<&str>| What {
             role,
@@ -110,19 +117,35 @@ impl Whats {
 
     /// The entry for what a classification says.
     pub(super) fn classified(&mut self, role: Role, classified: Classified) -> WhatId {
-        let what = What {
+        self.named(What {
             role,
             cause: classified.cause,
             call: classified.call,
             resource: classified.resource,
             why_unknown: classified.why_unknown,
-        };
+        })
+    }
+
+    /// The same for a TLS handshake: one thing with all connections to a peer, of which each has its own end here.
+    pub(super) fn of_handshake(&mut self, id: WhatId) -> WhatId {
+        let mut what = self.get(id).clone();
+        what.cause = Cause::NetTls;
+        what.resource.detail.remove("local");
+        self.named(what)
+    }
+
+    fn named(&mut self, what: What) -> WhatId {
         if let Some(id) = self.ids.get(&what) {
             return *id;
         }
-        if self.list.len() >= MAX_NAMED {
+        let room = match stops_all(what.cause) {
+            true => self.stops < MAX_STOPS,
+            false => self.list.len() < MAX_NAMED,
+        };
+        if !room {
             return self.insert(coarse(&what));
         }
+        self.stops += usize::from(stops_all(what.cause));
         self.insert(what)
     }
 
@@ -130,6 +153,7 @@ impl Whats {
     pub(super) fn coarse(&mut self, id: WhatId) -> WhatId {
         match self.get(id).role {
             Role::Cpu | Role::Queue | Role::Lost | Role::Interrupt | Role::Throttled => id,
+            Role::Wait if stops_all(self.get(id).cause) => id,
             Role::CpuClass | Role::Wait => {
                 let what = coarse(self.get(id));
                 self.insert(what)
@@ -141,6 +165,10 @@ impl Whats {
     pub(super) fn get(&self, id: WhatId) -> &What {
         &self.list[id.0 as usize]
     }
+}
+
+fn stops_all(cause: Cause) -> bool {
+    matches!(cause, Cause::RuntimeGc | Cause::RuntimeSafepoint)
 }
 
 /// What many things have in common: of files also the device, of which there are few, and a program can't

@@ -7,7 +7,9 @@
 
 mod about;
 mod calls;
+mod channel;
 mod functions;
+mod java;
 mod naming;
 mod objects;
 mod poll;
@@ -16,15 +18,19 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use channel::{Channel, of_task};
+pub use java::machines_own;
 pub use naming::name_resource;
+pub use objects::served_by;
 pub use runtime::by_user_stack;
 
-use crate::attributed::{Resource, ResourceKind, SPINS};
+use crate::attributed::{JAVA_LOCK, Resource, ResourceKind, SPINS};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
 use holdup_evidence::{
-    Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, TaskState, WaitMemory, Waker,
+    Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, RuntimeLock, RuntimeLockKind, TaskState,
+    WaitMemory, Waker,
 };
 use objects::{Use, named, with};
 use stack::{Stack, Verdict};
@@ -74,6 +80,52 @@ pub struct Classified {
     pub why_unknown: Option<String>,
 }
 
+impl Classified {
+    /// A wait for a lock that a runtime keeps.
+    #[must_use]
+    pub fn runtime_lock(call: &Call, lock: &RuntimeLock) -> Classified {
+        let kind = match lock.kind {
+            RuntimeLockKind::Monitor => "monitor",
+            RuntimeLockKind::Lock => "lock",
+            RuntimeLockKind::Class => "class",
+        };
+        let name = match (lock.kind, lock.identity) {
+            (RuntimeLockKind::Class, _) => format!("class {} to be initialised", lock.class),
+            (_, 0) => lock.class.clone(),
+            (_, identity) => format!("{}@{identity:x}", lock.class),
+        };
+        let mut resource = with(named(ResourceKind::Lock, name), JAVA_LOCK, kind);
+        if let Some(name) = call.name() {
+            resource = with(resource, "call", name);
+        }
+        Classified {
+            cause: Cause::LockMonitor,
+            resource,
+            timed_out: false,
+            bytes: None,
+            call: call.name(),
+            why_unknown: None,
+        }
+    }
+
+    /// A wait for work, in words.
+    #[must_use]
+    pub fn idle(call: &Call, work: String) -> Classified {
+        let mut resource = named(ResourceKind::Name, work);
+        if let Some(name) = call.name() {
+            resource = with(resource, "call", name);
+        }
+        Classified {
+            cause: Cause::Idle,
+            resource,
+            timed_out: false,
+            bytes: None,
+            call: call.name(),
+            why_unknown: None,
+        }
+    }
+}
+
 /// `-ETIMEDOUT`: the time limit of a lock, connection or queue passed.
 const ETIMEDOUT: i64 = -110;
 /// `-EAGAIN`: the same from a receive or a semaphore that had blocked; `-ETIME` from `io_uring_enter`.
@@ -93,7 +145,8 @@ pub fn wait(site: &Site) -> Classified {
         .or_else(|| by_strong_stack(site, stack.as_ref(), kind))
         .or_else(|| by_call(site, stack.as_ref(), kind))
         .or_else(|| by_weak_stack(site, stack.as_ref(), kind))
-        .or_else(|| by_object_alone(site, stack.is_some(), kind));
+        .or_else(|| by_object_alone(site, stack.is_some(), kind))
+        .or_else(|| kernel_thread_idle(site));
     let mut result = Classified {
         cause: Cause::Unknown,
         resource: Resource::default(),
@@ -117,6 +170,13 @@ pub fn wait(site: &Site) -> Classified {
         result.resource.detail.insert("call".to_owned(), call.to_owned());
     }
     result
+}
+
+/// Which kind of server a file's data is waited for from, as a kernel stack shows it: a FUSE daemon or another machine.
+#[must_use]
+pub fn served_by_stack(frames: &[String]) -> Option<Cause> {
+    let shown = Stack::new(frames).verdict(false, false, Kind::Other)?.cause;
+    matches!(shown, Cause::FsFuse | Cause::FsNetwork).then_some(shown)
 }
 
 /// Classifies time on a CPU.
@@ -186,6 +246,15 @@ impl Found {
             timed_out: false,
         })
     }
+}
+
+/// A kernel thread that sleeps in its own main function, and in nothing that this called, waits to be given work.
+fn kernel_thread_idle(site: &Site) -> Option<Found> {
+    let [function, under, ..] = site.kernel_stack? else {
+        return None;
+    };
+    let own = under == "kthread" || (function == "kthreadd" && under == "ret_from_fork");
+    own.then(|| Found::new(Cause::Idle, named(ResourceKind::Name, "work for the kernel")))?
 }
 
 /// Stopped and frozen are the scheduler's word.
@@ -393,7 +462,7 @@ fn served_elsewhere(site: &Site, cause: Cause, kind: Kind) -> Cause {
     let server = site
         .object
         .filter(|_| !another)
-        .and_then(|object| objects::served_by(&object.file_system));
+        .and_then(|object| served_by(&object.file_system));
     server.filter(|_| disk).unwrap_or(cause)
 }
 

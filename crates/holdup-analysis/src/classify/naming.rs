@@ -4,6 +4,7 @@
 //! In: a resource as a wait made it, and the machine's facts. Out: the same with more `detail`; for waits for
 //! a disk that a cgroup limits, the limit instead of the file. What the facts do not know stays as it is.
 
+use super::objects::served_by;
 use crate::attributed::{Resource, ResourceKind};
 use holdup_evidence::facts::{BlockDevice, IoLimit, Mount};
 use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
@@ -17,7 +18,7 @@ pub fn name_resource(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     name_swap(resource, cause, facts);
     name_freezer(resource, cause, facts);
     let number = resource.detail.get("device").and_then(|text| parse(text));
-    let mount = mount_of(resource, number, facts);
+    let mount = mount_of(resource, cause, number, facts);
     let Some(number) = number.or(mount.map(|mount| mount.device)) else {
         return;
     };
@@ -120,9 +121,11 @@ fn parse(text: &str) -> Option<DeviceNumber> {
     })
 }
 
-/// The mount a resource is on: by its device, and among several of that device by its path.
+/// The mount a resource is on: by its device, and among several of that device by its path. A path alone may lead over a link
+/// to another file system: where a daemon or another machine was waited for, it is one of those.
 fn mount_of<'a>(
     resource: &Resource,
+    cause: Cause,
     number: Option<DeviceNumber>,
     facts: &'a SystemFacts,
 ) -> Option<&'a Mount> {
@@ -138,7 +141,10 @@ fn mount_of<'a>(
             let of_device = || facts.mounts.iter().filter(move |mount| mount.device == number);
             nearest(&mut of_device()).or_else(|| of_device().next())
         }
-        None => nearest(&mut facts.mounts.iter()),
+        None => nearest(&mut facts.mounts.iter()).filter(|mount| match cause {
+            Cause::FsFuse | Cause::FsNetwork => served_by(&mount.file_system) == Some(cause),
+            _ => true,
+        }),
     }
 }
 
@@ -338,6 +344,9 @@ mod tests {
         assert_eq!(elsewhere.detail["mount"], "/");
         let relative = named(Cause::DiskRead, "f", None);
         assert!(relative.detail.is_empty());
+        // Over a link.
+        let served = named(Cause::FsFuse, "/srv/link/f", None);
+        assert!(served.detail.is_empty());
     }
 
     #[test]

@@ -104,7 +104,8 @@ const VIRTUAL: [&str; 16] = [
 ];
 
 /// Who serves the data of this file system, when it is no block device of this machine.
-pub(super) fn served_by(file_system: &str) -> Option<Cause> {
+#[must_use]
+pub fn served_by(file_system: &str) -> Option<Cause> {
     if FUSE.contains(&file_system) || file_system.starts_with("fuse.") {
         Some(Cause::FsFuse)
     } else {

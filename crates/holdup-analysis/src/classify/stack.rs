@@ -21,41 +21,36 @@ pub(super) struct Verdict<'a> {
 
 /// A stack, seen from the function that sleeps.
 pub(super) struct Stack<'a> {
-    /// Names without compiler suffixes, innermost first, without the frames that only put it to sleep.
-    frames: Vec<&'a str>,
+    /// Names without compiler suffixes and what they mean, innermost first, without the frames that only put it to sleep.
+    frames: Vec<(&'a str, Option<Meaning>)>,
     /// The lock functions that were cut off the front, innermost last.
     lock: Option<&'a str>,
 }
 
 impl<'a> Stack<'a> {
     pub(super) fn new(names: &'a [String]) -> Stack<'a> {
-        let mut frames: Vec<&str> = names.iter().map(|name| plain(name)).collect();
-        let asleep = frames
-            .iter()
-            .take_while(|name| meaning(name) == Some(Meaning::Sleep))
-            .count();
-        frames.drain(..asleep);
-        let locking = frames
-            .iter()
-            .take_while(|name| meaning(name) == Some(Meaning::Lock))
-            .count();
-        let lock = frames.drain(..locking).next_back();
+        let named = names.iter().map(|name| plain(name));
+        let frames = named.map(|name| (name, meaning(name)));
+        let mut frames: Vec<(&str, Option<Meaning>)> = frames.skip_while(is(Meaning::Sleep)).collect();
+        let locking = frames.iter().take_while(|frame| is(Meaning::Lock)(frame)).count();
+        let lock = frames.drain(..locking).next_back().map(|(name, _)| name);
         Stack { frames, lock }
     }
 
     /// The function that sleeps, or that takes the lock.
     pub(super) fn innermost(&self) -> Option<&'a str> {
-        self.frames.first().copied().filter(|name| !is_entry(name))
+        let (name, _) = self.frames.first()?;
+        (!is_entry(name)).then_some(*name)
     }
 
     /// Whether a frame of this name is in it.
     pub(super) fn contains(&self, function: &str) -> bool {
-        self.frames.contains(&function)
+        self.frames.iter().any(|(name, _)| *name == function)
     }
 
     /// Work on memory that is short, done on a CPU: freeing some before it is given out, getting it back from swap.
     pub(super) fn memory_work(&self) -> Option<(Cause, &'static str)> {
-        let work = self.frames.iter().find_map(|function| match meaning(function)? {
+        let work = self.frames.iter().find_map(|(_, meaning)| match (*meaning)? {
             Meaning::Is(Rank::Memory, cause) => Some(cause),
             _ => None,
         })?;
@@ -69,23 +64,23 @@ impl<'a> Stack<'a> {
     /// The strongest thing that this stack shows. `blocked` is an uninterruptible sleep, `iowait` what the
     /// kernel counted, `kind` the system call for waits whose direction no frame tells.
     pub(super) fn verdict(&self, blocked: bool, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {
-        let told = self
-            .frames
-            .iter()
-            .enumerate()
-            .filter_map(|(depth, function)| match meaning(function)? {
-                Meaning::Is(rank, cause) => Some(Verdict {
-                    rank,
-                    cause,
-                    function,
-                }),
-                Meaning::Innermost(rank, cause) if depth == 0 && self.lock.is_none() => Some(Verdict {
-                    rank,
-                    cause,
-                    function,
-                }),
-                _ => None,
-            });
+        let told =
+            self.frames
+                .iter()
+                .enumerate()
+                .filter_map(|(depth, (function, meaning))| match (*meaning)? {
+                    Meaning::Is(rank, cause) => Some(Verdict {
+                        rank,
+                        cause,
+                        function,
+                    }),
+                    Meaning::Innermost(rank, cause) if depth == 0 && self.lock.is_none() => Some(Verdict {
+                        rank,
+                        cause,
+                        function,
+                    }),
+                    _ => None,
+                });
         told.chain(self.lock_wait(blocked && !iowait))
             .chain(self.device_wait(iowait, kind))
             .min_by_key(|verdict| verdict.rank)
@@ -124,13 +119,13 @@ impl<'a> Stack<'a> {
         let waiting = self
             .frames
             .iter()
-            .position(|name| meaning(name) == Some(Meaning::Block));
+            .position(|(_, meaning)| *meaning == Some(Meaning::Block));
         let from = waiting.or(iowait.then_some(0))?;
         let mut toward = self
             .frames
             .get(from..)?
             .iter()
-            .filter_map(|name| match meaning(name) {
+            .filter_map(|(_, meaning)| match *meaning {
                 Some(Meaning::Toward(direction)) => Some(direction),
                 _ => None,
             });
@@ -148,6 +143,10 @@ impl<'a> Stack<'a> {
             function,
         })
     }
+}
+
+fn is(wanted: Meaning) -> impl Fn(&(&str, Option<Meaning>)) -> bool {
+    move |(_, meaning)| *meaning == Some(wanted)
 }
 
 /// Whether a function is only the way into the kernel.

@@ -4,7 +4,7 @@ use super::run::Run;
 use crate::artefacts::java::{Doing, Dump, Graph, Seen};
 use crate::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
-use holdup_evidence::observed::LockRef;
+use holdup_evidence::observed::{LockRef, LockWait};
 
 /// What a rule about a JVM's threads lacks where there is no dump.
 pub(super) const NO_DUMP: &str = "what the threads of the JVM do: a thread dump (`jcmd PID Thread.print -l`)";
@@ -84,6 +84,7 @@ pub(super) fn holds(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
 /// A lock by class and address.
 pub(super) fn lock_name(lock: &LockRef) -> String {
     match (lock.class.as_str(), lock.id.as_str()) {
+        ("", "") if lock.wait == Some(LockWait::ClassInit) => "a class to be initialised".to_owned(),
         (class, id) if class.is_empty() || id.starts_with(class) => id.to_owned(),
         (class, id) => format!("{class} ({id})"),
     }
@@ -93,8 +94,16 @@ pub(super) fn lock_name(lock: &LockRef) -> String {
 pub(super) fn lock(lock: &LockRef) -> Resource {
     Resource {
         kind: ResourceKind::Lock,
-        name: lock.class.clone(),
-        detail: [("address".to_owned(), lock.id.clone())].into(),
+        name: if lock.class.is_empty() {
+            lock_name(lock)
+        } else {
+            lock.class.clone()
+        },
+        detail: Some(&lock.id)
+            .filter(|id| !id.is_empty())
+            .map(|id| ("address".to_owned(), id.clone()))
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the fenced blocks ```` ```toml fires ````, ```` ```toml near-miss ```` and ```` ```toml cannot-tell ```` of every
 //! page. An example is a run in short: `elapsed`, `[[wait]]` tables with the fields of `AttributedWait`, and `facts` and `[[connections]]`.
-//! Lengths may be written as text (`"1.5s"`). `process` names the waiter, `pid` and `tid` number it; `ns`, `p50`, `p99`,
+//! Lengths may be written as text (`"1.5s"`). `process` names the waiter (and its thread, unless `thread` does), `pid` and `tid` number it; `ns`, `p50`, `p99`,
 //! `max` and `count` may be left out. `[[thread]]` tables are threads that the report lists together. `expect` are texts that the finding must contain;
 //! An example with `[observed]` is of artefacts instead, with the fields of `Observed`; it needs no `elapsed`. `severity` and `confidence`
 //! are what it must be; `also` are the other rules that call this run trouble, all of them.
@@ -31,6 +31,12 @@ struct Wanted {
     connections: Vec<Table>,
     thread: Vec<Listed>,
     facts: Table,
+    /// Whether it is of threads that ran already.
+    attached: bool,
+    /// What those made anew.
+    churn: Option<Table>,
+    /// The requests that those answered.
+    requests: Option<Table>,
     /// What artefacts show, instead of a run: `observed.series`, `observed.happenings` and so on.
     observed: Option<Table>,
     expect: Vec<String>,
@@ -90,7 +96,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 28] = [
+    const KEYS: [&str; 34] = [
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -119,6 +125,12 @@ fn lengths(value: &mut Value) {
         "throttled_ns",
         "slept_ns",
         "refused_until",
+        "usual",
+        "longest",
+        "oldest_open",
+        "watched",
+        "open_ns",
+        "setup_ns",
     ];
     fn all(value: &mut Value) {
         match value {
@@ -186,11 +198,12 @@ fn wait(mut table: Table, place: &str) -> AttributedWait {
     let process = take("process").map_or_else(|| "prog".to_owned(), |name| name.as_str().unwrap().to_owned());
     let number =
         |value: Option<Value>, otherwise| value.map_or(otherwise, |v| v.as_integer().unwrap() as u32);
+    let thread = take("thread").map_or_else(|| process.clone(), |name| name.as_str().unwrap().to_owned());
     let pid = number(take("pid"), 100);
     let tid = number(take("tid"), pid);
     let mut wait: AttributedWait = typed(table, place);
     let name = &mut wait.asker.name;
-    (name.pid, name.tid, name.process, name.thread) = (pid, tid, process.clone(), process);
+    (name.pid, name.tid, name.process, name.thread) = (pid, tid, process, thread);
     let fill = |field: &mut u64, value: u64| {
         if *field == 0 {
             *field = value;
@@ -255,6 +268,9 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
         });
     }
     attributed.waits = waits;
+    attributed.of_threads = wanted.attached;
+    attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
+    attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
     attributed.connections = wanted
         .connections
         .iter()

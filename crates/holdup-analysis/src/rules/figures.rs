@@ -33,6 +33,13 @@ pub(super) fn missing(observed: &Observed, metric: Metric, what: &str) -> String
     }
 }
 
+/// Why a figure that may be of the time since boot rules nothing out.
+pub(super) fn doubted(what: &str) -> String {
+    format!(
+        "{what} now: the only report of top may be of the time since boot; a second one (`top -b -n2`) would tell"
+    )
+}
+
 /// Whether something was so often enough to matter: in more than one interval, or in all there are, and in a tenth of them.
 pub(super) fn often(how_many: usize, of_all: usize) -> bool {
     how_many > 0 && (how_many > 1 || of_all == 1) && how_many * 10 >= of_all
@@ -81,6 +88,11 @@ impl<'a> Intervals<'a> {
     /// What they are of.
     pub(super) fn of(&self) -> &'a str {
         &self.series.of
+    }
+
+    /// Whether all of them may be of the time since boot, so that what is little in them is ruled out by nothing.
+    pub(super) fn doubtful(&self) -> bool {
+        self.points().all(|point| point.perhaps_since_boot)
     }
 
     /// Their values.

@@ -49,7 +49,9 @@ impl<'a> Level<'a> {
 
     /// Words, with the place of a value as their source.
     pub(super) fn evidence(&self, text: String, point: &Point) -> Evidence {
-        Evidence::new(text, self.observed.place(&point.quote))
+        let place = self.observed.place(&point.quote);
+        let place = Some(place).filter(|place| !place.is_empty());
+        Evidence::new(text, place.unwrap_or_else(|| "the figures".to_owned()))
     }
 
     fn series(&self, metric: Metric) -> impl Iterator<Item = &'a Series> {

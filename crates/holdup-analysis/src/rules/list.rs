@@ -18,12 +18,24 @@ mod bus_call_unanswered;
 mod busy_waits;
 #[path = "mem/cache-pushed-out.rs"]
 mod cache_pushed_out;
+#[path = "process/cgroup-limit-near.rs"]
+mod cgroup_limit_near;
+#[path = "disk/cgroup-limits-disk.rs"]
+mod cgroup_limits_disk;
 #[path = "process/child-cannot-write.rs"]
 mod child_cannot_write;
+#[path = "runtime/classes-loaded-anew.rs"]
+mod classes_loaded_anew;
+#[path = "net/clients-not-accepted.rs"]
+mod clients_not_accepted;
+#[path = "runtime/collecting-threads-throttled.rs"]
+mod collecting_threads_throttled;
 #[path = "runtime/collector-stops-threads.rs"]
 mod collector_stops_threads;
 #[path = "runtime/compiled-code-given-up.rs"]
 mod compiled_code_given_up;
+#[path = "runtime/compiling-takes-the-cpu.rs"]
+mod compiling_takes_the_cpu;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
 #[path = "net/connection-refused-retried.rs"]
@@ -32,6 +44,10 @@ mod connection_refused_retried;
 mod connection_table_full;
 #[path = "net/connection-unanswered.rs"]
 mod connection_unanswered;
+#[path = "net/connections-made-anew.rs"]
+mod connections_made_anew;
+#[path = "net/connections-not-closed.rs"]
+mod connections_not_closed;
 #[path = "disk/copy-up.rs"]
 mod copy_up;
 #[path = "cpu/cpu-bound.rs"]
@@ -46,10 +62,14 @@ mod cpu_quota_spent;
 mod cpu_waits_for_disk;
 #[path = "random/crng-not-seeded.rs"]
 mod crng_not_seeded;
+#[path = "lock/database-lock-held.rs"]
+mod database_lock_held;
 #[path = "lock/deadlock.rs"]
 mod deadlock;
 #[path = "disk/device-fails-requests.rs"]
 mod device_fails_requests;
+#[path = "boot/device-never-appeared.rs"]
+mod device_never_appeared;
 #[path = "net/device-queue-full.rs"]
 mod device_queue_full;
 #[path = "disk/dirty-throttled.rs"]
@@ -68,10 +88,16 @@ mod fifo_without_peer;
 mod file_system_failed;
 #[path = "fs/file-system-frozen.rs"]
 mod file_system_frozen;
+#[path = "fs/file-system-full.rs"]
+mod file_system_full;
+#[path = "fs/file-table-full.rs"]
+mod file_table_full;
 #[path = "process/fork-copies-memory.rs"]
 mod fork_copies_memory;
 #[path = "disk/fuse-daemon-slow.rs"]
 mod fuse_daemon_slow;
+#[path = "random/generator-shared.rs"]
+mod generator_shared;
 #[path = "boot/hole-in-critical-chain.rs"]
 mod hole_in_critical_chain;
 #[path = "runtime/interpreter-lock-contended.rs"]
@@ -82,6 +108,8 @@ mod interrupts_take_the_cpu;
 mod ipv6_fails_first;
 #[path = "disk/journal-waits.rs"]
 mod journal_waits;
+#[path = "runtime/jvm-figures-on-slow-disk.rs"]
+mod jvm_figures_on_slow_disk;
 #[path = "lock/kernel-lock-contended.rs"]
 mod kernel_lock_contended;
 #[path = "cpu/kernel-time-dominates.rs"]
@@ -90,10 +118,18 @@ mod kernel_time_dominates;
 mod killed_for_memory;
 #[path = "net/link-saturated.rs"]
 mod link_saturated;
+#[path = "cpu/load-is-not-cpu.rs"]
+mod load_is_not_cpu;
+#[path = "net/local-ports-used-up.rs"]
+mod local_ports_used_up;
+#[path = "lock/lock-contended-in-profile.rs"]
+mod lock_contended_in_profile;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
 #[path = "log/log-gap.rs"]
 mod log_gap;
+#[path = "runtime/log-holds-up.rs"]
+mod log_holds_up;
 #[path = "ipc/log-socket-full.rs"]
 mod log_socket_full;
 #[path = "log/log-steps.rs"]
@@ -122,6 +158,8 @@ mod mostly_waits;
 mod name_search_list_multiplies;
 #[path = "net/name-service-slow.rs"]
 mod name_service_slow;
+#[path = "boot/network-awaited-at-boot.rs"]
+mod network_awaited_at_boot;
 #[path = "fs/network-server-silent.rs"]
 mod network_server_silent;
 #[path = "mem/out-of-memory-paused.rs"]
@@ -140,6 +178,8 @@ mod pinned_to_busy_cpu;
 mod pipe_held_open;
 #[path = "ipc/pipe-peer-slow.rs"]
 mod pipe_peer_slow;
+#[path = "process/profile-in-one-place.rs"]
+mod profile_in_one_place;
 #[path = "process/program-load-slow.rs"]
 mod program_load_slow;
 #[path = "random/random-reads-dominate.rs"]
@@ -148,6 +188,8 @@ mod random_reads_dominate;
 mod reads_wait_for_disk;
 #[path = "cpu/real-time-thread-hogs-cpu.rs"]
 mod real_time_thread_hogs_cpu;
+#[path = "net/received-not-read.rs"]
+mod received_not_read;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
 #[path = "runtime/safepoint-slow-to-reach.rs"]
@@ -168,10 +210,14 @@ mod slowed_by_memory_high;
 mod small_synchronous_writes;
 #[path = "net/small-writes-held-back.rs"]
 mod small_writes_held_back;
+#[path = "net/some-requests-slow.rs"]
+mod some_requests_slow;
 #[path = "lock/sqlite-busy.rs"]
 mod sqlite_busy;
 #[path = "process/stopped.rs"]
 mod stopped;
+#[path = "runtime/stopped-by-jvm-operation.rs"]
+mod stopped_by_jvm_operation;
 #[path = "mem/swap-not-switched-on.rs"]
 mod swap_not_switched_on;
 #[path = "mem/swap-thrash.rs"]
@@ -184,8 +230,18 @@ mod sync_waits_for_all;
 mod syscall_supervisor_slow;
 #[path = "lock/task-hung.rs"]
 mod task_hung;
+#[path = "process/tasks-pile-up.rs"]
+mod tasks_pile_up;
+#[path = "disk/tasks-stall-for-io.rs"]
+mod tasks_stall_for_io;
+#[path = "mem/tasks-stall-for-memory.rs"]
+mod tasks_stall_for_memory;
+#[path = "runtime/thread-per-handshake.rs"]
+mod thread_per_handshake;
 #[path = "runtime/thread-stands-still.rs"]
 mod thread_stands_still;
+#[path = "process/threads-near-limit.rs"]
+mod threads_near_limit;
 #[path = "log/time-a-request.rs"]
 mod time_a_request;
 #[path = "net/tls-never-resumed.rs"]
@@ -196,6 +252,8 @@ mod unit_start_timed_out;
 mod unix_queue_full;
 #[path = "mem/userfault-handler-slow.rs"]
 mod userfault_handler_slow;
+#[path = "runtime/virtual-threads-pinned.rs"]
+mod virtual_threads_pinned;
 #[path = "process/wait-unexplained.rs"]
 mod wait_unexplained;
 #[path = "process/waits-elsewhere.rs"]
@@ -212,6 +270,8 @@ mod waits_for_terminal;
 mod worker_pool_exhausted;
 #[path = "disk/writes-wait-for-disk.rs"]
 mod writes_wait_for_disk;
+#[path = "process/zombies-not-reaped.rs"]
+mod zombies_not_reaped;
 
 use super::Rule;
 
@@ -232,12 +292,24 @@ pub enum RuleId {
     BusyWaits,
     /// `cache-pushed-out`
     CachePushedOut,
+    /// `cgroup-limit-near`
+    CgroupLimitNear,
+    /// `cgroup-limits-disk`
+    CgroupLimitsDisk,
     /// `child-cannot-write`
     ChildCannotWrite,
+    /// `classes-loaded-anew`
+    ClassesLoadedAnew,
+    /// `clients-not-accepted`
+    ClientsNotAccepted,
+    /// `collecting-threads-throttled`
+    CollectingThreadsThrottled,
     /// `collector-stops-threads`
     CollectorStopsThreads,
     /// `compiled-code-given-up`
     CompiledCodeGivenUp,
+    /// `compiling-takes-the-cpu`
+    CompilingTakesTheCpu,
     /// `connection-cut`
     ConnectionCut,
     /// `connection-refused-retried`
@@ -246,6 +318,10 @@ pub enum RuleId {
     ConnectionTableFull,
     /// `connection-unanswered`
     ConnectionUnanswered,
+    /// `connections-made-anew`
+    ConnectionsMadeAnew,
+    /// `connections-not-closed`
+    ConnectionsNotClosed,
     /// `copy-up`
     CopyUp,
     /// `cpu-bound`
@@ -260,10 +336,14 @@ pub enum RuleId {
     CpuWaitsForDisk,
     /// `crng-not-seeded`
     CrngNotSeeded,
+    /// `database-lock-held`
+    DatabaseLockHeld,
     /// `deadlock`
     Deadlock,
     /// `device-fails-requests`
     DeviceFailsRequests,
+    /// `device-never-appeared`
+    DeviceNeverAppeared,
     /// `device-queue-full`
     DeviceQueueFull,
     /// `dirty-throttled`
@@ -282,10 +362,16 @@ pub enum RuleId {
     FileSystemFailed,
     /// `file-system-frozen`
     FileSystemFrozen,
+    /// `file-system-full`
+    FileSystemFull,
+    /// `file-table-full`
+    FileTableFull,
     /// `fork-copies-memory`
     ForkCopiesMemory,
     /// `fuse-daemon-slow`
     FuseDaemonSlow,
+    /// `generator-shared`
+    GeneratorShared,
     /// `hole-in-critical-chain`
     HoleInCriticalChain,
     /// `interpreter-lock-contended`
@@ -296,6 +382,8 @@ pub enum RuleId {
     Ipv6FailsFirst,
     /// `journal-waits`
     JournalWaits,
+    /// `jvm-figures-on-slow-disk`
+    JvmFiguresOnSlowDisk,
     /// `kernel-lock-contended`
     KernelLockContended,
     /// `kernel-time-dominates`
@@ -304,10 +392,18 @@ pub enum RuleId {
     KilledForMemory,
     /// `link-saturated`
     LinkSaturated,
+    /// `load-is-not-cpu`
+    LoadIsNotCpu,
+    /// `local-ports-used-up`
+    LocalPortsUsedUp,
+    /// `lock-contended-in-profile`
+    LockContendedInProfile,
     /// `lock-convoy`
     LockConvoy,
     /// `log-gap`
     LogGap,
+    /// `log-holds-up`
+    LogHoldsUp,
     /// `log-socket-full`
     LogSocketFull,
     /// `log-steps`
@@ -336,6 +432,8 @@ pub enum RuleId {
     NameSearchListMultiplies,
     /// `name-service-slow`
     NameServiceSlow,
+    /// `network-awaited-at-boot`
+    NetworkAwaitedAtBoot,
     /// `network-server-silent`
     NetworkServerSilent,
     /// `out-of-memory-paused`
@@ -354,6 +452,8 @@ pub enum RuleId {
     PipeHeldOpen,
     /// `pipe-peer-slow`
     PipePeerSlow,
+    /// `profile-in-one-place`
+    ProfileInOnePlace,
     /// `program-load-slow`
     ProgramLoadSlow,
     /// `random-reads-dominate`
@@ -362,6 +462,8 @@ pub enum RuleId {
     ReadsWaitForDisk,
     /// `real-time-thread-hogs-cpu`
     RealTimeThreadHogsCpu,
+    /// `received-not-read`
+    ReceivedNotRead,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
     /// `safepoint-slow-to-reach`
@@ -382,10 +484,14 @@ pub enum RuleId {
     SmallSynchronousWrites,
     /// `small-writes-held-back`
     SmallWritesHeldBack,
+    /// `some-requests-slow`
+    SomeRequestsSlow,
     /// `sqlite-busy`
     SqliteBusy,
     /// `stopped`
     Stopped,
+    /// `stopped-by-jvm-operation`
+    StoppedByJvmOperation,
     /// `swap-not-switched-on`
     SwapNotSwitchedOn,
     /// `swap-thrash`
@@ -398,8 +504,18 @@ pub enum RuleId {
     SyscallSupervisorSlow,
     /// `task-hung`
     TaskHung,
+    /// `tasks-pile-up`
+    TasksPileUp,
+    /// `tasks-stall-for-io`
+    TasksStallForIo,
+    /// `tasks-stall-for-memory`
+    TasksStallForMemory,
+    /// `thread-per-handshake`
+    ThreadPerHandshake,
     /// `thread-stands-still`
     ThreadStandsStill,
+    /// `threads-near-limit`
+    ThreadsNearLimit,
     /// `time-a-request`
     TimeARequest,
     /// `tls-never-resumed`
@@ -410,6 +526,8 @@ pub enum RuleId {
     UnixQueueFull,
     /// `userfault-handler-slow`
     UserfaultHandlerSlow,
+    /// `virtual-threads-pinned`
+    VirtualThreadsPinned,
     /// `wait-unexplained`
     WaitUnexplained,
     /// `waits-elsewhere`
@@ -426,6 +544,8 @@ pub enum RuleId {
     WorkerPoolExhausted,
     /// `writes-wait-for-disk`
     WritesWaitForDisk,
+    /// `zombies-not-reaped`
+    ZombiesNotReaped,
 }
 
 impl RuleId {
@@ -440,13 +560,21 @@ impl RuleId {
             RuleId::BusCallUnanswered => "bus-call-unanswered",
             RuleId::BusyWaits => "busy-waits",
             RuleId::CachePushedOut => "cache-pushed-out",
+            RuleId::CgroupLimitNear => "cgroup-limit-near",
+            RuleId::CgroupLimitsDisk => "cgroup-limits-disk",
             RuleId::ChildCannotWrite => "child-cannot-write",
+            RuleId::ClassesLoadedAnew => "classes-loaded-anew",
+            RuleId::ClientsNotAccepted => "clients-not-accepted",
+            RuleId::CollectingThreadsThrottled => "collecting-threads-throttled",
             RuleId::CollectorStopsThreads => "collector-stops-threads",
             RuleId::CompiledCodeGivenUp => "compiled-code-given-up",
+            RuleId::CompilingTakesTheCpu => "compiling-takes-the-cpu",
             RuleId::ConnectionCut => "connection-cut",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionTableFull => "connection-table-full",
             RuleId::ConnectionUnanswered => "connection-unanswered",
+            RuleId::ConnectionsMadeAnew => "connections-made-anew",
+            RuleId::ConnectionsNotClosed => "connections-not-closed",
             RuleId::CopyUp => "copy-up",
             RuleId::CpuBound => "cpu-bound",
             RuleId::CpuContended => "cpu-contended",
@@ -454,8 +582,10 @@ impl RuleId {
             RuleId::CpuQuotaSpent => "cpu-quota-spent",
             RuleId::CpuWaitsForDisk => "cpu-waits-for-disk",
             RuleId::CrngNotSeeded => "crng-not-seeded",
+            RuleId::DatabaseLockHeld => "database-lock-held",
             RuleId::Deadlock => "deadlock",
             RuleId::DeviceFailsRequests => "device-fails-requests",
+            RuleId::DeviceNeverAppeared => "device-never-appeared",
             RuleId::DeviceQueueFull => "device-queue-full",
             RuleId::DirtyThrottled => "dirty-throttled",
             RuleId::DiskAnswersSlowly => "disk-answers-slowly",
@@ -465,19 +595,27 @@ impl RuleId {
             RuleId::FifoWithoutPeer => "fifo-without-peer",
             RuleId::FileSystemFailed => "file-system-failed",
             RuleId::FileSystemFrozen => "file-system-frozen",
+            RuleId::FileSystemFull => "file-system-full",
+            RuleId::FileTableFull => "file-table-full",
             RuleId::ForkCopiesMemory => "fork-copies-memory",
             RuleId::FuseDaemonSlow => "fuse-daemon-slow",
+            RuleId::GeneratorShared => "generator-shared",
             RuleId::HoleInCriticalChain => "hole-in-critical-chain",
             RuleId::InterpreterLockContended => "interpreter-lock-contended",
             RuleId::InterruptsTakeTheCpu => "interrupts-take-the-cpu",
             RuleId::Ipv6FailsFirst => "ipv6-fails-first",
             RuleId::JournalWaits => "journal-waits",
+            RuleId::JvmFiguresOnSlowDisk => "jvm-figures-on-slow-disk",
             RuleId::KernelLockContended => "kernel-lock-contended",
             RuleId::KernelTimeDominates => "kernel-time-dominates",
             RuleId::KilledForMemory => "killed-for-memory",
             RuleId::LinkSaturated => "link-saturated",
+            RuleId::LoadIsNotCpu => "load-is-not-cpu",
+            RuleId::LocalPortsUsedUp => "local-ports-used-up",
+            RuleId::LockContendedInProfile => "lock-contended-in-profile",
             RuleId::LockConvoy => "lock-convoy",
             RuleId::LogGap => "log-gap",
+            RuleId::LogHoldsUp => "log-holds-up",
             RuleId::LogSocketFull => "log-socket-full",
             RuleId::LogSteps => "log-steps",
             RuleId::LogTimeRunsBackwards => "log-time-runs-backwards",
@@ -492,6 +630,7 @@ impl RuleId {
             RuleId::MostlyWaits => "mostly-waits",
             RuleId::NameSearchListMultiplies => "name-search-list-multiplies",
             RuleId::NameServiceSlow => "name-service-slow",
+            RuleId::NetworkAwaitedAtBoot => "network-awaited-at-boot",
             RuleId::NetworkServerSilent => "network-server-silent",
             RuleId::OutOfMemoryPaused => "out-of-memory-paused",
             RuleId::PackageManagerLocked => "package-manager-locked",
@@ -501,10 +640,12 @@ impl RuleId {
             RuleId::PinnedToBusyCpu => "pinned-to-busy-cpu",
             RuleId::PipeHeldOpen => "pipe-held-open",
             RuleId::PipePeerSlow => "pipe-peer-slow",
+            RuleId::ProfileInOnePlace => "profile-in-one-place",
             RuleId::ProgramLoadSlow => "program-load-slow",
             RuleId::RandomReadsDominate => "random-reads-dominate",
             RuleId::ReadsWaitForDisk => "reads-wait-for-disk",
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
+            RuleId::ReceivedNotRead => "received-not-read",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
             RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
             RuleId::SegmentsSentAgain => "segments-sent-again",
@@ -515,20 +656,28 @@ impl RuleId {
             RuleId::SlowedByMemoryHigh => "slowed-by-memory-high",
             RuleId::SmallSynchronousWrites => "small-synchronous-writes",
             RuleId::SmallWritesHeldBack => "small-writes-held-back",
+            RuleId::SomeRequestsSlow => "some-requests-slow",
             RuleId::SqliteBusy => "sqlite-busy",
             RuleId::Stopped => "stopped",
+            RuleId::StoppedByJvmOperation => "stopped-by-jvm-operation",
             RuleId::SwapNotSwitchedOn => "swap-not-switched-on",
             RuleId::SwapThrash => "swap-thrash",
             RuleId::SynQueueFull => "syn-queue-full",
             RuleId::SyncWaitsForAll => "sync-waits-for-all",
             RuleId::SyscallSupervisorSlow => "syscall-supervisor-slow",
             RuleId::TaskHung => "task-hung",
+            RuleId::TasksPileUp => "tasks-pile-up",
+            RuleId::TasksStallForIo => "tasks-stall-for-io",
+            RuleId::TasksStallForMemory => "tasks-stall-for-memory",
+            RuleId::ThreadPerHandshake => "thread-per-handshake",
             RuleId::ThreadStandsStill => "thread-stands-still",
+            RuleId::ThreadsNearLimit => "threads-near-limit",
             RuleId::TimeARequest => "time-a-request",
             RuleId::TlsNeverResumed => "tls-never-resumed",
             RuleId::UnitStartTimedOut => "unit-start-timed-out",
             RuleId::UnixQueueFull => "unix-queue-full",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
+            RuleId::VirtualThreadsPinned => "virtual-threads-pinned",
             RuleId::WaitUnexplained => "wait-unexplained",
             RuleId::WaitsElsewhere => "waits-elsewhere",
             RuleId::WaitsForChild => "waits-for-child",
@@ -537,6 +686,7 @@ impl RuleId {
             RuleId::WaitsForTerminal => "waits-for-terminal",
             RuleId::WorkerPoolExhausted => "worker-pool-exhausted",
             RuleId::WritesWaitForDisk => "writes-wait-for-disk",
+            RuleId::ZombiesNotReaped => "zombies-not-reaped",
         }
     }
 
@@ -551,13 +701,21 @@ impl RuleId {
             RuleId::BusCallUnanswered => include_str!("net/bus-call-unanswered.md"),
             RuleId::BusyWaits => include_str!("cpu/busy-waits.md"),
             RuleId::CachePushedOut => include_str!("mem/cache-pushed-out.md"),
+            RuleId::CgroupLimitNear => include_str!("process/cgroup-limit-near.md"),
+            RuleId::CgroupLimitsDisk => include_str!("disk/cgroup-limits-disk.md"),
             RuleId::ChildCannotWrite => include_str!("process/child-cannot-write.md"),
+            RuleId::ClassesLoadedAnew => include_str!("runtime/classes-loaded-anew.md"),
+            RuleId::ClientsNotAccepted => include_str!("net/clients-not-accepted.md"),
+            RuleId::CollectingThreadsThrottled => include_str!("runtime/collecting-threads-throttled.md"),
             RuleId::CollectorStopsThreads => include_str!("runtime/collector-stops-threads.md"),
             RuleId::CompiledCodeGivenUp => include_str!("runtime/compiled-code-given-up.md"),
+            RuleId::CompilingTakesTheCpu => include_str!("runtime/compiling-takes-the-cpu.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionTableFull => include_str!("net/connection-table-full.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
+            RuleId::ConnectionsMadeAnew => include_str!("net/connections-made-anew.md"),
+            RuleId::ConnectionsNotClosed => include_str!("net/connections-not-closed.md"),
             RuleId::CopyUp => include_str!("disk/copy-up.md"),
             RuleId::CpuBound => include_str!("cpu/cpu-bound.md"),
             RuleId::CpuContended => include_str!("cpu/cpu-contended.md"),
@@ -565,8 +723,10 @@ impl RuleId {
             RuleId::CpuQuotaSpent => include_str!("cpu/cpu-quota-spent.md"),
             RuleId::CpuWaitsForDisk => include_str!("disk/cpu-waits-for-disk.md"),
             RuleId::CrngNotSeeded => include_str!("random/crng-not-seeded.md"),
+            RuleId::DatabaseLockHeld => include_str!("lock/database-lock-held.md"),
             RuleId::Deadlock => include_str!("lock/deadlock.md"),
             RuleId::DeviceFailsRequests => include_str!("disk/device-fails-requests.md"),
+            RuleId::DeviceNeverAppeared => include_str!("boot/device-never-appeared.md"),
             RuleId::DeviceQueueFull => include_str!("net/device-queue-full.md"),
             RuleId::DirtyThrottled => include_str!("disk/dirty-throttled.md"),
             RuleId::DiskAnswersSlowly => include_str!("disk/disk-answers-slowly.md"),
@@ -576,19 +736,27 @@ impl RuleId {
             RuleId::FifoWithoutPeer => include_str!("ipc/fifo-without-peer.md"),
             RuleId::FileSystemFailed => include_str!("fs/file-system-failed.md"),
             RuleId::FileSystemFrozen => include_str!("fs/file-system-frozen.md"),
+            RuleId::FileSystemFull => include_str!("fs/file-system-full.md"),
+            RuleId::FileTableFull => include_str!("fs/file-table-full.md"),
             RuleId::ForkCopiesMemory => include_str!("process/fork-copies-memory.md"),
             RuleId::FuseDaemonSlow => include_str!("disk/fuse-daemon-slow.md"),
+            RuleId::GeneratorShared => include_str!("random/generator-shared.md"),
             RuleId::HoleInCriticalChain => include_str!("boot/hole-in-critical-chain.md"),
             RuleId::InterpreterLockContended => include_str!("runtime/interpreter-lock-contended.md"),
             RuleId::InterruptsTakeTheCpu => include_str!("cpu/interrupts-take-the-cpu.md"),
             RuleId::Ipv6FailsFirst => include_str!("net/ipv6-fails-first.md"),
             RuleId::JournalWaits => include_str!("disk/journal-waits.md"),
+            RuleId::JvmFiguresOnSlowDisk => include_str!("runtime/jvm-figures-on-slow-disk.md"),
             RuleId::KernelLockContended => include_str!("lock/kernel-lock-contended.md"),
             RuleId::KernelTimeDominates => include_str!("cpu/kernel-time-dominates.md"),
             RuleId::KilledForMemory => include_str!("mem/killed-for-memory.md"),
             RuleId::LinkSaturated => include_str!("net/link-saturated.md"),
+            RuleId::LoadIsNotCpu => include_str!("cpu/load-is-not-cpu.md"),
+            RuleId::LocalPortsUsedUp => include_str!("net/local-ports-used-up.md"),
+            RuleId::LockContendedInProfile => include_str!("lock/lock-contended-in-profile.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
             RuleId::LogGap => include_str!("log/log-gap.md"),
+            RuleId::LogHoldsUp => include_str!("runtime/log-holds-up.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
             RuleId::LogSteps => include_str!("log/log-steps.md"),
             RuleId::LogTimeRunsBackwards => include_str!("log/log-time-runs-backwards.md"),
@@ -603,6 +771,7 @@ impl RuleId {
             RuleId::MostlyWaits => include_str!("log/mostly-waits.md"),
             RuleId::NameSearchListMultiplies => include_str!("net/name-search-list-multiplies.md"),
             RuleId::NameServiceSlow => include_str!("net/name-service-slow.md"),
+            RuleId::NetworkAwaitedAtBoot => include_str!("boot/network-awaited-at-boot.md"),
             RuleId::NetworkServerSilent => include_str!("fs/network-server-silent.md"),
             RuleId::OutOfMemoryPaused => include_str!("mem/out-of-memory-paused.md"),
             RuleId::PackageManagerLocked => include_str!("lock/package-manager-locked.md"),
@@ -612,10 +781,12 @@ impl RuleId {
             RuleId::PinnedToBusyCpu => include_str!("cpu/pinned-to-busy-cpu.md"),
             RuleId::PipeHeldOpen => include_str!("ipc/pipe-held-open.md"),
             RuleId::PipePeerSlow => include_str!("ipc/pipe-peer-slow.md"),
+            RuleId::ProfileInOnePlace => include_str!("process/profile-in-one-place.md"),
             RuleId::ProgramLoadSlow => include_str!("process/program-load-slow.md"),
             RuleId::RandomReadsDominate => include_str!("random/random-reads-dominate.md"),
             RuleId::ReadsWaitForDisk => include_str!("disk/reads-wait-for-disk.md"),
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
+            RuleId::ReceivedNotRead => include_str!("net/received-not-read.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
             RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
             RuleId::SegmentsSentAgain => include_str!("net/segments-sent-again.md"),
@@ -626,20 +797,28 @@ impl RuleId {
             RuleId::SlowedByMemoryHigh => include_str!("mem/slowed-by-memory-high.md"),
             RuleId::SmallSynchronousWrites => include_str!("disk/small-synchronous-writes.md"),
             RuleId::SmallWritesHeldBack => include_str!("net/small-writes-held-back.md"),
+            RuleId::SomeRequestsSlow => include_str!("net/some-requests-slow.md"),
             RuleId::SqliteBusy => include_str!("lock/sqlite-busy.md"),
             RuleId::Stopped => include_str!("process/stopped.md"),
+            RuleId::StoppedByJvmOperation => include_str!("runtime/stopped-by-jvm-operation.md"),
             RuleId::SwapNotSwitchedOn => include_str!("mem/swap-not-switched-on.md"),
             RuleId::SwapThrash => include_str!("mem/swap-thrash.md"),
             RuleId::SynQueueFull => include_str!("net/syn-queue-full.md"),
             RuleId::SyncWaitsForAll => include_str!("disk/sync-waits-for-all.md"),
             RuleId::SyscallSupervisorSlow => include_str!("security/syscall-supervisor-slow.md"),
             RuleId::TaskHung => include_str!("lock/task-hung.md"),
+            RuleId::TasksPileUp => include_str!("process/tasks-pile-up.md"),
+            RuleId::TasksStallForIo => include_str!("disk/tasks-stall-for-io.md"),
+            RuleId::TasksStallForMemory => include_str!("mem/tasks-stall-for-memory.md"),
+            RuleId::ThreadPerHandshake => include_str!("runtime/thread-per-handshake.md"),
             RuleId::ThreadStandsStill => include_str!("runtime/thread-stands-still.md"),
+            RuleId::ThreadsNearLimit => include_str!("process/threads-near-limit.md"),
             RuleId::TimeARequest => include_str!("log/time-a-request.md"),
             RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
             RuleId::UnitStartTimedOut => include_str!("boot/unit-start-timed-out.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
+            RuleId::VirtualThreadsPinned => include_str!("runtime/virtual-threads-pinned.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
             RuleId::WaitsElsewhere => include_str!("process/waits-elsewhere.md"),
             RuleId::WaitsForChild => include_str!("process/waits-for-child.md"),
@@ -648,6 +827,7 @@ impl RuleId {
             RuleId::WaitsForTerminal => include_str!("ipc/waits-for-terminal.md"),
             RuleId::WorkerPoolExhausted => include_str!("runtime/worker-pool-exhausted.md"),
             RuleId::WritesWaitForDisk => include_str!("disk/writes-wait-for-disk.md"),
+            RuleId::ZombiesNotReaped => include_str!("process/zombies-not-reaped.md"),
         }
     }
 }
@@ -661,13 +841,21 @@ pub const ALL: &[&Rule] = &[
     &bus_call_unanswered::RULE,
     &busy_waits::RULE,
     &cache_pushed_out::RULE,
+    &cgroup_limit_near::RULE,
+    &cgroup_limits_disk::RULE,
     &child_cannot_write::RULE,
+    &classes_loaded_anew::RULE,
+    &clients_not_accepted::RULE,
+    &collecting_threads_throttled::RULE,
     &collector_stops_threads::RULE,
     &compiled_code_given_up::RULE,
+    &compiling_takes_the_cpu::RULE,
     &connection_cut::RULE,
     &connection_refused_retried::RULE,
     &connection_table_full::RULE,
     &connection_unanswered::RULE,
+    &connections_made_anew::RULE,
+    &connections_not_closed::RULE,
     &copy_up::RULE,
     &cpu_bound::RULE,
     &cpu_contended::RULE,
@@ -675,8 +863,10 @@ pub const ALL: &[&Rule] = &[
     &cpu_quota_spent::RULE,
     &cpu_waits_for_disk::RULE,
     &crng_not_seeded::RULE,
+    &database_lock_held::RULE,
     &deadlock::RULE,
     &device_fails_requests::RULE,
+    &device_never_appeared::RULE,
     &device_queue_full::RULE,
     &dirty_throttled::RULE,
     &disk_answers_slowly::RULE,
@@ -686,19 +876,27 @@ pub const ALL: &[&Rule] = &[
     &fifo_without_peer::RULE,
     &file_system_failed::RULE,
     &file_system_frozen::RULE,
+    &file_system_full::RULE,
+    &file_table_full::RULE,
     &fork_copies_memory::RULE,
     &fuse_daemon_slow::RULE,
+    &generator_shared::RULE,
     &hole_in_critical_chain::RULE,
     &interpreter_lock_contended::RULE,
     &interrupts_take_the_cpu::RULE,
     &ipv6_fails_first::RULE,
     &journal_waits::RULE,
+    &jvm_figures_on_slow_disk::RULE,
     &kernel_lock_contended::RULE,
     &kernel_time_dominates::RULE,
     &killed_for_memory::RULE,
     &link_saturated::RULE,
+    &load_is_not_cpu::RULE,
+    &local_ports_used_up::RULE,
+    &lock_contended_in_profile::RULE,
     &lock_convoy::RULE,
     &log_gap::RULE,
+    &log_holds_up::RULE,
     &log_socket_full::RULE,
     &log_steps::RULE,
     &log_time_runs_backwards::RULE,
@@ -713,6 +911,7 @@ pub const ALL: &[&Rule] = &[
     &mostly_waits::RULE,
     &name_search_list_multiplies::RULE,
     &name_service_slow::RULE,
+    &network_awaited_at_boot::RULE,
     &network_server_silent::RULE,
     &out_of_memory_paused::RULE,
     &package_manager_locked::RULE,
@@ -722,10 +921,12 @@ pub const ALL: &[&Rule] = &[
     &pinned_to_busy_cpu::RULE,
     &pipe_held_open::RULE,
     &pipe_peer_slow::RULE,
+    &profile_in_one_place::RULE,
     &program_load_slow::RULE,
     &random_reads_dominate::RULE,
     &reads_wait_for_disk::RULE,
     &real_time_thread_hogs_cpu::RULE,
+    &received_not_read::RULE,
     &reclaim_takes_cpu::RULE,
     &safepoint_slow_to_reach::RULE,
     &segments_sent_again::RULE,
@@ -736,20 +937,28 @@ pub const ALL: &[&Rule] = &[
     &slowed_by_memory_high::RULE,
     &small_synchronous_writes::RULE,
     &small_writes_held_back::RULE,
+    &some_requests_slow::RULE,
     &sqlite_busy::RULE,
     &stopped::RULE,
+    &stopped_by_jvm_operation::RULE,
     &swap_not_switched_on::RULE,
     &swap_thrash::RULE,
     &syn_queue_full::RULE,
     &sync_waits_for_all::RULE,
     &syscall_supervisor_slow::RULE,
     &task_hung::RULE,
+    &tasks_pile_up::RULE,
+    &tasks_stall_for_io::RULE,
+    &tasks_stall_for_memory::RULE,
+    &thread_per_handshake::RULE,
     &thread_stands_still::RULE,
+    &threads_near_limit::RULE,
     &time_a_request::RULE,
     &tls_never_resumed::RULE,
     &unit_start_timed_out::RULE,
     &unix_queue_full::RULE,
     &userfault_handler_slow::RULE,
+    &virtual_threads_pinned::RULE,
     &wait_unexplained::RULE,
     &waits_elsewhere::RULE,
     &waits_for_child::RULE,
@@ -758,4 +967,5 @@ pub const ALL: &[&Rule] = &[
     &waits_for_terminal::RULE,
     &worker_pool_exhausted::RULE,
     &writes_wait_for_disk::RULE,
+    &zombies_not_reaped::RULE,
 ];

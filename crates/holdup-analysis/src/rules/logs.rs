@@ -4,34 +4,74 @@
 //! the kernel's (or the service manager's) a rule can't tell.
 
 use super::duration;
+use crate::artefacts::clock::Clock;
 use crate::finding::{Evidence, Verdict};
 use holdup_evidence::observed::{Happening, KernelEvent, What, When};
 use holdup_evidence::{Ns, Observed};
+use std::collections::HashMap;
 
 /// Lines that one finding quotes; more of the same are counted.
 pub(super) const QUOTED: usize = 5;
 
-/// What the kernel told of something, in order.
-pub(super) fn told<'a, T>(
+/// Nanoseconds that the same line may be apart in two logs: a journal's daemon that is busy takes it late.
+const TAKEN_LATE: u128 = 10_000_000_000;
+
+/// What the kernel told of something, in order. What two logs of one boot have (a journal, and `dmesg` beside it) counts once.
+pub(crate) fn told<'a, T>(
     observed: &'a Observed,
     pick: impl Fn(&'a KernelEvent) -> Option<T>,
 ) -> Vec<(&'a Happening, T)> {
     let happenings = observed.happenings.iter();
-    happenings
+    let mut all: Vec<(&Happening, T)> = happenings
         .filter_map(|one| match &one.what {
             What::Kernel(event) => pick(event).map(|picked| (one, picked)),
             _ => None,
         })
-        .collect()
+        .collect();
+    let first = all.first().map(|(one, _)| one.quote.source);
+    if all.iter().any(|(one, _)| Some(one.quote.source) != first) {
+        once(&mut all, &Clock::of(observed));
+    }
+    all
+}
+
+/// Leaves out what an earlier artefact has too: the same words, for the same time (a disk says one thing often), and where
+/// both have a time by one clock, at the same instant.
+fn once<T>(all: &mut Vec<(&Happening, T)>, clock: &Clock<'_>) {
+    let mut seen: HashMap<String, Vec<&Happening>> = HashMap::new();
+    // How many of these words the source has had.
+    let mut had: HashMap<(String, u32), usize> = HashMap::new();
+    all.retain(|(one, _)| {
+        let words = format!("{:?}", one.what);
+        let before = had.entry((words.clone(), one.quote.source)).or_default();
+        let place = *before;
+        *before += 1;
+        let others = seen.entry(words).or_default();
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let again = others.iter().any(|other| {
+            let at = places.entry(other.quote.source).or_default();
+            let same_place = *at == place;
+            *at += 1;
+            let near = clock
+                .between(other, one)
+                .is_none_or(|ns| ns.unsigned_abs() <= TAKEN_LATE);
+            other.quote.source != one.quote.source
+                && same_place
+                && near
+                && clock.same_boot(&other.quote, &one.quote) != Some(false)
+        });
+        others.push(*one);
+        !again
+    });
 }
 
 /// The line itself.
-pub(super) fn quote(observed: &Observed, one: &Happening) -> Evidence {
+pub(crate) fn quote(observed: &Observed, one: &Happening) -> Evidence {
     Evidence::new(one.text.trim(), place(observed, one))
 }
 
 /// Something said about a line.
-pub(super) fn about(observed: &Observed, one: &Happening, text: impl Into<String>) -> Evidence {
+pub(crate) fn about(observed: &Observed, one: &Happening, text: impl Into<String>) -> Evidence {
     Evidence::new(text, place(observed, one))
 }
 
@@ -43,12 +83,12 @@ fn place(observed: &Observed, one: &Happening) -> String {
 }
 
 /// Lines that the kernel wrote, of all artefacts.
-pub(super) fn kernel_lines(observed: &Observed) -> u64 {
+pub(crate) fn kernel_lines(observed: &Observed) -> u64 {
     observed.sources.iter().map(|source| source.kernel_lines).sum()
 }
 
 /// The verdict where the kernel told nothing of `what`.
-pub(super) fn kernel_silent(observed: &Observed, what: &str) -> Verdict {
+pub(crate) fn kernel_silent(observed: &Observed, what: &str) -> Verdict {
     match kernel_lines(observed) {
         0 => Verdict::CannotTell("what the kernel said: `dmesg`, or `journalctl -k`".to_owned()),
         lines => Verdict::Clear(format!("0 of {lines} lines that the kernel wrote tell of {what}")),
@@ -56,7 +96,7 @@ pub(super) fn kernel_silent(observed: &Observed, what: &str) -> Verdict {
 }
 
 /// The verdict where the service manager told nothing of `what`.
-pub(super) fn manager_silent(observed: &Observed, what: &str) -> Verdict {
+pub(crate) fn manager_silent(observed: &Observed, what: &str) -> Verdict {
     let lines: u64 = observed.sources.iter().map(|source| source.manager_lines).sum();
     match lines {
         0 => Verdict::CannotTell("what systemd said of its units: `journalctl -b`".to_owned()),
@@ -66,7 +106,7 @@ pub(super) fn manager_silent(observed: &Observed, what: &str) -> Verdict {
 
 /// Seconds to the millisecond, up to ten minutes; anything else as lengths are printed elsewhere. People compare these
 /// with limits that are given in seconds, and with the log beside them.
-pub(super) fn seconds(ns: Ns) -> String {
+pub(crate) fn seconds(ns: Ns) -> String {
     const SECOND: Ns = 1_000_000_000;
     match ns {
         0..SECOND => duration(ns),
@@ -76,7 +116,7 @@ pub(super) fn seconds(ns: Ns) -> String {
 }
 
 /// `, first at …`: when the first was, as its own line has it, is in the quote; how often is said here.
-pub(super) fn times(count: usize) -> String {
+pub(crate) fn times(count: usize) -> String {
     match count {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
@@ -85,7 +125,7 @@ pub(super) fn times(count: usize) -> String {
 }
 
 /// An instant as a clock shows it, to the second.
-pub(super) fn clock_face(at: When) -> String {
+pub(crate) fn clock_face(at: When) -> String {
     const SECOND: Ns = 1_000_000_000;
     let face = |of_day: Ns| {
         let seconds = of_day / SECOND;

@@ -7,35 +7,44 @@
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
+mod blocked;
 mod clocks;
+mod connections;
 mod decisions;
 mod devices;
 mod dumps;
 #[cfg(test)]
 mod examples;
 mod figures;
+mod halted;
+mod java_seeds;
+mod java_waits;
 mod levels;
 mod list;
+mod listeners;
 mod log_times;
-mod logs;
+pub(crate) mod logs;
+mod made_anew;
 mod memory;
 mod paging;
+mod pressures;
 mod queueing;
 mod run;
 mod saturated;
-mod say;
-mod seeding;
+pub(crate) mod say;
+mod sockets;
 #[cfg(test)]
 mod tests;
-mod units;
+pub(crate) mod waiters;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
 pub use run::{Run, Waits};
 pub use say::{duration, percent};
 
-use crate::attributed::Resource;
-use crate::finding::{Confidence, Evidence, Finding, Severity, Verdict};
+use crate::attributed::{Requests, Resource};
+use crate::churn::Churn;
+use crate::finding::{Confidence, Evidence, FINDINGS, Finding, Severity, Verdict};
 use holdup_evidence::{Cause, Ns, Observed};
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
@@ -144,12 +153,27 @@ pub(crate) enum Check {
     Artefacts(ByArtefacts),
     /// By either, whichever there is; where both speak, the waits do.
     Both(ByWaits, ByArtefacts),
+    /// By what was made anew while what runs already was watched, or by what artefacts show, whichever there is.
+    Live(ByChurn, ByArtefacts),
+    /// By the requests that were answered while what runs already was watched.
+    Requests(ByRequests),
+    /// By what was found out about processes that ran already.
+    Attached(ByAttached),
 }
 
 /// Judges the waits of one cause, whose cost is known to matter.
 type ByWaits = fn(&Run<'_>, &Waits<'_>) -> Verdict;
+/// Judges what was made anew.
+type ByChurn = fn(&Run<'_>, &Churn) -> Verdict;
+/// Judges requests.
+type ByRequests = fn(&Run<'_>, &Requests) -> Verdict;
+/// Judges processes that ran already.
+type ByAttached = fn(&Run<'_>) -> Verdict;
 /// Judges what artefacts show.
 type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
+
+/// What a rule about requests lacks where none could be told.
+const NO_REQUESTS: &str = "what is sent and received on sockets: Linux 6.3 or later tells";
 
 /// What a rule that needs waits lacks where the artefacts show none.
 const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
@@ -163,6 +187,24 @@ impl Rule {
             Check::Waits(check) => (Some(check), None),
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
+            Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
+            Check::Live(live, artefacts) => {
+                if let Some(observed) = run.observed {
+                    return Some(artefacts(run, observed));
+                }
+                let churn = run
+                    .attributed
+                    .churn
+                    .as_ref()
+                    .filter(|_| run.attributed.of_threads);
+                return churn.map(|churn| live(run, churn));
+            }
+            Check::Requests(check) => {
+                return run.attributed.of_threads.then(|| match &run.attributed.requests {
+                    Some(requests) => check(run, requests),
+                    None => Verdict::CannotTell(NO_REQUESTS.to_owned()),
+                });
+            }
         };
         // Artefacts without any wait say nothing of waits, and nothing is ruled out by that.
         let waits_told = run.observed.is_none() || !run.attributed.waits.is_empty();
@@ -179,6 +221,12 @@ impl Rule {
             }),
             (told, None) => told,
         }
+    }
+
+    /// Whether it is asked of a command's run.
+    #[must_use]
+    pub fn of_runs(&self) -> bool {
+        matches!(self.check, Check::Waits(_) | Check::Both(..))
     }
 
     /// Whether it judges by artefacts alone, and is not asked of a live run.
@@ -203,7 +251,10 @@ impl Rule {
         if !findings.is_empty() {
             return Verdict::Fires(findings.into_iter().map(harmless_if_short).collect());
         }
-        if let Some(missing) = run.hidden(self.causes, self.from) {
+        if let Some(missing) = run
+            .hidden(self.causes, self.from)
+            .or_else(|| run.untold(self.causes))
+        {
             return Verdict::CannotTell(missing);
         }
         Verdict::Clear(clear.unwrap_or_else(|| run.little(self.causes)))
@@ -256,7 +307,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     for rule in ALL {
         match rule.verdict(run) {
             Some(Verdict::Fires(findings)) => {
-                found.extend(findings.into_iter().map(|finding| (*rule, finding)));
+                found.extend(told(findings).into_iter().map(|finding| (*rule, finding)));
             }
             Some(Verdict::Clear(why)) => judgement.ruled_out.push((rule.id, why)),
             Some(Verdict::CannotTell(missing)) => judgement.cannot_tell.push((rule.id, missing)),
@@ -296,12 +347,27 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     found.sort_by_key(|(rule, finding)| {
         (
             std::cmp::Reverse(finding.severity),
+            // A suspicion that nobody measured comes after what is known.
+            finding.ns.is_none() && finding.confidence == Confidence::Suspect,
             rule.place,
             std::cmp::Reverse(finding.ns),
         )
     });
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
     judgement
+}
+
+/// So many of a rule's findings as anybody reads: the longest of the worst, with the number of the others.
+fn told(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let others = findings.len().saturating_sub(FINDINGS);
+    if others > 0 {
+        findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.ns)));
+        findings.truncate(FINDINGS);
+    }
+    let last = findings.len().saturating_sub(1);
+    let with =
+        |(place, finding): (usize, Finding)| finding.with_left_out(if place == last { others } else { 0 });
+    findings.into_iter().enumerate().map(with).collect()
 }
 
 /// The page of a rule, by its id.

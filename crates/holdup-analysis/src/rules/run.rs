@@ -17,6 +17,8 @@ pub struct Run<'a> {
     pub facts: &'a SystemFacts,
     /// What artefacts show; `None` of a live run.
     pub observed: Option<&'a Observed>,
+    /// Whether the elapsed time is that of the boot that the artefacts tell of: then what they prove of it has a length.
+    pub boot: bool,
 }
 
 impl<'a> Run<'a> {
@@ -27,6 +29,7 @@ impl<'a> Run<'a> {
             attributed,
             facts,
             observed: None,
+            boot: false,
         }
     }
 
@@ -41,6 +44,16 @@ impl<'a> Run<'a> {
             attributed,
             facts,
             observed: Some(observed),
+            boot: false,
+        }
+    }
+
+    /// What artefacts show of a boot, whose length is the elapsed time.
+    #[must_use]
+    pub fn of_boot(attributed: &'a Attributed, facts: &'a SystemFacts, observed: &'a Observed) -> Run<'a> {
+        Run {
+            boot: true,
+            ..Run::of_artefacts(attributed, facts, observed)
         }
     }
 
@@ -57,7 +70,8 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn matters(&self, ns: Ns, from: f64) -> bool {
         let share = self.share(ns);
-        share >= from && (ns >= FLOOR || share > ALWAYS)
+        // Of a server that is idle the few microseconds in which it is not are no matter.
+        share >= from && (ns >= FLOOR || share > ALWAYS && !self.attributed.of_threads)
     }
 
     /// The elapsed time without what went by in queues for a CPU, in nanoseconds.
@@ -103,7 +117,23 @@ impl<'a> Run<'a> {
         wait.cost_ns()
             .max(self.awaited(wait))
             .max(self.taking_turns(wait))
+            .max(self.looked_for(wait))
             .max(stood)
+    }
+
+    /// Of a wait for a name by one of several threads: how long another of its process looked again and again whether it was there,
+    /// by polls that only the process itself could have ended. Clients have a thread of its own ask for names so.
+    fn looked_for(&self, wait: &AttributedWait) -> Ns {
+        if wait.cause != Cause::NetDns {
+            return 0;
+        }
+        let looks = |row: &&AttributedWait| {
+            let polls = row.call.as_deref().is_some_and(|call| call.contains("poll"));
+            let (own, other) = (&row.asker.name, &wait.asker.name);
+            polls && row.cause == Cause::TimerSleep && own.pid == other.pid && own.tid != other.tid
+        };
+        let looking = self.attributed.waits.iter().filter(looks).map(|row| row.path_ns);
+        looking.fold(0, Ns::saturating_add).min(wait.ns)
     }
 
     /// Of a wait for an interpreter's lock: its part of what the run would save if the threads did not take turns.
@@ -199,11 +229,50 @@ impl<'a> Run<'a> {
             .waits(|wait| causes.contains(&wait.cause))
             .map_or(0, |waits| waits.cost());
         let ids: Vec<&str> = causes.iter().map(|cause| cause.id()).collect();
+        if self.way_unknown() {
+            let count: u64 = self.attributed.waits.iter().map(|wait| wait.count).sum();
+            return format!("none of {count} waits of the trace is for {}", ids.join(", "));
+        }
         if cost == 0 {
             return format!("{} took 0 % of the elapsed time", ids.join(", "));
         }
         let (cost_text, share) = (say::duration(cost), say::percent(self.share(cost)));
         format!("{} took {cost_text}, {share} of the elapsed time", ids.join(", "))
+    }
+
+    /// Whether the waits are of threads of whom nobody tells who waited for whom: an strace log that was begun in the
+    /// middle of their lives. What they waited is told, and what that cost the whole is not.
+    fn way_unknown(&self) -> bool {
+        let waits = &self.attributed.waits;
+        self.observed.is_some() && !waits.is_empty() && waits.iter().all(|wait| self.cost(wait) == 0)
+    }
+
+    /// Of artefacts: what they do not tell of these causes, whose absence then proves nothing.
+    #[must_use]
+    pub fn untold(&self, causes: &[Cause]) -> Option<String> {
+        self.observed?;
+        // A trace of calls shows neither running nor what happens between calls.
+        let between = |cause: &Cause| {
+            let family = cause.id().split_once('.').map(|(family, _)| family);
+            cause.on_cpu() || matches!(family, Some("sched" | "mem"))
+        };
+        if !causes.is_empty() && causes.iter().all(between) {
+            return Some(
+                "what threads did between their system calls: a profile of the CPU, or `holdup run`"
+                    .to_owned(),
+            );
+        }
+        let waits = self
+            .waits(|wait| causes.contains(&wait.cause))
+            .filter(|_| self.way_unknown())?;
+        let longest = waits.iter().map(|wait| wait.max).max().unwrap_or(0);
+        Some(format!(
+            "what {} of {} together (the longest {}) cost the whole: the trace does not show who waited for whom; one \
+             from the beginning (`strace -f -T -tt -yy COMMAND`) does",
+            say::several(waits.count(), "wait"),
+            say::duration(waits.own()),
+            say::duration(longest)
+        ))
     }
 
     /// What could hide these causes: unresolved time that is as long as a finding would need, in calls in which such
@@ -283,7 +352,9 @@ fn happens_in(cause: Cause, call: &str) -> bool {
         Cause::NetDns => receives || polls,
         Cause::NetConnect => call == "connect" || polls,
         Cause::NetAccept => matches!(call, "accept" | "accept4") || polls,
-        Cause::LockFutex | Cause::RuntimeInterpreter => matches!(call, "futex" | "futex_wait"),
+        Cause::LockFutex | Cause::LockMonitor | Cause::RuntimeInterpreter => {
+            matches!(call, "futex" | "futex_wait")
+        }
         Cause::LockFile => matches!(call, "flock" | "fcntl"),
         Cause::LockSysv => matches!(call, "semop" | "semtimedop"),
         Cause::IpcQueue => {
@@ -436,7 +507,8 @@ impl<'a> Waits<'a> {
     }
 
     /// Who was in the way, longest first; one entry a thread and way of knowing. A thread that has run several
-    /// programs has the name under which it was in the way longest.
+    /// programs has the name under which it was in the way longest. The threads of a peer that did the same meanwhile are one:
+    /// a server that takes a thread for each request.
     #[must_use]
     pub fn holders(&self) -> Vec<Holder> {
         let mut merged: Vec<Holder> = Vec::new();
@@ -446,11 +518,15 @@ impl<'a> Waits<'a> {
             (0, _) | (_, 0) => one == other,
             ids => ids == (other.pid, other.tid),
         };
+        let one_peer = |one: &Holder, other: &Holder| {
+            let peers = one.how_known == HowKnown::SocketPeer && one.name.pid == other.name.pid;
+            peers && one.name.pid != 0 && one.doing == other.doing
+        };
         for holder in all {
-            match merged
-                .iter_mut()
-                .find(|h| same(&h.name, &holder.name) && h.how_known == holder.how_known)
-            {
+            let known = |h: &&mut Holder| {
+                h.how_known == holder.how_known && (same(&h.name, &holder.name) || one_peer(h, holder))
+            };
+            match merged.iter_mut().find(known) {
                 Some(same) => same.ns = same.ns.saturating_add(holder.ns),
                 None => merged.push(holder.clone()),
             }

@@ -3,7 +3,7 @@
 //! In: [`Observed`]. Out: the verdict of `cpu-contended` on artefacts.
 
 use super::figures::{self, Intervals, mean, often, told};
-use super::{Extend, RuleId, Run, say};
+use super::{Extend, RuleId, Run, pressures, say};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -16,6 +16,9 @@ const READY: f64 = 1.5;
 
 /// Percent of CPU time, idle or waiting for disks, up to which there is none to spare.
 const SPARE: f64 = 10.0;
+
+/// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
+const PRESSURE: f64 = 50.0;
 
 /// Percent of CPU time in work of low priority from which that is what keeps the CPU busy: it gives way to anything else.
 const NICE: f64 = 50.0;
@@ -51,6 +54,9 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     if !findings.is_empty() {
         return Verdict::Fires(findings);
     }
+    if doubtful(&first) {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
     Verdict::Clear(format!(
         "{} tasks are ready to run at a time, of {}",
         told(&first.values(), 0),
@@ -58,11 +64,29 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     ))
 }
 
+/// What is asked for where a single report of top is all there is.
+const WHAT: &str = "how many tasks wait for a CPU, and how idle it is";
+
+/// Whether what the CPU did meanwhile may be an average since boot: then the queue was looked at for an instant.
+fn doubtful(queue: &Intervals<'_>) -> bool {
+    queue
+        .other(Metric::CpuIdlePercent, "")
+        .is_some_and(|idle| idle.doubtful())
+}
+
 /// Where nothing tells how many are ready, none waits for a CPU that has time to spare.
 fn without_queue(observed: &Observed) -> Verdict {
     let what = "how many tasks wait for a CPU (`vmstat 1 5`, `sar -q`)";
     let idle = figures::of(observed, Metric::CpuIdlePercent).find(|cpu| cpu.of().is_empty());
+    if let Some(pressure) = pressures::high(observed, Metric::PressureCpuSomePercent, PRESSURE) {
+        return Verdict::Fires(vec![under_pressure(&pressure)]);
+    }
     let Some(idle) = idle else {
+        if let Some(most) = pressures::most(observed, Metric::PressureCpuSomePercent) {
+            return Verdict::Clear(format!(
+                "some task waited for a CPU at most {most:.1} % of the time"
+            ));
+        }
         return Verdict::CannotTell(figures::missing(observed, Metric::ProcessesRunnable, what));
     };
     let spare = spare(&idle);
@@ -75,6 +99,9 @@ fn without_queue(observed: &Observed) -> Verdict {
         };
         return Verdict::Fires(vec![used_up(&idle, &when)]);
     }
+    if idle.doubtful() {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
     let least = spare.iter().copied().fold(100.0, f64::min);
     match none {
         0 => Verdict::Clear(format!("the CPU has at least {least:.0} % of its time to spare")),
@@ -83,6 +110,23 @@ fn without_queue(observed: &Observed) -> Verdict {
             say::several(spare.len() as u64, "interval")
         )),
     }
+}
+
+/// Tasks that wait for a CPU by the kernel's own account.
+fn under_pressure(pressure: &pressures::Pressure<'_>) -> Finding {
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        Severity::Warning,
+        format!("Some task was ready to run and had no CPU {}{}", pressure.words(), pressure.place()),
+        Cause::SchedRunqueue,
+        pressure.evidence("waiting for a CPU"),
+    )
+    .confidence(Confidence::Proved)
+    .remedy(Remedy::safe("see who uses the CPU, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+    .remedy(Remedy::changing(
+        "run less at a time, or give what can wait a lower priority (nice, cpu.weight); of a cgroup: raise its quota",
+        "what has the lower priority takes longer",
+    ))
 }
 
 /// A CPU that is used up, where nothing tells whether anybody waits for it.
@@ -114,6 +158,9 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     let spare = spare(queue);
     let left: Vec<f64> = queue.points().filter_map(|point| spare(point.report)).collect();
     let least = left.iter().copied().fold(100.0, f64::min);
+    if doubtful(queue) && least > SPARE {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
     if !left.is_empty() && least > SPARE {
         return Verdict::Clear(format!(
             "the CPU has at least {least:.0} % of its time to spare in {}",

@@ -30,7 +30,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// An amount of memory or data: `512 bytes`, `64.0 KiB`, `1.5 GiB`.
-pub(super) fn bytes(amount: u64) -> String {
+pub(crate) fn bytes(amount: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(unit, _)| amount >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", amount as f64 / *unit as f64),
@@ -39,10 +39,10 @@ pub(super) fn bytes(amount: u64) -> String {
 }
 
 /// `1 wait`, `12 waits`, `2 stretches`.
-pub(super) fn several(count: u64, one: &str) -> String {
+pub(crate) fn several(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
-        _ if one.ends_with("ch") => format!("{count} {one}es"),
+        _ if one.ends_with("ch") || one.ends_with('s') => format!("{count} {one}es"),
         _ => format!("{count} {one}s"),
     }
 }
@@ -105,11 +105,16 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         .unwrap_or_default();
     let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
     let own = duration(waits.own());
+    let longest = waits.longest();
     let text = match waits.count() {
+        0 | 1 if longest.open && longest.max > longest.ns => format!(
+            "{count}{call} that has lasted for at least {} and goes on, {own} of it seen",
+            duration(longest.max)
+        ),
         0 | 1 => format!("{count}{call} of {own}"),
         _ if on_cpu => format!("{count}{call}, {own} in all"),
         _ => {
-            let (median, longest) = (duration(waits.median()), duration(waits.longest().max));
+            let (median, longest) = (duration(waits.median()), duration(longest.max));
             format!("{count}{call}, {own} in all, {median} at the median, at most {longest}")
         }
     };
@@ -147,11 +152,13 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
         HowKnown::SocketPeer => "the socket's peer",
         HowKnown::FuseDaemon => "the one that answered",
         HowKnown::Tracer => "its tracer",
+        HowKnown::Child => "the child that is waited for",
         HowKnown::KernelLock => "owner of the kernel lock",
         HowKnown::RobustList => "its list of held locks",
         HowKnown::Vmstructs => "the JVM's structures",
         HowKnown::Dump => "a thread dump",
         HowKnown::Monitor => "owner of the monitor",
+        HowKnown::LastToStop => "the last to come to a stop",
         HowKnown::Waker => "the one that ended the wait",
     }
 }
@@ -159,6 +166,10 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
 /// What the one in the way did meanwhile.
 pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
+        // Of a process only its first thread is known to be there, and that one takes in clients.
+        Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
+            "waits for clients with this thread; which other has the request is not known".to_owned()
+        }
         Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
         None => "is not part of the run; what it did was not observed".to_owned(),
     };
@@ -171,6 +182,16 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
 pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let main = waits.main();
+    if let [_, .., before, last] = main.chain.as_slice()
+        && last.name == main.asker.name
+    {
+        let text = format!(
+            "{} waits for {} in turn: while that is so, nobody in this circle goes on",
+            who(&before.name),
+            who(&last.name)
+        );
+        return Some(Evidence::new(text, "the critical path"));
+    }
     let after = main.chain.iter().filter(|link| link.name != main.asker.name);
     let after: Vec<&Link> = after.collect();
     let [_, .., end] = after.as_slice() else {

@@ -223,7 +223,7 @@ fn every_rule_is_heard_exactly_once() {
                 .map(|(id, _)| id.id()),
         );
         heard.sort_unstable();
-        let asked = ALL.iter().filter(|rule| !rule.of_artefacts_only());
+        let asked = ALL.iter().filter(|rule| rule.of_runs());
         let all: Vec<&str> = asked.map(|rule| rule.id.id()).collect();
         assert_eq!(heard, all, "{cause}");
     }
@@ -233,6 +233,6 @@ fn every_rule_is_heard_exactly_once() {
 fn an_empty_run_is_no_trouble() {
     let judgement = judge(&Run::new(&Default::default(), &SystemFacts::default()));
     assert_eq!(judgement.findings, []);
-    let asked = ALL.iter().filter(|rule| !rule.of_artefacts_only());
+    let asked = ALL.iter().filter(|rule| rule.of_runs());
     assert_eq!(judgement.ruled_out.len(), asked.count());
 }

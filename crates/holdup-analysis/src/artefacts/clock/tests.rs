@@ -185,3 +185,29 @@ fn both_clocks_written_down_when_it_was_taken_join_them() {
     });
     assert_eq!(apart(&observed), Some(0));
 }
+
+#[test]
+fn a_journal_takes_the_first_lines_of_a_boot_late() {
+    // The kernel's first line was taken 20 s after the boot began; seeded at 30 s.
+    let of = |seeded_here: u64| {
+        let mut observed = observed(
+            &[None, None],
+            vec![
+                happening(0, 1, boot(None), Some(wall(1_020)), None),
+                happening(0, 2, SEEDED, Some(wall(seeded_here)), None),
+                happening(1, 1, boot(None), Some(wall(1_000)), Some(0)),
+                happening(1, 2, SEEDED, Some(wall(1_030)), Some(30)),
+            ],
+        );
+        observed.sources[0].format = "journal".to_owned();
+        let clock = Clock::of(&observed);
+        let (first, seeded) = (&observed.happenings[0], &observed.happenings[1]);
+        assert!(clock.is_at_least(seeded) && clock.was_taken_late(first));
+        assert!(!clock.is_at_least(&observed.happenings[3]));
+        clock.same_boot(&at(0, 2), &at(1, 2))
+    };
+    assert_eq!(of(1_030), Some(true));
+    assert_eq!(of(1_040), Some(false));
+    // It was seeded before the journal's daemon was there.
+    assert_eq!(of(1_021), None);
+}

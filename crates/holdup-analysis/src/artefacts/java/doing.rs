@@ -1,5 +1,6 @@
 //! What a thread does, by its state and its innermost frames.
 
+use crate::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, is, method, of_runtime, seeds};
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockWait, SeenThread, State};
 
@@ -21,72 +22,6 @@ pub(crate) enum Doing {
     /// The JVM's own, or one that has no Java stack.
     Unknown,
 }
-
-/// Frames from the innermost in which what a thread does is looked for.
-const NEAR: usize = 30;
-
-/// Beginnings of the runtime's own classes.
-const RUNTIME: &[&str] = &[
-    "java.",
-    "javax.",
-    "jdk.",
-    "sun.",
-    "sunw.",
-    "com.sun.",
-    "com.ibm.",
-    "openj9.",
-    "org.openjdk.",
-];
-
-/// Methods in which a worker without work stands.
-const IDLE: &[&str] = &[
-    "java.util.concurrent.ThreadPoolExecutor.getTask",
-    "java.util.concurrent.ForkJoinPool.awaitWork",
-    "java.lang.ref.ReferenceQueue.remove",
-    "java.lang.ref.Reference.waitForReferencePendingList",
-    "java.lang.VirtualThread.takeVirtualThreadListToUnblock",
-    "java.lang.ProcessHandleImpl.waitForProcessExit0",
-    "java.awt.EventQueue.getNextEvent",
-    "sun.nio.ch.Poller.poll",
-    "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll",
-    "org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait",
-    "io.netty.channel.nio.NioEventLoop.select",
-];
-
-/// Loops that run others' code, or wait until it is time to.
-const LOOPS: &[&str] = &[
-    "java.util.TimerThread.mainLoop",
-    "java.util.concurrent.DelayScheduler.loop",
-];
-
-/// Methods that hand out a connection or another pooled object.
-const POOLS: &[&str] = &[
-    "com.zaxxer.hikari.pool.HikariPool.getConnection",
-    "com.zaxxer.hikari.util.ConcurrentBag.borrow",
-    "org.apache.commons.pool.impl.GenericObjectPool.borrowObject",
-    "org.apache.commons.pool2.impl.GenericObjectPool.borrowObject",
-    "org.apache.tomcat.jdbc.pool.ConnectionPool.borrowConnection",
-    "org.apache.tomcat.dbcp.dbcp2.PoolingDataSource.getConnection",
-    "com.mchange.v2.resourcepool.BasicResourcePool.awaitAvailable",
-    "com.mchange.v2.resourcepool.BasicResourcePool.checkoutResource",
-    "com.alibaba.druid.pool.DruidDataSource.takeLast",
-    "com.alibaba.druid.pool.DruidDataSource.pollLast",
-    "org.apache.http.pool.AbstractConnPool.getPoolEntryBlocking",
-    "org.apache.hc.core5.pool.StrictConnPool.lease",
-    "io.agroal.pool.ConnectionPool.handlerFromSharedCache",
-];
-
-/// Methods that wait for a task's result.
-const TASKS: &[&str] = &[
-    "java.util.concurrent.FutureTask.get",
-    "java.util.concurrent.CompletableFuture.get",
-    "java.util.concurrent.CompletableFuture.join",
-    "java.util.concurrent.ForkJoinTask.get",
-    "java.util.concurrent.ForkJoinTask.join",
-    "java.util.concurrent.ForkJoinTask.invoke",
-    "java.util.concurrent.CountDownLatch.await",
-    "java.lang.Thread.join",
-];
 
 /// Native methods that wait, and for what.
 const NATIVE: &[(&str, Cause)] = &[
@@ -137,12 +72,7 @@ const READS: &[&str] = &[
     "sun.nio.ch.UnixFileDispatcherImpl.read0",
 ];
 
-/// Whether a frame is of this method or of one whose name begins so: natives get a digit more from time to time.
-fn is(frame: &str, method: &str) -> bool {
-    frame.starts_with(method)
-}
-
-/// What a thread does.
+/// What a thread does; by its stack, its state, how it waits for a lock, and whether that is [`held`], and nothing else.
 pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if thread.state == State::Ended {
         return Doing::Unknown;
@@ -163,9 +93,17 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if near.iter().any(|frame| seeds(frame)) && READS.iter().any(|method| is(top, method)) {
         return Doing::Waits(Cause::RandomDevice);
     }
-    let polls = is(top, "sun.nio.ch.Net.poll") || is(top, "java.lang.VirtualThread.park");
+    // A virtual thread that is pinned parks its carrier.
+    let pinned = near
+        .get(1)
+        .is_some_and(|frame| is(frame, "java.lang.VirtualThread.parkOnCarrierThread"));
+    let polls = pinned || is(top, "sun.nio.ch.Net.poll") || is(top, "java.lang.VirtualThread.park");
     if let Some(doing) = socket(near).filter(|_| polls) {
         return doing;
+    }
+    // A carrier does what the virtual thread on it does, which is a thread of its own in the dump.
+    if is(top, "jdk.internal.vm.Continuation.run") {
+        return Doing::Unknown;
     }
     let asleep = matches!(
         thread.state,
@@ -221,9 +159,11 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
 }
 
 /// Whether what it is parked for is a lock, which somebody holds, and not a condition or a queue.
-fn held(thread: &SeenThread) -> bool {
+pub(super) fn held(thread: &SeenThread) -> bool {
     let class = thread.waits_for.as_ref().map_or("", |lock| lock.class.as_str());
-    class.contains("ReentrantLock") || class.contains("ReadWriteLock")
+    ["ReentrantLock", "ReadWriteLock", "StampedLock"]
+        .iter()
+        .any(|lock| class.contains(lock))
 }
 
 /// A wait for a socket by poll or of a virtual thread: what for, its callers tell.
@@ -259,31 +199,6 @@ fn handshake(cause: Cause, near: &[&str]) -> Cause {
     cause
 }
 
-/// Whether a frame gets the seed of a generator.
-fn seeds(frame: &str) -> bool {
-    frame.contains("SeedGenerator") || frame.contains("NativePRNG$Blocking") || frame.contains("enerateSeed(")
-}
-
-/// Whether a frame is of a generator of random numbers that the runtime calls as one.
-pub(super) fn is_generator(frame: &str) -> bool {
-    frame.starts_with("java.security.SecureRandom.")
-        || frame.starts_with("java.util.Random.")
-        || frame.starts_with("javax.crypto.KeyGenerator.")
-        || frame.starts_with("java.security.KeyPairGenerator.")
-        || frame.starts_with("sun.security.provider.")
-}
-
-/// Whether a frame is the runtime's own.
-pub(super) fn of_runtime(frame: &str) -> bool {
-    RUNTIME.iter().any(|start| frame.starts_with(start))
-}
-
-/// The class of a frame.
-pub(super) fn class(frame: &str) -> &str {
-    let method = frame.split('(').next().unwrap_or(frame);
-    method.rsplit_once('.').map_or(method, |(class, _)| class)
-}
-
 /// Whether a frame is where a server, a request or a program begins.
 pub(super) fn is_beginning(frame: &str) -> bool {
     const BEGIN: &[&str] = &[
@@ -297,9 +212,7 @@ pub(super) fn is_beginning(frame: &str) -> bool {
         "contextInitialized",
         "afterPropertiesSet",
     ];
-    let method = frame.split('(').next().unwrap_or(frame);
-    let name = method.rsplit_once('.').map_or(method, |(_, name)| name);
-    !of_runtime(frame) && BEGIN.contains(&name)
+    !of_runtime(frame) && BEGIN.contains(&method(frame))
 }
 
 #[cfg(test)]

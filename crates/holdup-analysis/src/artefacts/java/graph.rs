@@ -1,6 +1,6 @@
 //! Who waits for whose lock: to the one at the root, and round in circles.
 
-use super::Dump;
+use super::{Dump, Seen};
 use holdup_evidence::observed::LockWait;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,6 +22,7 @@ impl Graph {
             }
         }
         let mut holder = BTreeMap::new();
+        let mut initialising = None;
         for (place, seen) in dump.threads.iter().enumerate() {
             let Some(lock) = &seen.thread.waits_for else {
                 continue;
@@ -29,6 +30,9 @@ impl Graph {
             let by = match lock.wait {
                 // A monitor that is waited on is free.
                 None | Some(LockWait::Wait) => None,
+                Some(LockWait::ClassInit) if lock.class.is_empty() => initialising
+                    .get_or_insert_with(|| Initialising::of(dump))
+                    .awaited_by(place),
                 Some(LockWait::ClassInit) => initialises(dump, &lock.class),
                 Some(LockWait::Enter | LockWait::Park) => {
                     let owner = lock.owner.as_deref().and_then(|owner| named.get(owner));
@@ -90,4 +94,51 @@ fn initialises(dump: &Dump<'_>, class: &str) -> Option<usize> {
     dump.threads
         .iter()
         .position(|seen| seen.frames.iter().any(|frame| frame.starts_with(&initialiser)))
+}
+
+/// Threads of a dump that have to do with classes' initialisers; more than [`TOLD_APART`] of a kind are not kept.
+struct Initialising {
+    /// That run one.
+    run: Vec<usize>,
+    /// That wait until another thread has run one.
+    wait: Vec<usize>,
+}
+
+/// With so many of a kind it can't be told any more which of them a thread waits for: itself, and two others.
+const TOLD_APART: usize = 3;
+
+impl Initialising {
+    fn of(dump: &Dump<'_>) -> Initialising {
+        let places = |is: fn(&Seen<'_>) -> bool| {
+            let found = dump.threads.iter().enumerate().filter(|(_, seen)| is(seen));
+            found.map(|(place, _)| place).take(TOLD_APART).collect()
+        };
+        Initialising {
+            run: places(|seen| seen.frames.iter().any(|frame| frame.contains(".<clinit>("))),
+            wait: places(|seen| {
+                let lock = seen.thread.waits_for.as_ref();
+                lock.is_some_and(|lock| lock.wait == Some(LockWait::ClassInit))
+            }),
+        }
+    }
+
+    /// For whom a thread waits whose class the dump does not name: the one other that runs an initialiser. Where there is
+    /// none, the one other that waits so, too: before its class it initialises the class's parent. `None` where there
+    /// are several.
+    fn awaited_by(&self, waiter: usize) -> Option<usize> {
+        let others = |of: &[usize]| {
+            of.iter()
+                .copied()
+                .filter(|place| *place != waiter)
+                .collect::<Vec<_>>()
+        };
+        let mut others_of = others(&self.run);
+        if others_of.is_empty() {
+            others_of = others(&self.wait);
+        }
+        match others_of[..] {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
 }

@@ -11,8 +11,11 @@ pub(crate) use doing::Doing;
 pub(crate) use graph::Graph;
 pub(crate) use series::{Still, still};
 
+use crate::java;
 use holdup_evidence::Observed;
-use holdup_evidence::observed::{SeenThread, Snapshot, SnapshotKind};
+use holdup_evidence::observed::{LockWait, SeenThread, Snapshot, SnapshotKind, StackId, State};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// One dump.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub(crate) struct Seen<'a> {
     /// As it was read.
     pub(crate) thread: &'a SeenThread,
     /// Its stack, innermost first.
-    pub(crate) frames: Vec<&'a str>,
+    pub(crate) frames: Rc<[&'a str]>,
     /// What it does.
     pub(crate) doing: Doing,
 }
@@ -37,6 +40,7 @@ pub(crate) struct Seen<'a> {
 /// The dumps of JVMs, in the order in which they were read.
 pub(crate) fn dumps(observed: &Observed) -> Vec<Dump<'_>> {
     let jvm = |snapshot: &&Snapshot| snapshot.kind == SnapshotKind::Jvm;
+    let mut known = Known::default();
     observed
         .snapshots
         .iter()
@@ -46,22 +50,62 @@ pub(crate) fn dumps(observed: &Observed) -> Vec<Dump<'_>> {
             threads: snapshot
                 .threads
                 .iter()
-                .map(|thread| seen(observed, thread))
+                .map(|thread| known.seen(observed, thread))
                 .collect(),
         })
         .collect()
 }
 
-fn seen<'a>(observed: &'a Observed, thread: &'a SeenThread) -> Seen<'a> {
-    let frames: Vec<&str> = match thread.stack {
-        Some(stack) => observed.stacks.frames(stack).collect(),
-        None => Vec::new(),
+/// What a thread with these Java frames does, and who asked, where nothing but the frames is known.
+pub(crate) fn by_frames<'a>(frames: &[&'a str]) -> (Doing, Option<&'a str>) {
+    const PARKED: [&str; 4] = [
+        "jdk.internal.misc.Unsafe.park",
+        "sun.misc.Unsafe.park",
+        "java.lang.Object.wait",
+        "java.lang.VirtualThread.park",
+    ];
+    let parked = frames
+        .first()
+        .is_some_and(|top| PARKED.iter().any(|method| top.starts_with(method)));
+    let thread = SeenThread {
+        state: if parked { State::Waiting } else { State::Unknown },
+        ..SeenThread::default()
     };
-    let doing = doing::of(thread, &frames);
-    Seen {
-        thread,
-        frames,
-        doing,
+    let doing = doing::of(&thread, frames);
+    let asker = frames.iter().find(|frame| !java::of_runtime(frame)).copied();
+    (doing, asker)
+}
+
+/// What tells what a thread does: its stack, its state, how it waits for a lock, and whether that is one somebody holds.
+type Stands = (Option<StackId>, State, Option<Option<LockWait>>, bool);
+
+/// Stacks and what they show, each looked at once: most threads stand where others stand, or stood in the dump before.
+#[derive(Default)]
+struct Known<'a> {
+    frames: HashMap<StackId, Rc<[&'a str]>>,
+    doing: HashMap<Stands, Doing>,
+}
+
+impl<'a> Known<'a> {
+    fn seen(&mut self, observed: &'a Observed, thread: &'a SeenThread) -> Seen<'a> {
+        let frames = match thread.stack {
+            Some(stack) => {
+                let of = || observed.stacks.frames(stack).collect();
+                Rc::clone(self.frames.entry(stack).or_insert_with(of))
+            }
+            None => Rc::default(),
+        };
+        let waits = thread.waits_for.as_ref().map(|lock| lock.wait);
+        let stands = (thread.stack, thread.state, waits, doing::held(thread));
+        let doing = *self
+            .doing
+            .entry(stands)
+            .or_insert_with(|| doing::of(thread, &frames));
+        Seen {
+            thread,
+            frames,
+            doing,
+        }
     }
 }
 
@@ -70,13 +114,38 @@ impl<'a> Seen<'a> {
     /// generators: a provider's generator is called by the runtime and calls it again.
     pub(crate) fn asker(&self) -> Option<&'a str> {
         let from = if self.doing == Doing::Waits(holdup_evidence::Cause::RandomDevice) {
-            let generator = |frame: &&str| doing::is_generator(frame);
+            let generator = |frame: &&str| java::is_generator(frame);
             self.frames.iter().rposition(generator).map_or(0, |at| at + 1)
         } else {
             0
         };
         let outside = self.frames.get(from..).unwrap_or_default();
-        outside.iter().find(|frame| !doing::of_runtime(frame)).copied()
+        outside.iter().find(|frame| !java::of_runtime(frame)).copied()
+    }
+
+    /// The method in which it waits for a lock of `java.util.concurrent`, where the dump has stacks and no locks (a dump
+    /// to a file before JDK 24).
+    pub(crate) fn takes_untold_lock(&self) -> Option<&'a str> {
+        const TAKE: [&str; 4] = [
+            "java.util.concurrent.locks.ReentrantLock.lock(",
+            "java.util.concurrent.locks.ReentrantLock.lockInterruptibly(",
+            "java.util.concurrent.locks.ReentrantReadWriteLock$ReadLock.lock(",
+            "java.util.concurrent.locks.ReentrantReadWriteLock$WriteLock.lock(",
+        ];
+        const PARK: [&str; 2] = ["java.lang.VirtualThread.park", "jdk.internal.misc.Unsafe.park"];
+        let parked = self
+            .frames
+            .first()
+            .is_some_and(|top| PARK.iter().any(|method| top.starts_with(method)));
+        if !parked || self.thread.waits_for.is_some() {
+            return None;
+        }
+        let by = self
+            .frames
+            .iter()
+            .take(java::NEAR)
+            .find(|frame| TAKE.iter().any(|method| frame.starts_with(method)));
+        by.copied()
     }
 
     /// For whom it asked and during what: the next frame of another class, and the next beyond it that is a beginning.
@@ -85,7 +154,7 @@ impl<'a> Seen<'a> {
             return (None, None);
         };
         let mut outer = self.frames.iter().skip_while(|frame| **frame != asker);
-        let own = |frame: &&&str| !doing::of_runtime(frame) && doing::class(frame) != doing::class(asker);
+        let own = |frame: &&&str| !java::of_runtime(frame) && java::class(frame) != java::class(asker);
         let next = outer.by_ref().find(own).copied();
         (next, outer.find(|frame| doing::is_beginning(frame)).copied())
     }

@@ -27,13 +27,28 @@ fn key<'a>(seen: &Seen<'a>) -> Key<'a> {
 /// threads of the smaller are in the other too.
 pub(crate) fn still<'a, 'd>(dumps: &'d [Dump<'a>]) -> Vec<Still<'a, 'd>> {
     let mut series: Vec<Vec<&Dump<'a>>> = Vec::new();
+    // The series that begin with a dump in which a thread is: there may be a thousand dumps, each of a JVM of its own.
+    let mut with: HashMap<Who<'a>, Vec<usize>> = HashMap::new();
+    // And how many threads that dump has.
+    let mut sizes: Vec<usize> = Vec::new();
     for dump in dumps {
-        match series
-            .iter_mut()
-            .find(|one| one.first().is_some_and(|first| same(first, dump)))
-        {
-            Some(one) => one.push(dump),
-            None => series.push(vec![dump]),
+        let threads: HashSet<Who<'a>> = dump.threads.iter().map(who).collect();
+        let mut common = vec![0_usize; series.len()];
+        for place in threads.iter().filter_map(|thread| with.get(thread)).flatten() {
+            if let Some(count) = common.get_mut(*place) {
+                *count += 1;
+            }
+        }
+        let same = |(size, common): (&usize, &usize)| *common > 0 && *common * 2 >= threads.len().min(*size);
+        match sizes.iter().zip(&common).position(same) {
+            Some(place) => series[place].push(dump),
+            None => {
+                sizes.push(threads.len());
+                for thread in threads {
+                    with.entry(thread).or_default().push(series.len());
+                }
+                series.push(vec![dump]);
+            }
         }
     }
     let mut all = Vec::new();
@@ -79,12 +94,9 @@ fn in_series<'a, 'd>(dumps: &[&'d Dump<'a>], all: &mut Vec<Still<'a, 'd>>) {
     }
 }
 
-fn same(one: &Dump<'_>, other: &Dump<'_>) -> bool {
-    let of = |dump: &Dump<'_>| -> HashSet<(String, Option<u32>)> {
-        let threads = dump.threads.iter().map(|seen| seen.thread);
-        threads.map(|thread| (thread.name.clone(), thread.tid)).collect()
-    };
-    let (one, other) = (of(one), of(other));
-    let common = one.intersection(&other).count();
-    common * 2 >= one.len().min(other.len()) && common > 0
+/// How a thread is known again in another dump of the same JVM.
+type Who<'a> = (&'a str, Option<u32>);
+
+fn who<'a>(seen: &Seen<'a>) -> Who<'a> {
+    (&seen.thread.name, seen.thread.tid)
 }

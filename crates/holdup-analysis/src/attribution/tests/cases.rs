@@ -1,7 +1,7 @@
 //! Runs told by hand, with the path that a person would give.
 
 use super::call_for;
-use super::scene::{By, Scene, WRITE, exiting, path, row, waits_for_mutex_of};
+use super::scene::{By, ENDS, Scene, WRITE, exiting, path, row, waits_for_mutex_of};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Event, ThreadId, WaitMemory};
 
@@ -67,6 +67,49 @@ fn a_pipeline_waits_for_the_writers_disk() {
         chain,
         [("count", Cause::IpcPipe, 925), ("slow", Cause::DiskRead, 875)]
     );
+}
+
+/// A recorder tells the first of many like waits, and of the others their number and time.
+#[test]
+fn waits_without_records_are_booked_where_the_last_one_told_is() {
+    let mut scene = Scene::new("server");
+    scene.cpu(0, 10);
+    scene.wait(0, Cause::DiskSync, 110, By::Interrupt);
+    scene.repeats(0, 3, 90);
+    scene.cpu(0, 10);
+    scene.wait(0, Cause::DiskRead, 250, By::Interrupt);
+    scene.repeats(0, 2, 60);
+    scene.end(0);
+    let run = scene.attributed();
+    let (syncs, reads) = (row(&run, 0, Cause::DiskSync), row(&run, 0, Cause::DiskRead));
+    assert_eq!((syncs.ns, syncs.count, syncs.max), (190, 4, 100));
+    assert_eq!((reads.ns, reads.count, reads.max), (100, 3, 40));
+    assert_eq!((run.elapsed, run.coverage.unknown), (310, 0));
+    assert_eq!(
+        path(&run),
+        [
+            (Cause::CpuUser, 20),
+            (Cause::DiskRead, 100),
+            (Cause::DiskSync, 190)
+        ]
+    );
+    let windows: u64 = run
+        .windows
+        .iter()
+        .map(|window| window.causes[&Cause::DiskSync])
+        .sum();
+    assert_eq!(windows, 190, "when is told of them, too");
+}
+
+/// Before any wait is told there is none to be like: that is a contradiction of the source, and its time is not known.
+#[test]
+fn waits_without_records_and_without_a_first_one_are_lost() {
+    let mut scene = Scene::new("server");
+    scene.cpu(0, 10);
+    scene.repeats(0, 3, 90);
+    scene.end(0);
+    let run = scene.attributed();
+    assert_eq!((run.elapsed, run.coverage.unknown), (100, 90));
 }
 
 /// Four threads take turns at a lock; one of them holds it four times as long as the others together.
@@ -140,7 +183,7 @@ fn a_join_goes_to_the_thread_that_is_joined() {
     scene.wait(1, Cause::NetReceive, 850, By::Interrupt);
     scene.cpu(1, 50);
     scene.end(1);
-    scene.wait(0, Cause::LockFutex, 900, By::Thread(1, exiting()));
+    scene.wait(0, Cause::LockFutex, 900, By::Thread(1, ENDS));
     scene.queue(0, 3);
     scene.cpu(0, 97);
     scene.end(0);

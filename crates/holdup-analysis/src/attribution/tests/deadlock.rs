@@ -2,7 +2,7 @@
 
 use super::scene::{By, Scene, exiting, row, waits_for_mutex_of};
 use crate::attributed::{Attributed, HowKnown};
-use holdup_evidence::{Call, Cause, Wait};
+use holdup_evidence::{Call, Cause, LockHolder, Ns, RuntimeLock, RuntimeLockKind, RuntimeLockSource, Wait};
 
 /// `FUTEX_PRIVATE_FLAG`.
 const PRIVATE: u64 = 128;
@@ -177,4 +177,43 @@ fn who_was_killed_with_the_waiter_is_still_its_owner() {
         (holder.name.tid, holder.how_known, holder.doing),
         (101, HowKnown::MutexOwner, Some(Cause::DiskSync))
     );
+}
+
+/// Makes a wait one for a runtime's lock, which this thread was seen to have at these instants.
+fn monitor(wait: &mut Wait, class: &str, owner: u32, seen: (Ns, Ns)) {
+    wait.call = Call {
+        number: 202,
+        args: [0xf00, PRIVATE, 0, 0],
+    };
+    wait.holder = Some(LockHolder::Runtime(RuntimeLock {
+        kind: RuntimeLockKind::Monitor,
+        class: class.to_owned(),
+        identity: 1,
+        owner: Some(owner),
+        source: RuntimeLockSource::Structures,
+        seen,
+    }));
+}
+
+/// Whether two threads that were left waiting for each other's monitors, seen so at these instants, count as a circle.
+fn monitors_seen(one: (Ns, Ns), other: (Ns, Ns)) -> bool {
+    let mut scene = three_threads();
+    scene.end(2);
+    for (id, class, owner, seen) in [(1, "Till", 100, one), (0, "Safe", 101, other)] {
+        scene.left_waiting(id, Cause::LockFutex, 900, |wait| {
+            monitor(wait, class, owner, seen)
+        });
+    }
+    row(&scene.attributed(), 0, Cause::LockMonitor).deadlock
+}
+
+#[test]
+fn owners_that_a_runtime_told_at_different_times_prove_no_circle() {
+    assert!(monitors_seen((300, 310), (300, 310)), "by one look");
+    assert!(
+        monitors_seen((200, 310), (300, 410)),
+        "by looks that have one in common"
+    );
+    // Each may have let go of the lock before it began to wait for the other.
+    assert!(!monitors_seen((200, 210), (300, 310)));
 }

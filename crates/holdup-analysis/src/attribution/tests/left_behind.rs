@@ -66,6 +66,8 @@ fn whoever_interrupts_by_a_signal_is_not_in_the_way() {
     for (cause, waking, named) in [
         (Cause::ProcessChild, KILL, None),
         (Cause::IpcPipe, KILL, None),
+        (Cause::NetReceive, KILL, None),
+        (Cause::NetDns, KILL, None),
         (Cause::ProcessChild, exiting(), Some(HowKnown::Waker)),
         (Cause::IpcSignal, KILL, Some(HowKnown::Waker)),
     ] {
@@ -79,6 +81,42 @@ fn whoever_interrupts_by_a_signal_is_not_in_the_way() {
         let holders = &row(&run, 1, cause).holders;
         assert_eq!(holders.first().map(|holder| holder.how_known), named, "{cause}");
     }
+}
+
+#[test]
+fn whoever_ends_the_process_of_a_waiting_thread_is_not_its_peer() {
+    for (cause, waking, named) in [
+        (Cause::NetDns, exiting(), false),
+        (Cause::IpcPipe, exiting(), false),
+        (Cause::NetReceive, WRITE, true),
+    ] {
+        let mut scene = Scene::new("node");
+        scene.thread(1, 0, "libuv-worker");
+        scene.cpu(0, 500);
+        scene.wait(1, cause, 500, By::Thread(0, waking));
+        scene.end(1);
+        scene.end(0);
+        let run = scene.attributed();
+        assert_eq!(!row(&run, 1, cause).holders.is_empty(), named, "{cause}");
+    }
+}
+
+#[test]
+fn a_wait_for_a_pipe_that_a_key_broke_off_was_for_who_wrote_there_before() {
+    let mut scene = Scene::new("git");
+    scene.process(1, 0, "remote-http");
+    scene.cpu(1, 10);
+    scene.wait(0, Cause::IpcPipe, 10, By::Thread(1, WRITE));
+    scene.wait(0, Cause::IpcPipe, 1000, By::Interrupt);
+    scene.wait(1, Cause::NetDns, 1001, By::Interrupt);
+    scene.end(1);
+    scene.end(0);
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::IpcPipe).holders[0];
+    assert_eq!(
+        (&*holder.name.process, holder.doing),
+        ("remote-http", Some(Cause::NetDns))
+    );
 }
 
 #[test]

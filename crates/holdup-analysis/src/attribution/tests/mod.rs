@@ -2,11 +2,15 @@
 
 mod cases;
 mod deadlock;
+mod exit;
 mod left_behind;
 mod owners;
+mod prediction;
 mod properties;
 mod scene;
 mod simulator;
+mod threads;
+mod timeline;
 mod who;
 
 use crate::attributed::{Attributed, Resource, ResourceKind};
@@ -73,14 +77,20 @@ fn by_user_stack(_: Cause, _: Option<&str>, stack: &[Frame]) -> Option<(Cause, R
 
 fn name_resource(_: &mut Resource, _: Cause, _: &SystemFacts) {}
 
-/// Attributes events with the tests' classifier.
-pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) -> Attributed {
-    let mut attribution = Attribution::with(Classifier {
+/// The tests' classifier.
+pub(super) fn classifier() -> Classifier {
+    Classifier {
         wait,
         on_cpu,
         by_user_stack,
+        of_runtime: |_| {},
         name_resource,
-    });
+    }
+}
+
+/// Attributes events with the tests' classifier.
+pub(super) fn attribute(events: &[Event], finish: &Finish, facts: &SystemFacts) -> Attributed {
+    let mut attribution = Attribution::with(classifier());
     for event in events {
         attribution.push(event);
     }
@@ -105,8 +115,8 @@ pub(super) fn balances(run: &Attributed) -> Result<(), String> {
     if walls != rows || walls != coverage.observed || walls != coverage.attributed + coverage.unknown {
         return Err(format!("threads {walls}, rows {rows}, coverage {coverage:?}"));
     }
-    match run.waits.iter().find(|row| row.handed_on_ns > run.elapsed) {
-        Some(row) => Err(format!("{} handed on of {}", row.handed_on_ns, run.elapsed)),
-        None => Ok(()),
+    if let Some(row) = run.waits.iter().find(|row| row.handed_on_ns > run.elapsed) {
+        return Err(format!("{} handed on of {}", row.handed_on_ns, run.elapsed));
     }
+    timeline::agrees(run)
 }

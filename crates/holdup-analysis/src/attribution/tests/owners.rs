@@ -3,8 +3,8 @@
 use super::scene::{By, Scene, WRITE, row, words};
 use crate::attributed::HowKnown;
 use holdup_evidence::{
-    Cause, Event, FUTEX_AT, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, TaskName, ThreadId,
-    Wait,
+    Cause, Event, FUTEX_AT, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, RuntimeLock,
+    RuntimeLockKind, RuntimeLockSource, TaskName, ThreadId, Wait,
 };
 
 /// The first holder of a wait of CMD's only thread for a futex, and how it is known. Thread 1 (tid 101) ends the wait; it
@@ -199,4 +199,54 @@ fn the_owner_of_a_kernel_lock_is_named_where_the_wait_is_for_one() {
         named(Cause::DiskRead, |wait| wait.holder = Some(lock(Some(owner)))),
         []
     );
+}
+
+/// What a wait was for that a runtime told the lock of, and the first holder.
+fn told_by_runtime(owner: Option<u32>, source: RuntimeLockSource) -> (String, u32, HowKnown) {
+    told_of(RuntimeLockKind::Monitor, owner, source)
+}
+
+fn told_of(kind: RuntimeLockKind, owner: Option<u32>, source: RuntimeLockSource) -> (String, u32, HowKnown) {
+    let mut scene = Scene::new("shop");
+    scene.thread(1, 0, "till");
+    scene.process(2, 0, "other");
+    scene.cpu(1, 100);
+    let lock = RuntimeLock {
+        kind,
+        class: "com.shop.Till".to_owned(),
+        identity: 0xa,
+        owner,
+        seen: (0, 0),
+        source,
+    };
+    let wait = scene.wait(0, Cause::LockFutex, 100, By::Thread(1, WRITE));
+    wait.holder = Some(LockHolder::Runtime(lock));
+    for id in 0..3 {
+        scene.end(id);
+    }
+    let run = scene.attributed();
+    let row = row(&run, 0, Cause::LockMonitor);
+    let first = &row.holders[0];
+    (row.resource.name.clone(), first.name.tid, first.how_known)
+}
+
+#[test]
+fn a_runtimes_lock_has_a_name_and_the_owner_that_the_runtime_tells() {
+    let source = RuntimeLockSource::Structures;
+    let name = "com.shop.Till@a".to_owned();
+    assert_eq!(
+        told_by_runtime(Some(101), source),
+        (name.clone(), 101, HowKnown::Monitor)
+    );
+    assert_eq!(
+        told_by_runtime(None, source),
+        (name.clone(), 101, HowKnown::Waker)
+    );
+    let of_another_process = told_by_runtime(Some(102), source);
+    assert_eq!(of_another_process, (name.clone(), 101, HowKnown::Waker));
+    let dumped = told_by_runtime(Some(101), RuntimeLockSource::Dump);
+    assert_eq!(dumped, (name, 101, HowKnown::Dump));
+    let class = "class com.shop.Till to be initialised".to_owned();
+    let told = told_of(RuntimeLockKind::Class, Some(101), source);
+    assert_eq!(told, (class, 101, HowKnown::Vmstructs));
 }

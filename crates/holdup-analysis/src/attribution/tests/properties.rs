@@ -1,6 +1,7 @@
 //! Properties over whatever a machine may do and a source may lose.
 
 use super::simulator::{Machine, Step, Times};
+use super::timeline::{path_truly, truly};
 use super::{attribute, balances};
 use crate::attributed::{Attributed, AttributedWait};
 use holdup_evidence::{Cause, Event, Ns, SystemFacts, ThreadId};
@@ -115,6 +116,49 @@ proptest! {
         prop_assert_eq!(run.elapsed, machine.elapsed());
         prop_assert!(run.threads.iter().all(|thread| thread.name.thread.starts_with('t')), "{:?}", run.threads);
         prop_assert_eq!(run.coverage.observed, machine.own().values().sum::<Ns>());
+    }
+
+    /// Waits are in the windows that they passed in, to the nanosecond; running and queueing are, taken together.
+    #[test]
+    fn windows_are_when_it_happened(cpus in 1usize..4, steps in steps(), unit in 1u64..2_000_000) {
+        let machine = Machine::in_units(cpus, &steps, unit);
+        let run = attribute(&machine.events, &machine.finish(), &SystemFacts::default());
+        prop_assert_eq!(balances(&run), Ok(()));
+        prop_assert_eq!(truly(&run, &machine), Ok(()));
+    }
+
+    /// The path is in the windows that it passed in.
+    #[test]
+    fn the_path_is_when_it_was(cpus in 1usize..4, steps in steps(), unit in 1u64..2_000_000) {
+        let machine = Machine::in_units(cpus, &steps, unit);
+        let mut events = machine.events.clone();
+        events.retain(|event| !matches!(event, Event::WaitMemory(_)));
+        for event in &mut events {
+            if let Event::Wait(wait) = event {
+                wait.memory_follows = false;
+            }
+        }
+        let run = attribute(&events, &machine.finish(), &SystemFacts::default());
+        prop_assert_eq!(balances(&run), Ok(()));
+        prop_assert_eq!(path_truly(&run, &machine), Ok(()));
+    }
+
+    /// So they are where waits began before observation, and where records were lost: that time is unknown then.
+    #[test]
+    fn windows_balance_whatever_is_lost(
+        cpus in 1usize..4, steps in steps(), unit in 1u64..2_000_000,
+        drops in proptest::collection::vec(any::<bool>(), 1..64), earlier in any::<u32>(),
+    ) {
+        let machine = Machine::in_units(cpus, &steps, unit);
+        let mut events = drop_events(&machine.events, &drops, true);
+        let mut begun = std::collections::BTreeSet::new();
+        for event in &mut events {
+            if let Event::Wait(wait) = event && begun.insert(wait.thread) {
+                wait.start = wait.start.saturating_sub(Ns::from(earlier));
+            }
+        }
+        let run = attribute(&events, &machine.finish(), &SystemFacts::default());
+        prop_assert_eq!(balances(&run), Ok(()));
     }
 
     /// Numbers that cannot be true neither stop it nor unbalance the books.

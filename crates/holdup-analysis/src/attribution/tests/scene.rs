@@ -43,7 +43,13 @@ pub(super) const WRITE: Call = Call {
     args: [1, 0, 0, 0],
 };
 
-/// What a thread is in when its end wakes another.
+/// What a thread is in that ends, and others of its process do not.
+pub(super) const ENDS: Call = Call {
+    number: 60,
+    args: [0; 4],
+};
+
+/// What a thread is in that ends its process.
 pub(super) fn exiting() -> Call {
     Call {
         number: 231,
@@ -62,6 +68,8 @@ impl Scene {
             task: scene.actors[&0].task.clone(),
             parent: None,
             inside: None,
+            role: Default::default(),
+            adopted: None,
         }));
         scene
     }
@@ -95,6 +103,8 @@ impl Scene {
             task: self.actors[&id].task.clone(),
             parent: Some((ThreadId(by), self.actors[&by].clock)),
             inside: None,
+            role: Default::default(),
+            adopted: None,
         }));
     }
 
@@ -126,8 +136,21 @@ impl Scene {
         self.actors.get_mut(&id).expect("told before").clock.cpu += ns;
     }
 
+    /// CPU time that was counted already, and of it what was with a request to answer.
+    pub(super) fn served(&mut self, id: u32, ns: Ns) {
+        self.actors.get_mut(&id).expect("told before").clock.served_cpu += ns;
+    }
+
     pub(super) fn queue(&mut self, id: u32, ns: Ns) {
         self.actors.get_mut(&id).expect("told before").clock.queued += ns;
+    }
+
+    /// Waits that are like the last one told, and have no records: so many, of so much time in all.
+    pub(super) fn repeats(&mut self, id: u32, repeats: u64, ns: Ns) {
+        let clock = &mut self.actors.get_mut(&id).expect("told before").clock;
+        clock.blocked += ns;
+        clock.repeated += ns;
+        clock.repeats += repeats;
     }
 
     /// A wait that ends at this instant.
@@ -183,6 +206,8 @@ impl Scene {
             holder: None,
             kernel_stack: None,
             memory_follows: false,
+            serves: false,
+            unanswered: None,
             asked: None,
         }
     }

@@ -60,6 +60,8 @@ struct Thread {
 #[derive(Debug)]
 pub(super) struct Machine {
     cpus: usize,
+    /// A step's number is so many nanoseconds.
+    unit: Ns,
     now: Ns,
     threads: Vec<Thread>,
     /// What the source would have said.
@@ -73,8 +75,14 @@ const START: Ns = 1_000;
 impl Machine {
     /// Runs steps until they are over or CMD has ended, then closes what lives on.
     pub(super) fn run(cpus: usize, steps: &[Step]) -> Machine {
+        Machine::in_units(cpus, steps, 7)
+    }
+
+    /// The same, with steps of other lengths.
+    pub(super) fn in_units(cpus: usize, steps: &[Step], unit: Ns) -> Machine {
         let mut machine = Machine {
             cpus,
+            unit,
             now: START,
             threads: Vec::new(),
             events: Vec::new(),
@@ -147,6 +155,8 @@ impl Machine {
             task: self.task(index),
             parent: creator.map(|creator| (Machine::id(creator), self.threads[creator].clock)),
             inside: None,
+            role: Default::default(),
+            adopted: None,
         }));
     }
 
@@ -235,7 +245,7 @@ impl Machine {
 
     fn step(&mut self, (what, who, whom, length): Step) {
         self.schedule();
-        self.pass(Ns::from(length) * 7);
+        self.pass(Ns::from(length) * self.unit);
         let running = self.pick(who, |state| *state == State::Running);
         let blocked = self.pick(whom, |state| matches!(state, State::Blocked { .. }));
         match (what % 16, running, blocked) {
@@ -297,6 +307,8 @@ impl Machine {
             holder: None,
             kernel_stack: None,
             memory_follows,
+            serves: false,
+            unanswered: None,
             asked: None,
         }
     }
@@ -437,6 +449,32 @@ impl Machine {
         }
     }
 
+    /// When the path was where, walking backwards: what for, from when, until when.
+    pub(super) fn walk_when(&self) -> Vec<(Cause, Ns, Ns)> {
+        let mut when = Vec::new();
+        let mut at = self.now;
+        let mut thread = self.ended.expect("the run is closed");
+        let mut left = self.threads[thread].history.len();
+        loop {
+            if left == 0 {
+                match self.threads[thread].creator {
+                    Some(creator) => (thread, left) = creator,
+                    None => return when,
+                }
+                continue;
+            }
+            let segment = self.threads[thread].history[left - 1];
+            match segment.waker {
+                Some(waker) => (thread, left) = waker,
+                None => {
+                    when.push((segment.cause, at - segment.length, at));
+                    at -= segment.length;
+                    left -= 1;
+                }
+            }
+        }
+    }
+
     /// Each thread's own time.
     pub(super) fn own(&self) -> Times {
         let mut own = Times::new();
@@ -446,6 +484,19 @@ impl Machine {
             }
         }
         own
+    }
+
+    /// When each thread's own time passed: what for, from when, until when.
+    pub(super) fn when(&self) -> Vec<(u32, Cause, Ns, Ns)> {
+        let mut when = Vec::new();
+        for thread in &self.threads {
+            let mut at = thread.born;
+            for segment in &thread.history {
+                when.push((thread.tid, segment.cause, at, at + segment.length));
+                at += segment.length;
+            }
+        }
+        when
     }
 
     /// How long CMD ran.

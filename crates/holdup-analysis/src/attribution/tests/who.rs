@@ -246,6 +246,49 @@ fn who_interrupts_a_wait_for_a_child_is_not_the_child() {
 }
 
 #[test]
+fn a_wait_for_a_child_that_a_key_broke_off_was_for_the_child_that_lived_and_for_what_that_did() {
+    let mut scene = Scene::new("sh");
+    scene.process(1, 0, "xargs");
+    scene.process(2, 1, "sleep");
+    scene.wait(0, Cause::ProcessChild, 1000, By::Interrupt);
+    scene.wait(1, Cause::ProcessChild, 1001, By::Interrupt);
+    scene.wait(2, Cause::TimerSleep, 1002, By::Interrupt);
+    for id in [0, 1, 2] {
+        scene.end(id);
+    }
+    let run = scene.attributed();
+    let row = row(&run, 0, Cause::ProcessChild);
+    let holder = &row.holders[0];
+    assert_eq!(
+        (&*holder.name.process, holder.how_known),
+        ("xargs", HowKnown::Child)
+    );
+    assert_eq!(holder.doing, Some(Cause::ProcessChild));
+    let way =
+        |cause| move |link: &crate::attributed::Link| (link.name.process == "sleep") && link.cause == cause;
+    assert!(row.chain.iter().any(way(Cause::TimerSleep)), "{:?}", row.chain);
+}
+
+#[test]
+fn of_several_children_that_lived_none_is_named() {
+    let mut scene = Scene::new("sh");
+    scene.process(1, 0, "one");
+    scene.process(2, 0, "two");
+    scene.wait(0, Cause::ProcessChild, 1000, By::Interrupt);
+    for id in [1, 2] {
+        scene.wait(id, Cause::TimerSleep, 1001, By::Interrupt);
+    }
+    for id in [0, 1, 2] {
+        scene.end(id);
+    }
+    assert!(
+        row(&scene.attributed(), 0, Cause::ProcessChild)
+            .holders
+            .is_empty()
+    );
+}
+
+#[test]
 fn a_wait_that_went_no_further_has_no_chain() {
     let mut scene = Scene::new("sleep");
     scene.wait(0, Cause::TimerSleep, 100, By::Interrupt);

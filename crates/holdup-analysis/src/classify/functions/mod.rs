@@ -15,6 +15,7 @@ mod process;
 mod remote;
 
 use holdup_evidence::Cause;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -130,8 +131,30 @@ pub(super) fn plain(name: &str) -> &str {
     name.split_once('.').map_or(name, |(plain, _)| plain)
 }
 
+/// Names that are remembered: a kernel has some 100,000 functions, a run sleeps in a few hundred.
+const MOST_REMEMBERED: usize = 4096;
+
+thread_local! {
+    /// What was looked up before: nearly every name matches no exact line, and patterns are compared one by one.
+    static REMEMBERED: RefCell<HashMap<String, Option<Meaning>>> = RefCell::new(HashMap::new());
+}
+
 /// What a function means; `name` as [`plain`] returns it.
 pub(super) fn meaning(name: &str) -> Option<Meaning> {
+    REMEMBERED.with_borrow_mut(|remembered| {
+        if let Some(known) = remembered.get(name) {
+            return *known;
+        }
+        if remembered.len() >= MOST_REMEMBERED {
+            remembered.clear();
+        }
+        let found = look_up(name);
+        remembered.insert(name.to_owned(), found);
+        found
+    })
+}
+
+fn look_up(name: &str) -> Option<Meaning> {
     let index = &*INDEX;
     index.exact.get(name).copied().or_else(|| {
         let begins = index.beginnings.iter().find(|(start, _)| name.starts_with(start));

@@ -339,3 +339,15 @@ fn a_page_of_a_served_file_system_is_its_daemons() {
     let unnamed = exec().on("file ext4 7:0").stack(READ).path("./tool").classify();
     assert_eq!(unnamed.resource.name, "./tool");
 }
+
+#[test]
+fn a_kernel_thread_in_its_own_main_function_waits_for_work() {
+    let idle = |stack| Case::new("none", [0; 4]).stack(stack).cause();
+    assert_eq!(idle("kcompactd kthread ret_from_fork"), Cause::Idle);
+    assert_eq!(idle("kthreadd ret_from_fork ret_from_fork_asm"), Cause::Idle);
+    assert_eq!(
+        idle("somewhere_else kcompactd kthread ret_from_fork"),
+        Cause::Unknown
+    );
+    assert_eq!(idle("kthread ret_from_fork"), Cause::Unknown);
+}

@@ -1,5 +1,7 @@
 //! Between what a unit waited for and its own start nothing is told, for long.
 
+use crate::artefacts::clock::Clock;
+use crate::boot::units::{behind, starts};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{Span, SpanKind, When};
@@ -11,8 +13,9 @@ const SECOND: Ns = 1_000_000_000;
 /// and busy machine a second or two.
 const HOLE: Ns = 5 * SECOND;
 
-/// How much longer than its time-out a hole may be, as one part in so many: stopping what timed out takes a moment.
-const LATE: Ns = 50;
+/// How much longer than its time-out a hole may be, as one part in so many: stopping what timed out, and starting what waits,
+/// takes some seconds on a busy boot.
+const LATE: Ns = 20;
 
 /// Limits that services wait for in full when what they wait for does not come, seconds, and whose they are.
 const TIME_OUTS: [(Ns, &str); 5] = [
@@ -41,20 +44,31 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Artefacts(check),
 };
 
-fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let clock = Clock::of(observed);
+    let starts = starts(observed);
     let holes = observed
         .spans
         .iter()
-        .filter(|span| span.kind == SpanKind::ChainHole);
-    let Some(longest) = holes.max_by_key(|span| span.ns).filter(|span| span.ns >= HOLE) else {
+        .filter(|span| span.kind == SpanKind::ChainHole && span.ns >= HOLE)
+        .map(|span| (span, behind(observed, &clock, &starts, span)));
+    // A start that ran out of time is told by its own rule.
+    let untold = holes.filter(|(_, start)| start.is_none_or(|start| start.timed_out.is_none()));
+    let Some((longest, start)) = untold.max_by_key(|(span, _)| span.ns) else {
         return clear(observed);
     };
     let after = longest.thread.as_deref().unwrap_or("what it waited for");
     let hole = logs::seconds(longest.ns);
-    let title = format!(
-        "{} began {hole} after {after} was reached, and nothing tells why",
-        longest.name
-    );
+    let title = match start {
+        Some(start) => format!(
+            "{} began {hole} after {after} was reached: {} was still starting",
+            longest.name, start.unit
+        ),
+        None => format!(
+            "{} began {hole} after {after} was reached, and the chain does not tell why",
+            longest.name
+        ),
+    };
     let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
@@ -77,9 +91,37 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         );
         finding = finding.and(evidence(observed, own, text));
     }
-    if let Some((seconds, whose)) = time_out(longest.ns) {
+    if let Some(start) = start
+        && let (Some(took), Some(up)) = (start.took(&clock), start.up.or(start.listens))
+    {
+        let text = format!(
+            "{} took {}, and was up when {} began",
+            start.unit,
+            logs::seconds(took),
+            longest.name
+        );
+        finding = finding.and(logs::about(observed, up, text));
+    } else if let Some(slow) = not_in_chain(observed, longest) {
+        let text = format!(
+            "{} took {} and is not in the chain: a unit that has done its work and ended is not shown there",
+            slow.name,
+            logs::seconds(slow.ns)
+        );
+        finding = finding.and(evidence(observed, slow, text));
+    }
+    if let Some((seconds, whose)) = time_out(longest.ns).filter(|_| start.is_none()) {
         let text = format!("{hole} is as long as a time-out of {seconds} s: {whose}");
         finding = finding.and(evidence(observed, longest, text));
+    }
+    finding.ns = run.boot.then_some(longest.ns);
+    if let Some(start) = start {
+        let unit = crate::rules::say::quoted(start.unit);
+        return fires(
+            finding.remedy(
+                Remedy::safe("see what it does for so long, and whether what comes after must wait for it")
+                    .with_command(format!("systemctl cat {unit}; journalctl -b -u {unit}")),
+            ),
+        );
     }
     let unit = crate::rules::say::quoted(&longest.name);
     fires(
@@ -128,6 +170,19 @@ fn own_start<'a>(observed: &'a Observed, hole: &Span) -> Option<&'a Span> {
     spans.find(|span| {
         span.kind == SpanKind::UnitStart && span.name == hole.name && span.quote.source == hole.quote.source
     })
+}
+
+/// The service that took longest, and at least as long as the hole, of those that the chain does not have.
+fn not_in_chain<'a>(observed: &'a Observed, hole: &Span) -> Option<&'a Span> {
+    let in_chain = |name: &str| {
+        let mut spans = observed.spans.iter();
+        spans.any(|span| span.quote.source == hole.quote.source && span.name == name)
+    };
+    let spans = observed.spans.iter();
+    let services = spans.filter(|span| span.kind == SpanKind::UnitStart && span.name.ends_with(".service"));
+    services
+        .filter(|span| span.ns >= hole.ns && !in_chain(&span.name))
+        .max_by_key(|span| span.ns)
 }
 
 fn time_out(ns: Ns) -> Option<(Ns, &'static str)> {

@@ -1,18 +1,21 @@
 //! A unit's start ran out of time and was killed; often it is then tried again, and the boot looks merely slow.
 
 use crate::artefacts::clock::Clock;
+use crate::boot::seeding::{self, Seeding};
+use crate::boot::units::{Start, between, starts};
+use crate::boot::{chain, waits};
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::units::{Start, between, starts};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, seeding};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
 
 const SECOND: Ns = 1_000_000_000;
 
-/// Default of `DefaultTimeoutStartSec=` and of a device's job, seconds.
-const DEFAULT_LIMIT: Ns = 90;
+/// Units of a boot that are looked at: more than any machine has that time out.
+const UNITS: usize = 1_000;
 
-/// What steps of a start are called, of services, mounts, swap and devices.
-const OF_A_START: [&str; 6] = ["start", "condition", "mount", "activation", "exec", "wait for"];
+/// Default of `DefaultTimeoutStartSec=`, seconds.
+const DEFAULT_LIMIT: Ns = 90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -26,18 +29,19 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Artefacts(check),
 };
 
-fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);
     let all = starts(observed);
     let seedings = seeding::all(observed, &clock);
+    let ended: Vec<Vec<&Start<'_>>> = seedings.iter().map(|one| one.all_ended(&all, &clock)).collect();
     let mut spoken_of: Vec<&Start<'_>> = Vec::new();
     let mut findings = Vec::new();
     for (place, start) in all.iter().enumerate() {
         let Some((_, step)) = start.timed_out else {
             continue;
         };
-        // A unit that takes too long to stop is another trouble, and holds up nobody's start.
-        if !OF_A_START.iter().any(|begin| step.starts_with(begin)) {
+        // Devices and the network have rules that say more.
+        if !waits::of_a_start(step) || waits::is_device(start.unit, step) || waits::is_network(start.unit) {
             continue;
         }
         // Its later tries are told with the first.
@@ -45,8 +49,13 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         }
         spoken_of.push(start);
+        if spoken_of.len() >= UNITS {
+            break;
+        }
         // What it waited for, where a later try ended in the instant in which that came.
-        let known = seedings.iter().any(|one| one.was_for_this(start, &all, &clock));
+        let known = ended
+            .iter()
+            .any(|ended| Seeding::was_for_this(start, ended, &clock));
         let cause = if known {
             Cause::RandomUnseeded
         } else {
@@ -54,7 +63,10 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         };
         let later = all.get(place + 1..).unwrap_or_default().iter();
         let later: Vec<&Start<'_>> = later.filter(|other| other.same_boot(start, &clock)).collect();
-        findings.extend(finding(observed, &clock, start, &later, cause));
+        if let Some(mut found) = finding(observed, &clock, start, (&all, &later), cause) {
+            found.ns = start.took(&clock).filter(|_| run.boot);
+            findings.push(found);
+        }
     }
     if findings.is_empty() {
         return logs::manager_silent(observed, "a start that ran out of time");
@@ -62,31 +74,33 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     Verdict::Fires(findings)
 }
 
+/// What happened, in a sentence; `tries` are all later ones, and those of them that ran out of time too.
+fn title(start: &Start<'_>, clock: &Clock<'_>, tries: (usize, usize)) -> String {
+    let step = start.timed_out.map_or("start", |(_, step)| step);
+    // The line with which it began is older than the log has it.
+    let at_least = start.began.is_some_and(|one| clock.was_taken_late(one));
+    let took = start.took(clock).map(logs::seconds);
+    let least = if at_least { "at least " } else { "" };
+    let length = took.map_or(String::new(), |took| format!(" after {least}{took}"));
+    let out_of_time = format!("{} ran out of time in its {step} step{length}", start.unit);
+    match tries {
+        (0, _) => out_of_time,
+        (_, 0) => format!("{out_of_time}, and was started again"),
+        (_, more) => format!("{out_of_time}, and {} more", logs::times(more)),
+    }
+}
+
 fn finding(
     observed: &Observed,
     clock: &Clock<'_>,
     start: &Start<'_>,
-    later: &[&Start<'_>],
+    (all, later): (&[Start<'_>], &[&Start<'_>]),
     cause: Cause,
 ) -> Option<Finding> {
-    let (line, step) = start.timed_out?;
+    let (line, _) = start.timed_out?;
     let took = start.took(clock);
-    let length = took
-        .map(|ns| format!(" after {}", logs::seconds(ns)))
-        .unwrap_or_default();
     let more = later.iter().filter(|other| other.timed_out.is_some()).count();
-    let title = match (later.is_empty(), more) {
-        (false, 0) => format!(
-            "{} ran out of time in its {step} step{length}, and was started again",
-            start.unit
-        ),
-        (false, more) => format!(
-            "{} ran out of time in its {step} step{length}, and {} more",
-            start.unit,
-            logs::times(more)
-        ),
-        (true, _) => format!("{} ran out of time in its {step} step{length}", start.unit),
-    };
+    let title = title(start, clock, (later.len(), more));
     let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
@@ -115,9 +129,18 @@ fn finding(
             0 => "the second start".to_owned(),
             more => format!("start {}", more + 2),
         };
-        let text = format!("{what} {} after {which}", logs::seconds(ns));
+        let text = match ns {
+            0 => format!("{what} in the second of {which}"),
+            ns => format!("{what} {} after {which}", logs::seconds(ns)),
+        };
         finding = finding.and(logs::about(observed, up, text));
     }
+    for one in failed_with(observed, clock, line) {
+        finding = finding.and(logs::quote(observed, one));
+    }
+    finding = chain::holes_of(observed, clock, all, start)
+        .into_iter()
+        .fold(finding, Finding::and);
     let unit = crate::rules::say::quoted(start.unit);
     Some(
         finding
@@ -139,4 +162,15 @@ fn finding(
                 "a longer TimeoutStartSec=: it then waits longer for the same thing",
             )),
     )
+}
+
+/// What did not start because of this: the lines that say so came with it.
+fn failed_with<'a>(observed: &'a Observed, clock: &Clock<'_>, line: &Happening) -> Vec<&'a Happening> {
+    let happenings = observed.happenings.iter();
+    happenings
+        .filter(|one| matches!(one.what, What::Unit(UnitEvent::DependencyFailed { .. })))
+        .filter(|one| one.quote.source == line.quote.source && one.quote.line > line.quote.line)
+        .filter(|one| between(clock, line, one).is_some_and(|ns| ns <= SECOND))
+        .take(logs::QUOTED)
+        .collect()
 }

@@ -22,6 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
     from: MATTERS,
     gives_way_to: &[
+        RuleId::CollectingThreadsThrottled,
+        RuleId::CompilingTakesTheCpu,
         RuleId::CpuQuotaSpent,
         RuleId::PinnedToBusyCpu,
         RuleId::RealTimeThreadHogsCpu,

@@ -1,18 +1,26 @@
 //! The CPU quota of its cgroup is spent before the period is over.
 
-use crate::attributed::{Resource, ResourceKind};
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::attributed::{Asker, Resource, ResourceKind};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
 };
 use holdup_evidence::facts::CpuQuota;
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the queueing, one in so many, that the quota must account for to be called its reason where the kernel does
 /// not show which thread is throttled. The kernel counts throttled time by CPU, the run by thread, so that the two never
 /// agree exactly.
 const THROTTLED_PART: Ns = 4;
+
+/// Part of the periods of a cgroup in which its quota may be spent before that is trouble of those who wait for it: a tenth
+/// are bursts, which quotas are there to cut.
+const SPENT: f64 = 0.25;
+
+/// Periods, a tenth of a second each as a rule, that say something.
+const PERIODS: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -21,9 +29,9 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::CollectingThreadsThrottled, RuleId::CompilingTakesTheCpu],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, counted),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -105,6 +113,75 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "a faster machine or more CPUs: the quota is what ends",
             )),
     )
+}
+
+/// By what cgroups count of themselves.
+fn counted(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let of_time = |one: &&SeenCgroup| one.what == Limited::CpuTime && one.limit >= PERIODS;
+    let quotas: Vec<&SeenCgroup> = observed.cgroups.iter().filter(of_time).collect();
+    let part = |one: &SeenCgroup| one.used / one.limit;
+    let Some(most) = quotas.iter().max_by(|a, b| part(a).total_cmp(&part(b))) else {
+        return Verdict::CannotTell("how often cgroups spent their quota: cpu.stat of each".to_owned());
+    };
+    let spent: Vec<Finding> = quotas
+        .iter()
+        .filter(|one| part(one) >= SPENT)
+        .map(|one| of_cgroup(observed, one))
+        .collect();
+    if !spent.is_empty() {
+        return Verdict::Fires(spent);
+    }
+    Verdict::Clear(format!(
+        "cgroup {} spent its quota in {} of its periods",
+        most.cgroup,
+        percent(part(most))
+    ))
+}
+
+fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
+    let cpus = one
+        .cpus
+        .map(|cpus| format!(", {cpus:.2} CPUs,"))
+        .unwrap_or_default();
+    let title = format!(
+        "The limit of cgroup {}{cpus} is used up in {} of its periods: then nothing in there may run",
+        one.cgroup,
+        percent(one.used / one.limit)
+    );
+    let first = Evidence::new(
+        format!(
+            "{:.0} of {:.0} periods ended with its tasks stopped, while it was watched",
+            one.used, one.limit
+        ),
+        match observed.place(&one.quote) {
+            place if place.is_empty() => "cpu.stat".to_owned(),
+            place => place,
+        },
+    );
+    let resource = Resource {
+        kind: ResourceKind::Cgroup,
+        name: one.cgroup.clone(),
+        ..Resource::default()
+    };
+    Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::SchedThrottled,
+        first,
+    )
+    .about(resource, Asker::default())
+    .confidence(Confidence::Proved)
+    .remedy(Remedy::changing(
+        "raise the quota or take it away",
+        "others on this machine get less CPU",
+    ))
+    .remedy(Remedy::safe(
+        "start as many workers as the quota has CPUs (GOMAXPROCS, OMP_NUM_THREADS, -XX:ActiveProcessorCount, make -j)",
+    ))
+    .remedy(Remedy::pointless(
+        "a faster machine or more CPUs: the quota is what ends",
+    ))
 }
 
 fn detail_of(quota: &CpuQuota) -> BTreeMap<String, String> {

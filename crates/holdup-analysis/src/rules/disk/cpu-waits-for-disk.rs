@@ -24,7 +24,16 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[RuleId::DiskBusy, RuleId::MemoryShort, RuleId::SwapThrash],
+    gives_way_to: &[
+        RuleId::CgroupLimitsDisk,
+        RuleId::DiskBusy,
+        RuleId::LoadIsNotCpu,
+        RuleId::MemoryShort,
+        RuleId::NetworkServerSilent,
+        RuleId::SwapThrash,
+        RuleId::TaskHung,
+        RuleId::TasksPileUp,
+    ],
     place: Place::Way,
     check: Check::Artefacts(check),
 };
@@ -38,6 +47,9 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let high = cpu.from(WAITS);
     if !often(high.len(), cpu.count()) {
+        if cpu.doubtful() {
+            return Verdict::CannotTell(figures::doubted("how much of its time the CPU waits for disks"));
+        }
         return Verdict::Clear(format!(
             "iowait is at most {:.1} % in {}",
             cpu.most(),

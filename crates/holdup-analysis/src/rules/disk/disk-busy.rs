@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -171,7 +171,10 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
     let work = work(disk, &reports);
     let writes_more = mean(&work.writes) > mean(&work.reads);
     let small = writes_more && work.asked_kib.is_some_and(|kib| kib <= SMALL_KIB) && work.kib <= MUCH_KIB;
+    let waiters = waiters::of(disk.observed, disk.of());
+    let known = waiters.as_ref().map(|waiters| waiters.cause);
     let cause = match (small, writes_more) {
+        _ if known.is_some_and(|cause| RULE.causes.contains(&cause)) => known.unwrap_or(Cause::DiskSync),
         (true, _) => Cause::DiskSync,
         (false, true) => Cause::DiskWrite,
         (false, false) => Cause::DiskRead,
@@ -202,20 +205,31 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
         busy.len(),
         say::several(disk.count() as u64, "interval")
     ));
+    let mut asker = Asker::default();
+    if let Some(waiters) = &waiters {
+        asker.name.process.clone_from(&waiters.process);
+    }
     let resource = Resource {
         kind: ResourceKind::Device,
         name: name.to_owned(),
         ..Resource::default()
     };
     let finding = Finding::without_duration(RULE.id.id(), Severity::Warning, title, cause, first)
-        .about(resource, Asker::default())
+        .about(resource, asker)
+        .and_if(waiters.as_ref().map(|waiters| {
+            Evidence::new(
+                format!("{name} is waited for by {}", waiters.told()),
+                "the lists of tasks",
+            )
+        }))
         .and_if(of_cpu(disk, &idle, &iowait))
         .and_if(of_work(disk, &work))
         .and_if(of_queue(disk, &busy))
         .and_if(layers(disk, disks, &reports))
-        .and_if(small.then(|| of_habit(disk, &work)))
+        .and_if((small && waiters.is_none()).then(|| of_habit(disk, &work)))
         .and_if(limit(disk, &busy))
-        .and_if(who(disk, writes_more));
+        // What a process writes is of all disks; who waits for this one is of this one.
+        .and_if(who(disk, writes_more).filter(|_| waiters.is_none()));
     remedies(finding, small, writes_more)
 }
 

@@ -11,7 +11,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[RuleId::MappedWriteWaits],
+    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk, RuleId::MappedWriteWaits],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWrite, Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[],
+    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk],
     place: Place::End,
     check: Check::Waits(check),
 };

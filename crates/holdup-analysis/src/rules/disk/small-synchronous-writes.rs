@@ -20,7 +20,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[RuleId::SyncWaitsForAll, RuleId::MappedWriteWaits, RuleId::CopyUp],
+    gives_way_to: &[
+        RuleId::SyncWaitsForAll,
+        RuleId::JvmFiguresOnSlowDisk,
+        RuleId::MappedWriteWaits,
+        RuleId::CopyUp,
+    ],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -14,6 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     gives_way_to: &[
         RuleId::SmallSynchronousWrites,
         RuleId::SyncWaitsForAll,
+        RuleId::JvmFiguresOnSlowDisk,
         RuleId::MappedWriteWaits,
         RuleId::CopyUp,
     ],

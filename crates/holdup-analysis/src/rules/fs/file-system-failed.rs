@@ -1,9 +1,10 @@
 //! A file system found an error in itself, or is read-only for one.
 
-use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
-use holdup_evidence::observed::KernelEvent;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use holdup_evidence::observed::{KernelEvent, SeenFileSystem};
 use holdup_evidence::{Cause, Observed};
+use std::collections::HashSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -31,7 +32,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         }
     }
     if all.is_empty() {
-        return logs::kernel_silent(observed, "a failing file system");
+        return by_mounts(observed);
     }
     let of_one = all.iter().filter_map(|device| {
         let of_it = |on: &str| on == *device || on.strip_suffix("-8") == Some(*device);
@@ -77,4 +78,83 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         )
     });
     Verdict::Fires(of_one.collect())
+}
+
+/// Options that the kernel itself adds when it has stopped writing: ext4 since Linux 6.13 and 6.14, XFS.
+const STOPPED: &[&str] = &["emergency_ro", "shutdown"];
+
+/// What a list of mounts shows, where no log tells.
+fn by_mounts(observed: &Observed) -> Verdict {
+    let has = |one: &SeenFileSystem, name: &str| {
+        let options = one.options.as_deref().unwrap_or_default();
+        options.split(',').any(|option| option == name)
+    };
+    let listed: Vec<&SeenFileSystem> = observed
+        .file_systems
+        .iter()
+        .filter(|one| one.options.is_some())
+        .collect();
+    let stopped = |one: &SeenFileSystem| STOPPED.iter().any(|option| has(one, option));
+    // Mounted so that an error makes it read-only, and it is.
+    let became = |one: &SeenFileSystem| has(one, "ro") && has(one, "errors=remount-ro");
+    let mut found: Vec<Finding> = Vec::new();
+    let mut sources: HashSet<&str> = HashSet::new();
+    for one in &listed {
+        if (stopped(one) || became(one)) && sources.insert(&one.source) {
+            found.push(read_only(observed, one, stopped(one)));
+        }
+    }
+    match (
+        found.is_empty(),
+        logs::kernel_silent(observed, "a failing file system"),
+    ) {
+        (false, _) => Verdict::Fires(found),
+        (true, silent @ Verdict::Clear(_)) => silent,
+        (true, silent) if listed.is_empty() => silent,
+        (true, _) => Verdict::Clear(format!(
+            "0 of {} are read-only that were to be so after an error",
+            say::several(listed.len() as u64, "mount")
+        )),
+    }
+}
+
+fn read_only(observed: &Observed, one: &SeenFileSystem, stopped: bool) -> Finding {
+    let (source, mount) = (&one.source, &one.mount);
+    let title = match stopped {
+        true => format!("The file system at {mount} is read-only since an error: no program can write to it"),
+        false => format!("The file system at {mount} is read-only, as it is to be after an error"),
+    };
+    let options = one.options.as_deref().unwrap_or_default();
+    let place = observed.place(&one.quote);
+    let place = if place.is_empty() {
+        "the list of mounts".to_owned()
+    } else {
+        place
+    };
+    let severity = if stopped {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
+    let text = format!("{source} on {mount}: {options}");
+    Finding::without_duration(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::DiskWrite,
+        Evidence::new(text, place),
+    )
+    .confidence(if stopped {
+        Confidence::Proved
+    } else {
+        Confidence::Suspect
+    })
+    .remedy(
+        Remedy::safe("see what the kernel said, and what came before it")
+            .with_command("dmesg | grep -iE 'remount|I/O error|EXT4-fs|XFS'"),
+    )
+    .remedy(Remedy::changing(
+        "copy what matters away, then unmount and check it (fsck, xfs_repair)",
+        "a check that repairs can lose files; on a failing disk it makes things worse",
+    ))
 }

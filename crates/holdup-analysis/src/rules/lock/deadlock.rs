@@ -3,7 +3,7 @@
 use crate::artefacts::java::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::{AttributedWait, Link, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, say};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_evidence::observed::LockWait;
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     id: RuleId::Deadlock,
     about: "threads wait for each other's locks and none can go on",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
-    causes: &[Cause::LockFutex, Cause::LockFile],
+    causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
     from: FROM,
     gives_way_to: &[],
     place: Place::End,
@@ -25,14 +25,78 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // Where their owners could not be read.
+    let classes = waits.only(|wait| wait.open && !wait.deadlock && for_class(wait));
+    let processes = classes.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
+    let initialisers: Vec<Finding> = processes.iter().filter_map(initialisers).collect();
     let Some(stuck) = waits.only(|wait| wait.deadlock) else {
+        if !initialisers.is_empty() {
+            return Verdict::Fires(initialisers);
+        }
         return Verdict::Clear(format!(
             "of {}, none was for a lock of a thread that waited for this one's",
             say::several(waits.count().max(1), "wait")
         ));
     };
     let circles = stuck.split(members);
-    Verdict::Fires(circles.iter().map(|circle| finding(circle)).collect())
+    let circles = circles.iter().map(|circle| finding(circle));
+    Verdict::Fires(circles.chain(initialisers).collect())
+}
+
+/// Whether a wait is for a class to be initialised.
+fn for_class(wait: &AttributedWait) -> bool {
+    java::lock(wait) == Some("class")
+}
+
+/// Two threads that each run a class's initialiser and wait in it until another thread has run one. Which class that is their stacks do
+/// not tell; of two, it can be but the other's. One that waits for a class without running an initialiser is none of them.
+fn initialisers(waiting: &Waits<'_>) -> Option<Finding> {
+    let running = waiting.only(|wait| initialised(wait).is_some())?;
+    let threads: BTreeSet<u32> = running.iter().map(|wait| wait.asker.name.tid).collect();
+    let [one, other] = threads.into_iter().collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let of = |tid| running.iter().find(|wait| wait.asker.name.tid == tid);
+    let (one, other) = (of(one)?, of(other)?);
+    if initialised(one) == initialised(other) {
+        return None;
+    }
+    let (first, second) = (say::who(&one.asker.name), say::who(&other.asker.name));
+    let title = format!("Deadlock of class initialisers: {first} waits for {second} waits for {first}");
+    let side = |wait: &AttributedWait| {
+        let text = format!(
+            "{} (tid {}) initialises {}, and waits in {} until another thread has initialised a class",
+            say::who(&wait.asker.name),
+            wait.asker.name.tid,
+            initialised(wait).unwrap_or_default(),
+            wait.asker.frame.as_deref().unwrap_or("it"),
+        );
+        Evidence::new(text, "frames of the waits")
+    };
+    let finding = RULE.finding(Severity::Critical, title, &running);
+    Some(break_circle(
+        finding
+            .and(side(one))
+            .and(side(other))
+            .confidence(Confidence::Strong),
+    ))
+}
+
+/// The class whose initialiser a thread runs, innermost.
+fn initialised(wait: &AttributedWait) -> Option<&str> {
+    let frames = java::frames(wait);
+    let running = frames
+        .iter()
+        .find(|frame| crate::java::method(frame) == "<clinit>")?;
+    Some(crate::java::class(running))
+}
+
+fn break_circle(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "break the circle of static initialisers: a class must not need, while it is initialised, one that needs it",
+        ))
+        .remedy(Remedy::safe("until then let one thread load both classes before the others start"))
 }
 
 /// By thread dumps: circles of the locks in them, whether the JVM reports them or not. One that stands in several dumps
@@ -137,12 +201,7 @@ fn dumped_circle(run: &Run<'_>, dump: &Dump<'_>, graph: &Graph, circle: &[usize]
         finding = finding.about(lock, dumped::asker(seen));
     }
     if initialises {
-        return finding
-            .confidence(Confidence::Proved)
-            .remedy(Remedy::safe(
-                "break the circle of static initialisers: a class must not need, while it is initialised, one that needs it",
-            ))
-            .remedy(Remedy::safe("until then let one thread load both classes before the others start"));
+        return break_circle(finding.confidence(Confidence::Proved));
     }
     remedies(finding.confidence(Confidence::Proved))
 }
@@ -178,6 +237,8 @@ fn finding(circle: &Waits<'_>) -> Finding {
             "{} waits for a lock that it holds itself",
             say::who(&main.asker.name)
         )
+    } else if circle.iter().all(for_class) {
+        format!("Deadlock of class initialisers: {}", who.join(" waits for "))
     } else {
         format!("Deadlock: {}", who.join(" waits for "))
     };
@@ -208,6 +269,13 @@ fn finding(circle: &Waits<'_>) -> Finding {
              lock recursive",
         ));
     }
+    if circle.iter().all(for_class) {
+        return break_circle(finding);
+    }
+    if circle.iter().any(for_class) {
+        let remedy = "take no lock in a static initialiser, nor wait there for another thread";
+        return remedies(finding.remedy(Remedy::safe(remedy)));
+    }
     remedies(finding)
 }
 
@@ -232,7 +300,12 @@ fn side(wait: &AttributedWait) -> Evidence {
         .unwrap_or_default();
     let (holder, how) = match wait.holders.first() {
         Some(holder) => (
-            format!(", which {} (tid {}) has", say::who(&holder.name), holder.name.tid),
+            format!(
+                ", which {} (tid {}) {}",
+                say::who(&holder.name),
+                holder.name.tid,
+                if for_class(wait) { "initialises" } else { "has" },
+            ),
             say::how_known(holder.how_known),
         ),
         None => (String::new(), say::SCHEDULER),

@@ -1,10 +1,10 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
-use crate::classify::{self, Site};
+use crate::classify;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{Happening, KernelEvent};
-use holdup_evidence::{Call, Cause, Ns, Observed, TaskState, Waker};
+use holdup_evidence::{Cause, Ns, Observed, TaskState};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -119,21 +119,7 @@ fn others(
 
 /// What the time was for, as the stack of any other wait tells it.
 fn cause(hung: &Hung<'_>) -> Cause {
-    classify::wait(&Site {
-        call: Call::named(""),
-        state: TaskState::Uninterruptible,
-        iowait: false,
-        object: None,
-        ready: None,
-        woken_by_socket: None,
-        kernel_stack: Some(hung.stack),
-        kernel_lock: None,
-        memory: None,
-        objects: &|_| None,
-        waker: &Waker::Unknown,
-        duration: hung.ns,
-    })
-    .cause
+    classify::of_task(TaskState::Uninterruptible, hung.stack, None).cause
 }
 
 fn stack(frames: &[String]) -> Option<String> {

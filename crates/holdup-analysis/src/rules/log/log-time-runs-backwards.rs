@@ -41,20 +41,25 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             None => Verdict::CannotTell("whether time ran backwards: a log with times".to_owned()),
         };
     };
+    let not_shown: u64 = observed
+        .happenings
+        .iter()
+        .map(|one| match one.what {
+            What::Log(LogEvent::MoreBackwards { times }) => times,
+            _ => 0,
+        })
+        .sum();
     let what = |another| match another {
         true => "the lines behind it are made differently, so it is another log",
         false => "it is another log, or the clock was set: the log alone does not tell which",
     };
-    let title = match jumps.len() {
+    let title = match not_shown.saturating_add(jumps.len() as u64) {
         1 if another => format!(
             "Two logs are run together: time goes back by {} between them",
             duration(ns)
         ),
         1 => format!("Time runs backwards by {} in a log", duration(ns)),
-        many => format!(
-            "Time runs backwards {} in a log",
-            say::several(many as u64, "time")
-        ),
+        many => format!("Time runs backwards {} in a log", say::several(many, "time")),
     };
     let text = |one: &Happening, ns, another| {
         format!("back by {} here: {}; {}", duration(ns), one.text, what(another))

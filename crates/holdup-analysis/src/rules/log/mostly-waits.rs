@@ -25,15 +25,13 @@ const LITTLE: f64 = 0.5;
 const LONG: Ns = 1_000_000_000;
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let elapsed = observed
-        .spans
-        .iter()
-        .filter(|span| span.kind == SpanKind::CommandElapsed);
+    let spans = observed.spans.iter().enumerate();
+    let elapsed = spans.filter(|(_, span)| span.kind == SpanKind::CommandElapsed);
     let mut clear = None;
     let mut worst: Option<(&Span, Ns)> = None;
     let mut alone = false;
-    for span in elapsed {
-        let Some(cpu) = cpu(observed, span) else {
+    for (at, span) in elapsed {
+        let Some(cpu) = cpu(observed, at, span) else {
             alone = true;
             continue;
         };
@@ -98,10 +96,18 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     )
 }
 
-/// User and system time of the same command: those that stand nearest, in the same artefact.
-fn cpu(observed: &Observed, elapsed: &Span) -> Option<Ns> {
+/// User and system time of the same command: those that stand nearest, in the same artefact. `at` is the place of its
+/// elapsed time among all spans.
+fn cpu(observed: &Observed, at: usize, elapsed: &Span) -> Option<Ns> {
+    /// Spans that a reader puts of one command, and some more.
+    const NEAR: usize = 8;
+    let last = observed.spans.len().min(at.saturating_add(NEAR));
+    let around = observed
+        .spans
+        .get(at.saturating_sub(NEAR)..last)
+        .unwrap_or_default();
     let near = |kind| {
-        let same = observed.spans.iter().filter(move |span| {
+        let same = around.iter().filter(move |span| {
             span.kind == kind && span.quote.source == elapsed.quote.source && span.name == elapsed.name
         });
         same.min_by_key(|span| span.quote.line.abs_diff(elapsed.quote.line))

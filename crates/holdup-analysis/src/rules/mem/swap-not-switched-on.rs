@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenDevice;
 use holdup_evidence::{Cause, Observed};
+use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -31,7 +32,13 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if observed.devices.iter().all(|device| device.file_system.is_none()) {
         return Verdict::CannotTell("what is on the block devices: the FSTYPE column of `lsblk -f`".into());
     }
-    let areas: Vec<&SeenDevice> = observed.devices.iter().filter(|device| is_swap(device)).collect();
+    // A device that was listed more than once is as it was last seen.
+    let last: BTreeMap<&str, &SeenDevice> = observed
+        .devices
+        .iter()
+        .map(|device| (base(&device.name), device))
+        .collect();
+    let areas: Vec<&SeenDevice> = last.values().copied().filter(|device| is_swap(device)).collect();
     let told = !observed.swap_lists.is_empty() || areas.iter().all(|area| area.mount.is_some());
     if !areas.is_empty() && !told {
         return Verdict::CannotTell(
@@ -51,7 +58,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             if areas.len() == 1 { "is" } else { "are" }
         ));
     }
-    Verdict::Fires(off.into_iter().map(|area| finding(observed, area)).collect())
+    let empty = observed.devices.iter().find(|device| is_empty(observed, device));
+    Verdict::Fires(
+        off.into_iter()
+            .map(|area| finding(observed, area, empty))
+            .collect(),
+    )
 }
 
 fn is_swap(device: &SeenDevice) -> bool {
@@ -72,21 +84,23 @@ fn is_on(observed: &Observed, area: &SeenDevice) -> bool {
 
 /// A whole disk with nothing on it.
 fn is_empty(observed: &Observed, device: &SeenDevice) -> bool {
-    let has_parts = observed.devices.iter().any(|other| {
-        let part = other
-            .name
-            .strip_prefix(&device.name)
-            .is_some_and(|rest| !rest.is_empty());
-        part || other.parent.as_ref() == Some(&device.name)
-    });
+    let has_parts = || {
+        observed.devices.iter().any(|other| {
+            let part = other
+                .name
+                .strip_prefix(&device.name)
+                .is_some_and(|rest| !rest.is_empty());
+            part || other.parent.as_ref() == Some(&device.name)
+        })
+    };
     device.kind == "disk"
         && device.file_system.as_deref() == Some("")
         && device.mount.as_deref().unwrap_or_default().is_empty()
-        && !has_parts
         && device.size.is_some_and(|size| size >= WORTH)
+        && !has_parts()
 }
 
-fn finding(observed: &Observed, area: &SeenDevice) -> Finding {
+fn finding(observed: &Observed, area: &SeenDevice, empty: Option<&SeenDevice>) -> Finding {
     let size = area
         .size
         .map(|size| format!(", {}", say::bytes(size)))
@@ -112,7 +126,6 @@ fn finding(observed: &Observed, area: &SeenDevice) -> Finding {
         };
         found = found.and(Evidence::new(text, observed.place(&list.quote)));
     }
-    let empty = observed.devices.iter().find(|device| is_empty(observed, device));
     let empty = empty.map(|disk| {
         let size = say::bytes(disk.size.unwrap_or(0));
         Evidence::new(

@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, listeners::seen),
 };
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {

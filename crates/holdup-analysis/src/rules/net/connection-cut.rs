@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, connections::cut),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -5,7 +5,9 @@ use super::ipv6_fails_first::in_vain;
 use super::metadata_service_unanswered::is_metadata;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 use std::net::SocketAddr;
 
@@ -22,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, connections::unanswered),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -76,6 +76,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             "every program of this machine that starts afterwards asks the others instead",
         )),
     };
+    let finding = match by_address(group) {
+        true => finding.remedy(Remedy::safe(
+            "ask for the names of addresses where they are read, not where they are written: have a log keep the address \
+             (getHostAddress, `resolveHosts=false`, `HostnameLookups Off`)",
+        )),
+        false => finding,
+    };
     finding
         .remedy(Remedy::changing(
             "until then: options timeout:1 attempts:2 in /etc/resolv.conf, or a local cache",
@@ -84,6 +91,19 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .remedy(Remedy::pointless(
             "a longer time-out or more threads: each look-up waits for the same silence",
         ))
+}
+
+/// Whether a program asked for the names of addresses, as logs and access lists do.
+fn by_address(group: &Waits<'_>) -> bool {
+    const BY_ADDRESS: [&str; 4] = [
+        "getnameinfo",
+        "gethostbyaddr",
+        "AddressImpl.getHostByAddr",
+        "InetAddress.getHostFromNameService",
+    ];
+    let frames = group.iter().flat_map(|wait| &wait.asker.stack);
+    let mut names = frames.filter_map(|frame| frame.symbol.as_deref());
+    names.any(|name| BY_ADDRESS.iter().any(|function| name.contains(function)))
 }
 
 /// Which names were asked for, and how often.

@@ -1,9 +1,16 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
-use crate::attributed::AttributedWait;
-use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use super::bus_call_unanswered::listens;
+use crate::attributed::{AttributedWait, Holder};
+use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::Cause;
+use std::net::SocketAddr;
+
+/// Requests from which their slowest hundredth says how long clients wait.
+const ENOUGH: u64 = 100;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -24,15 +31,18 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::BusCallUnanswered,
         RuleId::ConnectionCut,
         RuleId::ConnectionUnanswered,
+        RuleId::ConnectionsMadeAnew,
         RuleId::DeviceQueueFull,
         RuleId::DnsServerSilent,
         RuleId::Ipv6FailsFirst,
+        RuleId::LocalPortsUsedUp,
         RuleId::LogSocketFull,
         RuleId::MetadataServiceUnanswered,
         RuleId::NameSearchListMultiplies,
         RuleId::NameServiceSlow,
         RuleId::PeerDoesNotRead,
         RuleId::SmallWritesHeldBack,
+        RuleId::TlsNeverResumed,
         RuleId::UnixQueueFull,
     ],
     place: Place::Way,
@@ -49,8 +59,72 @@ fn peer(wait: &AttributedWait) -> String {
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let groups = run.worth(waits, waits.split(peer), MATTERS);
+    let Some(asked) = waits.only(|wait| !listens(run, wait)) else {
+        let who = say::who(&waits.main().asker.name);
+        let listened = duration(waits.own());
+        return Verdict::Clear(format!(
+            "{who} listened on a message bus for {listened}, and had called nobody there"
+        ));
+    };
+    let groups = run.worth(&asked, asked.split(peer), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+/// Of processes that run already: whether most of the time was another wait, of a process that was asked about too, or such a
+/// process had no CPU. That is judged for itself.
+fn goes_on(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let subject = |pid: u32| run.attributed.threads.iter().any(|thread| thread.name.pid == pid);
+    let there = |wait: &&AttributedWait| match wait.chain.as_slice() {
+        [own, next, ..] => {
+            let waits = !next.cause.on_cpu() && next.cause != Cause::Idle;
+            waits && next.name.pid != own.name.pid && subject(next.name.pid)
+        }
+        _ => false,
+    };
+    let elsewhere = group.iter().filter(there).map(|wait| wait.ns);
+    run.attributed.of_threads && elsewhere.fold(0, u64::saturating_add) > group.own() / 2
+}
+
+/// Of processes that run already: whether those whom they serve have their answers at once all the same. A server that is
+/// busy asks others all the time, and that is no trouble.
+fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let requests = run.attributed.requests.as_ref();
+    let at_once = requests.is_some_and(|told| told.count >= ENOUGH && told.p99 < HARM_FLOOR);
+    run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
+}
+
+/// Who else is a client of a peer that does nothing but wait: a pool whose connections are all taken waits for one of those who
+/// have them.
+fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
+    let waits = |holder: &&Holder| {
+        matches!(
+            holder.doing,
+            Some(Cause::PollWait | Cause::Idle | Cause::NetAccept)
+        )
+    };
+    group.holders().first().filter(|holder| waits(holder))?;
+    let server: SocketAddr = peer(group.main()).parse().ok()?;
+    let there = run
+        .facts
+        .other_clients
+        .iter()
+        .filter(|client| client.server == server);
+    let names: Vec<String> = there
+        .map(|client| {
+            format!(
+                "{} (pid {})",
+                say::name_or(&client.process, "a process"),
+                client.pid
+            )
+        })
+        .collect();
+    (!names.is_empty()).then(|| {
+        let text = format!(
+            "connected there, too, and not asked about: {}: a pool that is used up waits for those who have its connections",
+            names.join(", ")
+        );
+        Evidence::new(text, "/proc/net/tcp and /proc/PID/fd")
+    })
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
@@ -70,7 +144,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
         _ => format!("{who} waits for {peer} to answer"),
     };
-    let severity = if group.handed_on() {
+    // What a thread of its own asks for names is never on the way itself.
+    let handed_on = group.handed_on() && main.cause != Cause::NetDns;
+    let judged_there = handed_on || goes_on(run, group);
+    let severity = if judged_there || served_at_once(run, group) {
         Severity::Note
     } else {
         Severity::Warning
@@ -78,10 +155,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let finding = RULE
         .finding(severity, title, group)
         .and_if(holders.first().map(say::meanwhile))
+        .and_if(others(run, group))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
         .proved_if(!holders.is_empty());
-    if group.handed_on() {
+    if judged_there {
         return finding.remedy(Remedy::safe(format!(
             "make {peer} faster: its own time is what this wait is"
         )));

@@ -11,8 +11,16 @@ use holdup_evidence::{Cause, Observed};
 /// connection with a round trip of some 10 ms gets only a few MiB/s.
 const AGAIN: f64 = 0.01;
 
-/// Segments a second that are sent again from which a share of them says something.
-const SOME: f64 = 1.0;
+/// What was sent again, what was sent, and how much of the first says something: one segment a second; of counters between
+/// two readings ten.
+const PAIRS: [(Metric, Metric, f64); 2] = [
+    (
+        Metric::TcpRetransmitsPerSecond,
+        Metric::TcpSegmentsSentPerSecond,
+        1.0,
+    ),
+    (Metric::TcpSegmentsSentAgain, Metric::TcpSegmentsSent, 10.0),
+];
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -28,11 +36,14 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut most: Option<(f64, usize)> = None;
-    for again in figures::of(observed, Metric::TcpRetransmitsPerSecond) {
-        let Some(sent) = again.other(Metric::TcpSegmentsSentPerSecond, "") else {
+    let pairs = PAIRS.iter().flat_map(|(again, sent, some)| {
+        figures::of(observed, *again).map(move |again| (again, *sent, *some))
+    });
+    for (again, sent, some) in pairs {
+        let Some(sent) = again.other(sent, "") else {
             continue;
         };
-        let shares = shares(&again, &sent);
+        let shares = shares(&again, &sent, some);
         let high: Vec<f64> = shares.iter().copied().filter(|share| *share >= AGAIN).collect();
         if often(high.len(), shares.len()) {
             return fires(finding(&again, &shares));
@@ -50,18 +61,22 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         )),
         None => {
             let what = "how much TCP sends again, and of how much (`sar -n TCP,ETCP`)";
-            Verdict::CannotTell(figures::missing(observed, Metric::TcpRetransmitsPerSecond, what))
+            let metric = match observed.of(Metric::TcpSegmentsSentAgain).next() {
+                Some(_) => Metric::TcpSegmentsSentAgain,
+                None => Metric::TcpRetransmitsPerSecond,
+            };
+            Verdict::CannotTell(figures::missing(observed, metric, what))
         }
     }
 }
 
 /// Of each interval the share that was sent again, 0..1.
-fn shares(again: &Intervals<'_>, sent: &Intervals<'_>) -> Vec<f64> {
+fn shares(again: &Intervals<'_>, sent: &Intervals<'_>, some: f64) -> Vec<f64> {
     let of = |report| sent.in_reports(&[report]).first().copied();
     let both = again
         .points()
         .filter_map(|point| Some((point.value, of(point.report)?)));
-    both.map(|(again, sent)| match again >= SOME {
+    both.map(|(again, sent)| match again >= some {
         true => again / (sent + again).max(1.0),
         false => 0.0,
     })
@@ -80,7 +95,11 @@ fn finding(again: &Intervals<'_>, shares: &[f64]) -> Finding {
             told(&drops.values(), 0)
         ))
     });
-    let first = again.evidence(format!("{} segments/s are sent again", told(&again.values(), 0)));
+    let unit = match again.series.metric {
+        Metric::TcpSegmentsSentAgain => "segments",
+        _ => "segments/s",
+    };
+    let first = again.evidence(format!("{} {unit} are sent again", told(&again.values(), 0)));
     let title = format!("TCP sends {percent} % of its segments again: packets are lost");
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::NetSend, first)
         .about(Default::default(), Asker::default())

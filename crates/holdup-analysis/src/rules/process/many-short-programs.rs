@@ -1,8 +1,11 @@
 //! Starting and ending programs costs more than what they do.
 
 use crate::attributed::{AttributedWait, ThreadLedger};
+use crate::churn::{Births, Born, Churn};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, HARM_FLOOR, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +56,37 @@ impl Program {
     }
 }
 
+/// How long a process lives that is not kept to be used again, in nanoseconds: servers that keep processes give them hundreds of
+/// requests or minutes.
+const SHORT: Ns = 1_000_000_000;
+
+/// Calls in which a process is made, becomes a program, and ends; its page faults are in none.
+const CALLS: &[&str] = &[
+    "clone",
+    "clone3",
+    "fork",
+    "vfork",
+    "execve",
+    "execveat",
+    "exit_group",
+    "exit",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "brk",
+    "wait4",
+    "waitid",
+];
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if let Some(churn) = run
+        .attributed
+        .churn
+        .as_ref()
+        .filter(|_| run.attributed.of_threads)
+    {
+        return live(run, waits, churn);
+    }
     let programs = programs(&run.attributed.threads);
     let short: BTreeMap<&str, &Program> = programs
         .iter()
@@ -89,6 +122,91 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             duration(path)
         )),
     }
+}
+
+/// What runs already: what making and ending processes costs, without what they do.
+fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
+    let short = |one: &&Births| one.what == Born::Process && one.p50 < SHORT && one.ended > 0;
+    let births: Vec<&Births> = churn.made.iter().filter(short).collect();
+    let ended: u64 = births.iter().map(|one| one.ended).sum();
+    let makers: BTreeSet<u32> = births.iter().map(|one| one.by.name.pid).collect();
+    let names: BTreeSet<&str> = births
+        .iter()
+        .flat_map(|one| one.names.iter().map(|called| called.name.as_str()))
+        .collect();
+    let starts_or_ends = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
+        (Cause::ProcessExec | Cause::ProcessExit | Cause::MemPagefault, _) => true,
+        (Cause::CpuKernel, None) => true,
+        (Cause::CpuKernel, Some(call)) => CALLS.contains(&call),
+        _ => false,
+    };
+    let makes = |wait: &AttributedWait| {
+        let name = &wait.asker.name;
+        let of_maker = makers.contains(&name.pid);
+        let of_child = names.contains(name.process.as_str()) && !of_maker;
+        starts_or_ends(wait) && (of_child || of_maker && wait.call.is_some())
+    };
+    let all = run.waits(|wait| makes(wait) && wait.path_ns > 0);
+    let path = all.as_ref().map_or(0, Waits::path);
+    let (Some(all), Some(by)) = (all, births.iter().max_by_key(|one| one.ended)) else {
+        return Verdict::Clear(format!(
+            "{} ended within a second",
+            say::several(ended, "process")
+        ));
+    };
+    if ended < MANY || path < HARM_FLOOR || !run.matters_without_queueing(path, MATTERS) {
+        return Verdict::Clear(format!(
+            "{} ended within a second, {} of the time went into making and ending them",
+            say::several(ended, "process"),
+            percent(run.share_of_own(path))
+        ));
+    }
+    // One finding for all causes, under the one that costs most.
+    let most = all.split(|wait| wait.cause).into_iter().max_by_key(Waits::path);
+    let Some(most) = most.filter(|most| most.cause() == waits.cause()) else {
+        return Verdict::Clear(format!(
+            "{} is not what most of {} went into",
+            waits.cause(),
+            duration(path)
+        ));
+    };
+    let who = say::name_or(&by.by.name.process, "The program").to_owned();
+    let title = format!(
+        "{who} starts {:.0} processes a second: {} of the time goes into starting and ending them",
+        churn.per_second(ended),
+        percent(run.share_of_own(path))
+    );
+    let named: Vec<&str> = by
+        .names
+        .iter()
+        .take(NAMED)
+        .map(|called| called.name.as_str())
+        .collect();
+    let lived = format!(
+        "{} ({}) started and ended, living {} at the median",
+        say::several(ended, "process"),
+        named.join(", "),
+        duration(by.p50)
+    );
+    let place = by.by.frame.as_deref().map(|frame| {
+        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
+        Evidence::new(text, "user stacks at fork")
+    });
+    let mut finding = RULE
+        .finding(Severity::Warning, title, &most)
+        .and(Evidence::new(lived, "births and ends"))
+        .and_if(place)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "keep a few processes and hand them work (workers made beforehand, a pool, FastCGI instead of CGI) instead of \
+             starting one for each piece",
+        ))
+        .remedy(Remedy::safe(
+            "where another program is started each time, use a library for it, or start it once for many pieces",
+        ));
+    finding.ns = Some(path);
+    finding.asker = by.by.clone();
+    fires(finding)
 }
 
 /// Processes by program. The threads that the report lists together count as one process each where every other

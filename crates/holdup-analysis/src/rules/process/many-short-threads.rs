@@ -2,8 +2,11 @@
 
 use super::super::log_times::{covered, of_source, quote};
 use crate::attributed::{AttributedWait, ThreadLedger};
+use crate::churn::{Births, Born, Churn};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::BTreeMap;
@@ -41,7 +44,21 @@ const CALLS: &[&str] = &[
     "rt_sigprocmask",
 ];
 
+/// Of what runs already: threads that ended within a second, from which they are not a pool's that is being filled or emptied,
+const MANY_LIVE: u64 = 100;
+
+/// and how long one lives that is not kept to be used again, in nanoseconds: pools keep idle threads for seconds and more.
+const SHORT: Ns = 1_000_000_000;
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if let Some(churn) = run
+        .attributed
+        .churn
+        .as_ref()
+        .filter(|_| run.attributed.of_threads)
+    {
+        return live(run, waits, churn);
+    }
     let threads = short_threads(&run.attributed.threads);
     let most = threads.iter().max_by_key(|(_, (count, _))| *count);
     let (count, of) = most.map_or((0, 0), |(pid, (count, _))| (*count, *pid));
@@ -72,6 +89,52 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
             .remedy(Remedy::safe("give each thread more to do at once")),
     )
+}
+
+/// What runs already: what making and ending threads costs, however long each of them lives.
+fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
+    let mut processes: BTreeMap<u32, (u64, &Births)> = BTreeMap::new();
+    let short = |one: &&Births| one.what == Born::Thread && one.p50 < SHORT && one.ended > 0;
+    for one in churn.made.iter().filter(short) {
+        processes.entry(one.by.name.pid).or_insert((0, one)).0 += one.ended;
+    }
+    let most = processes.iter().max_by_key(|(_, (ended, _))| *ended);
+    let (pid, ended) = most.map_or((0, 0), |(pid, (ended, _))| (*pid, *ended));
+    let making = waits.only(|wait| wait.asker.name.pid == pid && makes(wait));
+    let cost = making.as_ref().map_or(0, Waits::cost);
+    let making = making.filter(|_| ended >= MANY_LIVE && run.matters_without_queueing(cost, MATTERS));
+    let (Some(making), Some((_, (_, by)))) = (making, most) else {
+        return Verdict::Clear(format!(
+            "{} ended within a second, {} of the time went into the calls that make and end them",
+            say::several(ended, "thread"),
+            percent(run.share_of_own(cost))
+        ));
+    };
+    let rate = churn.per_second(ended);
+    let who = say::name_or(&by.by.name.process, "The program").to_owned();
+    let title = format!(
+        "{who} starts {rate:.0} threads a second: {} of its time goes into making and ending them",
+        percent(run.share_of_own(cost))
+    );
+    let lived = format!(
+        "{} started and ended, living {} at the median",
+        say::several(ended, "thread"),
+        duration(by.p50)
+    );
+    let place = by.by.frame.as_deref().map(|frame| {
+        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
+        Evidence::new(text, "user stacks at clone")
+    });
+    let mut finding = RULE
+        .finding(Severity::Warning, title, &making)
+        .and(Evidence::new(lived, "births and ends"))
+        .and_if(place)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "keep a few threads and hand them work (a pool) instead of starting one for each piece",
+        ));
+    finding.asker = by.by.clone();
+    fires(finding)
 }
 
 /// Of a log, which tells no cost: threads from which they are many,

@@ -2,7 +2,7 @@
 
 use crate::attributed::HowKnown;
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -14,10 +14,10 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, halted::seen),
 };
 
-fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let holders = waits.holders();
@@ -31,6 +31,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = match by {
         Some(holder) if traced => format!("{who} was {verb}, {}", say::who_with_pid(&holder.name)),
         Some(holder) => format!("{who} was {verb} by {}", say::who_with_pid(&holder.name)),
+        None if waits.open() => format!("{who} was {verb}, and does nothing until it is told to go on"),
         None => format!("{who} was {verb}, and did nothing until it was told to go on"),
     };
     let mut finding = RULE
@@ -52,6 +53,13 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         finding = finding.and(Evidence::new(
             format!("the signal was {signal}{sender}"),
             "signal_generate",
+        ));
+    }
+    let before = run.attributed.of_threads && main.max > run.attributed.wall;
+    if by.is_none() && before {
+        finding = finding.and(Evidence::new(
+            format!("by whom is not known: it was {verb} before observation began"),
+            "no signal was seen",
         ));
     }
     finding = finding.and_if(say::kernel_top(waits));

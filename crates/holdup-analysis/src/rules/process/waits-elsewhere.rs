@@ -1,7 +1,9 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
 use crate::finding::{Confidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, java_waits, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -29,27 +31,41 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: WORTH_A_NOTE,
     gives_way_to: &[
+        RuleId::BlockingEntropyDevice,
         RuleId::LockConvoy,
         RuleId::PermissionScannerSlow,
         RuleId::SyscallSupervisorSlow,
         RuleId::AllocatorContended,
         RuleId::InterpreterLockContended,
+        RuleId::SafepointSlowToReach,
+        RuleId::CollectorStopsThreads,
+        RuleId::AllocationStalls,
+        RuleId::StoppedByJvmOperation,
         RuleId::SemaphoreHeld,
         RuleId::MessageQueueFull,
+        RuleId::DatabaseLockHeld,
+        RuleId::Deadlock,
+        RuleId::GeneratorShared,
+        RuleId::LogHoldsUp,
+        RuleId::VirtualThreadsPinned,
+        RuleId::WorkerPoolExhausted,
     ],
     place: Place::Way,
     check: Check::Waits(check),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    // What was handed on to another thread of the run is judged there; a join is no news.
-    if !run.matters(waits.path(), WORTH_A_NOTE) {
+    // What was handed on to another thread of the run is judged there; a join is no news, nor is what a Java thread has another of
+    // its process do.
+    let own = waits.only(|wait| java_waits::awaits(wait).is_none());
+    if !run.matters(own.as_ref().map_or(0, Waits::path), WORTH_A_NOTE) {
         let share = percent(run.share(waits.path()));
         return Verdict::Clear(format!(
             "{} ended from outside is {share} of the elapsed time",
             waits.cause()
         ));
     }
+    let waits = own.as_ref().unwrap_or(waits);
     let main = waits.main();
     let on = match main.resource.name.as_str() {
         "" => String::new(),

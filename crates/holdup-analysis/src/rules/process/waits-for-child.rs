@@ -1,8 +1,10 @@
 //! Waiting for a child process, whose own time is what matters.
 
+use crate::attributed::Holder;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -42,7 +44,11 @@ fn leads_to(outer: &Waits<'_>, inner: &Waits<'_>) -> bool {
 fn finding(group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
-    let children = group.holders();
+    let mut children = group.holders();
+    // One child is known by its end, or by having lived until the wait was broken off; it is one all the same.
+    let mut known = BTreeSet::new();
+    children.retain(|child| child.name.pid == 0 || known.insert(child.name.pid));
+    let halted = children.first().and_then(halted);
     let title = match children.as_slice() {
         [] => format!("{who} waits for a child process"),
         [child] => format!("{who} waits for its child {}", say::who(&child.name)),
@@ -55,10 +61,37 @@ fn finding(group: &Waits<'_>) -> Finding {
     let child = children
         .first()
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
-    RULE.finding(Severity::Note, title, group)
+    let (severity, title) = match halted {
+        None => (Severity::Note, title),
+        Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {how}")),
+        Some(how) => (Severity::Warning, format!("{title}, which was {how}")),
+    };
+    let finding = RULE
+        .finding(severity, title, group)
         .about_if_unnamed(children.first().map(say::in_the_way))
         .and_if(children.first().map(say::meanwhile))
         .and_if(say::way(group))
-        .proved_if(!children.is_empty())
-        .remedy(Remedy::safe(format!("look at {child}: this wait is its time")))
+        .proved_if(!children.is_empty());
+    match (halted, children.first()) {
+        (Some("stopped"), Some(stopped)) => finding.remedy(
+            Remedy::changing("find out why it was stopped, and let it go on", HAD_A_REASON)
+                .with_command(format!("kill -CONT {}", stopped.name.pid)),
+        ),
+        (Some(_), _) => finding.remedy(Remedy::changing(
+            "find out who froze the cgroup (a container was paused?), and thaw it",
+            HAD_A_REASON,
+        )),
+        (None, _) => finding.remedy(Remedy::safe(format!("look at {child}: this wait is its time"))),
+    }
+}
+
+const HAD_A_REASON: &str = "whoever stopped it may have had a reason";
+
+/// Whether a child could do nothing, for most of the time for which it was waited for: how.
+fn halted(child: &Holder) -> Option<&'static str> {
+    match child.doing? {
+        Cause::ProcessStopped => Some("stopped"),
+        Cause::ProcessFrozen => Some("frozen"),
+        _ => None,
+    }
 }

@@ -3,8 +3,10 @@
 use crate::artefacts::java::{Doing, Graph, dumps};
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires, say,
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
+    java_waits as java, say,
 };
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
@@ -114,12 +116,19 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             },
             dumped::asker(reader),
         );
+        let strong = reader.frames.iter().any(|frame| frame.contains(STRONG_CLASS));
+        let finding = if strong {
+            finding
+                .remedy(Remedy::safe(STRONG_INSTANCE))
+                .remedy(Remedy::pointless(SWITCH_IS_OF_NO_USE))
+        } else {
+            finding.remedy(Remedy::safe(
+                "start Java with -Djava.security.egd=file:/dev/./urandom, or set securerandom.source=file:/dev/./urandom \
+                 in its java.security (from Java 8 on file:/dev/urandom will do)",
+            ))
+        };
         return fires(
             finding
-                .remedy(Remedy::safe(
-                    "start Java with -Djava.security.egd=file:/dev/./urandom, or set securerandom.source=file:/dev/./urandom \
-                     in its java.security (from Java 8 on file:/dev/urandom will do)",
-                ))
                 .remedy(Remedy::changing(
                     "run a kernel of 5.6 or later: its /dev/random never waits once it is seeded",
                     "a new kernel is a restart of the machine",
@@ -204,14 +213,16 @@ fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<&str>, finding: F
             "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
         )),
     };
-    if main.asker.name.process == "java" {
-        finding = finding
-            .remedy(Remedy::safe(
-                "start Java with -Djava.security.egd=file:/dev/urandom",
-            ))
-            .remedy(Remedy::pointless(
-                "file:/dev/./urandom with the dot: since Java 9 it also changes the algorithm, to DRBG",
-            ));
+    let frames = java::frames(main);
+    if main.asker.name.process == "java" || !frames.is_empty() {
+        let seeds = Seeds::of(run, main.asker.name.pid);
+        finding = finding.and_if(seeds.evidence());
+        finding = match frames.iter().any(|frame| frame.contains(STRONG_CLASS)) {
+            true => finding
+                .remedy(Remedy::safe(STRONG_INSTANCE))
+                .remedy(Remedy::pointless(SWITCH_IS_OF_NO_USE)),
+            false => seeds.remedies(&path, !frames.is_empty(), finding),
+        };
     }
     let feeds_itself = "rngd -r /dev/urandom: it adds nothing, it only counts the same bytes again";
     if run.facts.random.blocking_pool == Some(true) {

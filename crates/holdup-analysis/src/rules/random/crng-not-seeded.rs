@@ -1,9 +1,10 @@
 //! Waiting for the kernel's random generator to be seeded for the first time: virtual machines, early boot.
 
 use crate::artefacts::clock::Clock;
+use crate::boot::seeding::{self, Seeding};
+use crate::boot::units::{Start, starts};
+use crate::boot::waits::{self, For, Waited};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::seeding::{self, Seeding};
-use crate::rules::units::{Start, starts};
 use crate::rules::{
     Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, say,
 };
@@ -76,10 +77,19 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);
     let starts = starts(observed);
     let all = seeding::all(observed, &clock);
+    let waits = waits::all(observed, &clock);
     let mut findings = Vec::new();
     let mut soonest: Option<Ns> = None;
-    for seeding in &all {
-        let joined = starts.iter().any(|start| seeding.ended(start, &clock).is_some());
+    let joins = |seeding: &Seeding<'_>| starts.iter().any(|start| seeding.ended(start, &clock).is_some());
+    for (place, seeding) in all.iter().enumerate() {
+        let joined = joins(seeding);
+        // What another log tells of it too is told once, by the one that knows more.
+        let better = |(other, one): (usize, &Seeding<'_>)| {
+            other != place && one.is_same(seeding, &clock) && (joins(one), place) > (joined, other)
+        };
+        if all.iter().enumerate().any(better) {
+            continue;
+        }
         let late = seeding.after.is_some_and(|after| after >= LATE);
         if !joined && !late {
             soonest = soonest.max(seeding.after);
@@ -89,7 +99,8 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         let Some(first) = evidence.next() else { continue };
         let title = match seeding.after {
             Some(after) => format!(
-                "The kernel had no randomness to give for {} after boot",
+                "The kernel had no randomness to give for {}{} after boot",
+                if seeding.at_least { "at least " } else { "" },
                 logs::seconds(after)
             ),
             None => "The kernel had no randomness to give yet".to_owned(),
@@ -106,7 +117,20 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             (false, false) => Confidence::Strong,
             (false, true) => Confidence::Suspect,
         };
-        let finding = evidence.fold(finding, Finding::and).and_if(sources(run));
+        let mut finding = evidence.fold(finding, Finding::and).and_if(sources(run));
+        // The longest one: the others waited at the same time.
+        let of_this =
+            |wait: &&Waited<'_>| wait.what == For::Seeding && wait.ended.quote == seeding.line.quote;
+        if let Some(wait) = waits.iter().find(of_this) {
+            let text = format!(
+                "{} waited {} for it, from its first try on",
+                wait.unit,
+                logs::seconds(wait.ns)
+            );
+            finding = finding.and(logs::about(observed, wait.began, text));
+            finding.asker.name.process = wait.unit.to_owned();
+            finding.ns = run.boot.then_some(wait.ns);
+        }
         findings.push(remedies(run, finding.confidence(confidence)));
     }
     match (findings.is_empty(), soonest, all.is_empty()) {
@@ -141,6 +165,10 @@ fn told(
         });
     let text = format!("\"{line}\" came {when}");
     let mut evidence = vec![logs::about(observed, seeding.line, text)];
+    if seeding.at_least {
+        let text = "the journal has that line when it took it; when the kernel wrote it, `journalctl -o short-monotonic` tells";
+        evidence.push(logs::about(observed, seeding.line, text));
+    }
     if let Some((first, _)) = seeding.reads.first() {
         let mut by: Vec<&str> = seeding.reads.iter().map(|(_, process)| *process).collect();
         by.sort_unstable();
@@ -153,10 +181,11 @@ fn told(
         );
         evidence.push(logs::about(observed, first, text));
     }
+    let ended = seeding.all_ended(starts, clock);
     for start in starts {
         if let Some((one, _)) = start
             .timed_out
-            .filter(|_| seeding.was_for_this(start, starts, clock))
+            .filter(|_| Seeding::was_for_this(start, &ended, clock))
         {
             evidence.push(logs::quote(observed, one));
         }
@@ -169,8 +198,13 @@ fn told(
             "was up"
         };
         let at = up.at.map(logs::clock_face).unwrap_or_default();
+        let second = if seeding.line.at.map(logs::clock_face) == up.at.map(logs::clock_face) {
+            "the second in which"
+        } else {
+            "within a second of when"
+        };
         let text = format!(
-            "{} {did} at {at}, the second in which the generator was seeded: the same wait",
+            "{} {did} at {at}, {second} the generator was seeded: the same wait",
             start.unit
         );
         evidence.push(logs::about(observed, up, text));
@@ -257,6 +291,13 @@ fn remedies(run: &Run<'_>, finding: Finding) -> Finding {
         None => finding.remedy(Remedy::safe(
             "in a virtual machine give the guest a source: -device virtio-rng-pci, or expose RDRAND (-cpu host)",
         )),
+    };
+    let finding = match finding.asker.name.process.as_str() {
+        "java" => finding.remedy(Remedy::pointless(
+            "-Djava.security.egd=file:/dev/urandom: where that does not wait, Java has bytes that can be guessed, for the generator is \
+             not seeded yet",
+        )),
+        _ => finding,
     };
     finding.remedy(Remedy::pointless(
         "a userspace entropy daemon: it starts later than this",

@@ -54,7 +54,10 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
         .unwrap_or_default();
     finding = finding.and(Evidence::new(
         format!("running in the kernel for {from}{bytes}"),
-        "CPU samples",
+        match main.read_at.as_str() {
+            "" => "CPU samples",
+            place => place,
+        },
     ));
     let mut readers: Vec<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
     readers.sort_unstable();

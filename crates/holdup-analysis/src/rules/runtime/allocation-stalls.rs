@@ -1,8 +1,11 @@
 //! Threads wait for memory because the collector, which works beside them, does not keep up.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
+use crate::attribution::STALL;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, say};
+use crate::rules::{
+    Check, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 
@@ -10,13 +13,44 @@ use holdup_evidence::{Cause, Observed};
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::AllocationStalls,
     about: "threads wait for memory that a concurrent collector has not freed yet",
-    needs: &[Need::Artefacts],
+    needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Artefacts(check),
+    check: Check::Both(stalled, check),
 };
+
+/// By the threads that waited for the collector.
+fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let stalls = waits.only(|wait| wait.resource.detail.contains_key(STALL));
+    let Some(stalls) = stalls.filter(|stalls| run.matters(stalls.cost(), MATTERS)) else {
+        return Verdict::Clear(format!(
+            "less than {} of the time was spent in waiting for a collector that works beside the program",
+            percent(MATTERS)
+        ));
+    };
+    let main = stalls.main();
+    let who = say::name_or(&main.asker.name.process, "a JVM");
+    let title = format!(
+        "Threads of {who} waited {} for memory, for {} together",
+        say::several(stalls.count(), "time"),
+        duration(stalls.own())
+    );
+    fires(remedied(RULE.finding(Severity::Warning, title, &stalls)))
+}
+
+fn remedied(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::changing(
+            "give the heap more room (-Xmx): the collector needs it to work ahead of the threads",
+            "the memory must be there, or the machine pages",
+        ))
+        .remedy(Remedy::safe(
+            "give the collector more threads (-XX:ConcGCThreads) where CPUs are idle",
+        ))
+        .remedy(Remedy::safe("make less garbage: profile allocations"))
+}
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(series) = most(observed, Metric::AllocationStallMs) else {
@@ -55,7 +89,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         format!("{} waited {}, the longest stall", worst.name, duration(worst.ns)),
         &worst.quote,
     );
-    fires(
+    fires(remedied(
         Finding::new(
             RULE.id.id(),
             Severity::Warning,
@@ -72,14 +106,6 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                 duration(log)
             ),
             &worst.quote,
-        ))
-        .remedy(Remedy::changing(
-            "give the heap more room (-Xmx): the collector needs it to work ahead of the threads",
-            "the memory must be there, or the machine pages",
-        ))
-        .remedy(Remedy::safe(
-            "give the collector more threads (-XX:ConcGCThreads) where CPUs are idle",
-        ))
-        .remedy(Remedy::safe("make less garbage: profile allocations")),
-    )
+        )),
+    ))
 }

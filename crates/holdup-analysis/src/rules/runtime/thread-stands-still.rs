@@ -23,7 +23,9 @@ pub(crate) const RULE: Rule = Rule {
     gives_way_to: &[
         RuleId::BlockingEntropyDevice,
         RuleId::Deadlock,
+        RuleId::GeneratorShared,
         RuleId::LockConvoy,
+        RuleId::LogHoldsUp,
         RuleId::WorkerPoolExhausted,
     ],
     place: Place::Way,

@@ -1,7 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use super::connection_refused_retried::refused;
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
@@ -24,7 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[RuleId::PackageManagerLocked, RuleId::SqliteBusy],
+    gives_way_to: &[
+        RuleId::DnsServerSilent,
+        RuleId::PackageManagerLocked,
+        RuleId::SqliteBusy,
+    ],
     place: Place::End,
     check: Check::Waits(check),
 };
@@ -44,10 +48,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let groups = groups.into_iter().flat_map(|group| by_parent(run, group));
     let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
+    let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
         .iter()
         .filter(|group| run.matters(group.cost(), MATTERS))
         .collect();
+    if let (true, Some(group)) = (habits.is_empty(), paced.first()) {
+        let text = match group.main().pace {
+            Pace::FixedTimes => "what delays one does not delay the others: it does something at fixed times",
+            _ => "each until an instant: at fixed times, as far as so few tell",
+        };
+        return Verdict::Clear(format!("it slept {} times, {text}", group.count()));
+    }
     if habits.is_empty() {
         let most = others.iter().map(Waits::count).max().unwrap_or(0);
         return Verdict::Clear(format!(
@@ -78,7 +90,13 @@ fn by_parent<'a>(run: &Run<'a>, group: Waits<'a>) -> Vec<Waits<'a>> {
 /// Many sleeps of about one length, one after the other.
 fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let one_alone = group.iter().any(|wait| wait.count >= AGAIN_AND_AGAIN);
-    if group.own() > run.attributed.elapsed && !one_alone {
+    let several = group.split(|wait| wait.asker.name.pid).iter().any(|process| {
+        process
+            .iter()
+            .any(|wait| wait.asker.name.tid != process.main().asker.name.tid)
+    });
+    // Threads that sleep side by side do not sleep again.
+    if (several || group.own() > run.attributed.elapsed) && !one_alone {
         return false;
     }
 
@@ -90,6 +108,21 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let even = mean.abs_diff(median) <= median / UNEVEN;
     let equal = even && longest <= median + median / EQUAL && shortest >= median / EQUAL;
     group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
+}
+
+/// Sleeps that keep a pace are for what they are, and not for something else to happen.
+fn is_paced(group: &Waits<'_>) -> bool {
+    let by_timer = |wait: &AttributedWait| {
+        wait.resource
+            .detail
+            .get("fd_kind")
+            .is_some_and(|kind| kind == "timerfd")
+    };
+    match group.main().pace {
+        Pace::FixedTimes | Pace::Until => true,
+        Pace::OneAfterTheOther => false,
+        Pace::NotTold => by_timer(group.main()),
+    }
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {

@@ -12,7 +12,9 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::TimerSleep],
     from: MATTERS,
     gives_way_to: &[
+        RuleId::ClientsNotAccepted,
         RuleId::ConnectionRefusedRetried,
+        RuleId::DnsServerSilent,
         RuleId::SleepPolling,
         RuleId::PackageManagerLocked,
         RuleId::SqliteBusy,

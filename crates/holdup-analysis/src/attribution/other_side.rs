@@ -1,0 +1,66 @@
+//! Of a wait that nobody has ended, or that a signal broke off: which process could end it.
+//!
+//! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
+
+use super::Attribution;
+use super::waits::Over;
+use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
+
+impl Attribution {
+    /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
+    /// parentage show.
+    pub(super) fn other_side(&self, over: &Over, cause: Cause) -> Option<u32> {
+        let wait = over.wait;
+        // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child.
+        // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
+        let unseen = matches!(wait.waker, Waker::Unknown);
+        if !over.open && !over.for_answer && !unseen && cause != Cause::ProcessChild {
+            return None;
+        }
+        let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
+        let polled = polled.filter(|fd| !fd.own).filter_map(|fd| fd.object);
+        // A server does not wait for its clients when it waits for somebody else, too.
+        let clients = |id: &ObjectId| self.served.is_clients(self.sights.object(Some(*id)));
+        let polled = polled.filter(|id| !clients(id));
+        let mut ends = wait.object.into_iter().chain(wait.ready).chain(polled);
+        if let Some(pid) = ends.find_map(|object| self.people.other_end(object)) {
+            return Some(pid);
+        }
+        if cause != Cause::ProcessChild {
+            return None;
+        }
+        // wait4 names the child, or none: below 1 it is any, or a group.
+        let named = match wait.call.name() {
+            Some("wait4") => (wait.call.args[0] as i32).cast_unsigned(),
+            _ => 0,
+        };
+        let known = (1..=i32::MAX.cast_unsigned()).contains(&named).then_some(named);
+        let parent = self.threads.get(&wait.thread)?;
+        // The call names it as the waiter's pid namespace has it.
+        let known = match (known, parent.identity.inside) {
+            (Some(named), Some(_)) => {
+                let child = self.people.as_seen_by(&parent.identity, named, wait.end)?;
+                let child = self.threads.get(&child)?;
+                Some(self.people.pid(child.identity.process))
+            }
+            (known, _) => known,
+        };
+        let found = || self.people.only_child(self.people.pid(parent.identity.process));
+        known.or_else(found).or_else(|| self.only_child_of_run(wait))
+    }
+
+    /// The only child of a thread's process that was seen to be born, and lived in the middle of this wait.
+    fn only_child_of_run(&self, wait: &Wait) -> Option<u32> {
+        let middle = wait.start.midpoint(wait.end);
+        let process = |id: &ThreadId| self.threads.get(id).map(|thread| thread.identity.process);
+        let parent = process(&wait.thread)?;
+        let mut children = self.threads.values().filter(|child| {
+            let lived = child.born <= middle && (!child.ended || child.at > middle);
+            let of_it = child.creator.as_ref().and_then(process) == Some(parent);
+            lived && of_it && child.identity.process != parent
+        });
+        let child = children.next()?;
+        let pid = self.people.pid(child.identity.process);
+        children.next().is_none().then_some(pid)
+    }
+}

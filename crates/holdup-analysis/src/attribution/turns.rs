@@ -1,0 +1,147 @@
+//! Ways of waiting for work that no socket of a client shows: one's turn at the next client, and a word from one's own workers.
+//!
+//! The problem: of several processes that serve at one place (Postfix, Apache's prefork), one waits for a client and has a
+//! file locked meanwhile, and the others wait for that lock; their parent waits for its workers by pairs of sockets. The choice:
+//! such a lock is known by its having been waited for while its holder, who serves too, was idle itself. Once it is known,
+//! each wait for it of one who serves and has no request is for a turn, however busy the others are: they take the
+//! clients.
+//!
+//! In: waits, who serves, and what the holder did meanwhile. Out: for what work a wait was, in words.
+
+use super::Attribution;
+use super::idle::{Served, Work};
+use super::people::People;
+use holdup_evidence::{
+    Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
+};
+use std::collections::HashSet;
+
+/// What those wait for.
+const TURN: &str = "its turn at the next client, for which another process of the server waits";
+const WORD: &str = "a word from one of its workers";
+
+/// Locks kept: more than there are services on a machine.
+const MOST: usize = 1024;
+
+/// Locks of which it is known that who has them waits for a client, by device and inode.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turns {
+    files: HashSet<(DeviceNumber, u64)>,
+    /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be told first.
+    late: Vec<End>,
+}
+
+impl Attribution {
+    /// A process has come into view. Nobody has looked whether it serves if it was born since: it does what its siblings do.
+    pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>) {
+        let (served, people) = (&self.served, &self.people);
+        let serves = |other: u32| served.serves(other);
+        let siblings = || match creator {
+            Some(creator) => people.has_child_of_any_program(creator, serves),
+            None => people.has_sibling(pid, serves),
+        };
+        if !serves(pid) && siblings() {
+            self.served.add(&Serving {
+                processes: vec![pid],
+                addresses: Vec::new(),
+            });
+        }
+    }
+
+    /// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
+    pub(super) fn work_aside(&mut self, wait: &Wait) -> Option<Work> {
+        let phrase = if self.awaits_turn(wait) {
+            TURN
+        } else if self.heard_from_worker(wait) {
+            WORD
+        } else {
+            return None;
+        };
+        Some(Work::Other(phrase.to_owned()))
+    }
+
+    /// Whether this wait is for a turn at the next client.
+    fn awaits_turn(&mut self, wait: &Wait) -> bool {
+        let Some((holder, file)) = self.lock_of_server(wait) else {
+            return false;
+        };
+        if self.turns.files.contains(&file) {
+            return true;
+        }
+        let holder = self.people.lived(holder, wait.start);
+        let holder = holder.and_then(|holder| self.threads.get(&holder));
+        let doing = holder.and_then(|holder| holder.recent.doing(wait.start, wait.end));
+        let idle = doing.is_some_and(|doing| doing.cause == Cause::Idle);
+        if idle && self.turns.files.len() < MOST {
+            self.turns.files.insert(file);
+        }
+        idle
+    }
+
+    /// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
+    fn lock_of_server(&self, wait: &Wait) -> Option<(u32, (DeviceNumber, u64))> {
+        let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
+            return None;
+        };
+        let pid = self.people.pid(self.threads.get(&wait.thread)?.identity.process);
+        let both = pid != *holder && self.served.serves(pid) && self.served.serves(*holder);
+        let object = self.sights.object(wait.object).filter(|_| both && !wait.serves)?;
+        Some((*holder, (object.device, object.inode)))
+    }
+
+    /// Keeps the end of a thread for later, if it can be judged only when others have been. Whether it was kept.
+    pub(super) fn judged_later(&mut self, end: &End) -> bool {
+        let Some(OpenState::Blocked(wait)) = &end.open else {
+            return false;
+        };
+        let later = self.lock_of_server(wait).is_some();
+        if later {
+            self.turns.late.push(end.clone());
+        }
+        later
+    }
+
+    /// The ends that were kept.
+    pub(super) fn judge_late(&mut self) {
+        for end in std::mem::take(&mut self.turns.late) {
+            self.end_now(&end);
+        }
+    }
+
+    /// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that
+    /// came, and it has children that do the serving for it.
+    fn heard_from_worker(&self, wait: &Wait) -> bool {
+        let Some(thread) = self.threads.get(&wait.thread) else {
+            return false;
+        };
+        let pid = self.people.pid(thread.identity.process);
+        wait.call.name().is_some_and(|name| name.contains("poll"))
+            && !wait.serves
+            && self.served.serves(pid)
+            && wait
+                .ready
+                .is_some_and(|ready| own_pair(pid, self.sights.object(Some(ready))))
+            && self
+                .people
+                .has_child_of_any_program(pid, |child| self.served.serves(child))
+    }
+}
+
+/// Whether an object is one of a pair of sockets that this process made.
+fn own_pair(pid: u32, object: Option<&Object>) -> bool {
+    let unnamed = |address: &SocketAddress| matches!(address, SocketAddress::Unix(path) if path.is_empty());
+    matches!(
+        object.map(|object| &object.kind),
+        Some(ObjectKind::Socket { local, peer, peer_pid: Some(maker), .. })
+            if *maker == pid && unnamed(local) && unnamed(peer)
+    )
+}
+
+/// Whether a process looks after the house while others of the same program serve.
+pub(super) fn attends(pid: u32, served: &Served, people: &People) -> bool {
+    if served.serves(pid) {
+        return people.has_child(pid, |child| served.serves(child));
+    }
+    let parent = people.same_program_as(pid);
+    parent.is_some_and(|parent| served.serves(parent))
+}

@@ -1,0 +1,267 @@
+//! What a command's elapsed time would be without a wait: `holdup run --predict`.
+//!
+//! The problem: what the critical path shows for a cause is the most that can be gained, and mostly not what is gained, because
+//! another branch becomes critical next. The choice: the whole graph of a run's waits is kept ([`Recorder`]), and replayed with
+//! that wait taken away ([`replay`]), as IPS-2's "logical zeroing" does with procedures (Miller and others, 1990) and Dimemas with messages.
+//! Causal profiling (Coz, 2015) finds the same by slowing down everything else, which observation must not do.
+//!
+//! How the replay goes. A thread is a list of pieces of CPU time and of waits. A wait that a thread of the run ended is over when that
+//! thread comes to the point at which it ended it, or is none if it has been there already; any other keeps its length, sleeps until
+//! an instant included (Python and Rust name an instant where they mean a length); only sleeps that were seen to end at
+//! fixed times end at those. A wait for the cause that is taken away has its length times the factor; so has, at half, one that a thread ended, as
+//! a limit. Threads that are ready share the CPUs that they may run on evenly, which is what the kernel's fair scheduler comes to when its
+//! slices are short; nice values and cgroup weights within the run are not modelled. How much each piece was held up
+//! by others than the run's threads, or favoured, is taken from what was seen ([`sharing`]).
+//!
+//! What is not predicted: a wait that did not happen and would now (a lock that was free, a buffer that was never empty), less
+//! work where a wait's work goes with it, and what [`Doubt`] lists. Before anything is predicted the run itself is replayed;
+//! unless its own time comes out, nothing is said but why.
+//!
+//! In: a run's events by way of attribution, and what attribution made of them. Out: [`Prediction`]s.
+
+mod doubts;
+mod record;
+mod replay;
+mod sharing;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use record::Recorder;
+
+use crate::attributed::Attributed;
+use holdup_evidence::{Cause, Ns};
+use record::Graph;
+use replay::{WhatIf, replay};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Causes predicted at most: a replay of the largest graph takes about a second each.
+const MOST_CAUSES: usize = 8;
+
+/// Of these also at half.
+const HALVED: usize = 3;
+
+/// A cause is predicted from this share of the elapsed time on, on the path or handed on: less is below what a prediction can tell.
+const WORTH_IT: f64 = 0.02;
+
+/// And also from so many times the elapsed time of all threads' waits: to be told that nothing is gained helps, too.
+const OFF_PATH: f64 = 0.10;
+
+/// How far the replay of the run as it was may be from what was seen, as a share of it.
+const TOLERANCE: f64 = 0.02;
+
+/// Thread time whose records were lost, as a share of the elapsed time, from which the graph has holes that matter.
+const LOST: f64 = 0.02;
+
+/// By how much the graph's time for a cause may differ from the report's, as a share of the latter: more means that waits were told
+/// by user stacks, of which the graph knows nothing.
+const TOLD_OTHERWISE: f64 = 0.10;
+
+/// What the elapsed time would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// The cause that is taken away.
+    #[schemars(with = "String")]
+    pub without: Cause,
+    /// What is left of its waits: 0 for none of them, 0.5 for half.
+    pub factor: f64,
+    /// The elapsed time then.
+    pub elapsed_ns: Ns,
+    /// Why it may be otherwise.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
+}
+
+/// What is not modelled and would change a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// Requests of several threads were at the disk at once.
+    DeviceQueueing,
+    /// Several threads waited for the disk to have their data at once.
+    GroupCommit,
+    /// What is written is still to be written.
+    DeferredWriteback,
+    /// Sleeps of equal length, again and again.
+    Polling,
+    /// CPU time that passes with waiting.
+    Spinning,
+    /// The CPU quota of a cgroup was spent.
+    Quota,
+    /// The waits are for what others of the run do.
+    OthersWork,
+}
+
+impl Doubt {
+    /// In words: completes "not sure, because …".
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Doubt::DeviceQueueing => {
+                "several threads waited for the disk at once, and how long one waits depends on the others"
+            }
+            Doubt::GroupCommit => {
+                "several threads waited for their data to be safe at once, and one commit may serve many"
+            }
+            Doubt::DeferredWriteback => "what was written must still be written, later",
+            Doubt::Polling => {
+                "these sleeps are of equal length: if they look for something, it does not come any sooner"
+            }
+            Doubt::Spinning => {
+                "some of the CPU time passes with waiting, and ends only when what is waited for comes"
+            }
+            Doubt::OthersWork => "what it waits for is work of others in the run, which must still be done",
+            Doubt::Quota => "the cgroup's CPU quota was spent, and would be spent sooner",
+        }
+    }
+}
+
+/// What was asked for, and what came of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Predictions {
+    /// Worth most first; those at half behind those without.
+    pub list: Vec<Prediction>,
+    /// What the elapsed time would be without all the causes that [`Question::together`] has.
+    pub together: Option<Ns>,
+    /// Why there is none, or not all.
+    pub not: Option<String>,
+}
+
+impl Predictions {
+    /// What the elapsed time would be without this cause at all.
+    ///
+    /// # Errors
+    /// Why that can't be said.
+    pub fn without(&self, cause: Cause) -> Result<&Prediction, &str> {
+        let found = self
+            .list
+            .iter()
+            .find(|one| one.without == cause && one.factor == 0.0);
+        found.ok_or_else(|| {
+            self.not
+                .as_deref()
+                .unwrap_or("the command hardly waited for that")
+        })
+    }
+}
+
+/// What is to be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// CPUs that CMD may run on.
+    pub cpus: u32,
+    /// Causes to take away together, for [`Predictions::together`]; may be none.
+    pub together: &'static [Cause],
+}
+
+/// Predicts from a graph, beside what attribution made of the same events.
+pub(crate) fn predict(recorder: Recorder, run: &Attributed) -> Predictions {
+    match recorder.into_graph(run).and_then(|graph| of_graph(&graph, run)) {
+        Ok(predictions) => predictions,
+        Err(why) => Predictions {
+            not: Some(why),
+            ..Predictions::default()
+        },
+    }
+}
+
+fn of_graph(graph: &Graph, run: &Attributed) -> Result<Predictions, String> {
+    if share(graph.lost, run.elapsed) > LOST {
+        return Err("records of too many waits were lost".to_owned());
+    }
+    let demands = sharing::demands(graph);
+    let Some(again) = replay(graph, &demands, None) else {
+        return Err("the records contradict each other: the run can't be replayed".to_owned());
+    };
+    if share(again.abs_diff(run.elapsed), run.elapsed) > TOLERANCE {
+        let percent = 100.0 * again as f64 / run.elapsed.max(1) as f64;
+        return Err(format!(
+            "replayed as it was, the run takes {percent:.0} % of the time that it took"
+        ));
+    }
+    // What the replay of the run itself is off by, it is off by here. Where threads get in each other's way sooner, a replay can end
+    // later; nobody would count on that.
+    let without = |causes: &[Cause], factor| {
+        let then = replay(graph, &demands, Some(WhatIf { causes, factor }))?;
+        Some(run.elapsed.saturating_sub(again.saturating_sub(then)))
+    };
+    let (causes, otherwise) = chosen(graph, run);
+    let mut list = Vec::new();
+    let halves = causes.iter().take(HALVED).map(|cause| (*cause, 0.5));
+    for (cause, factor) in causes.iter().map(|cause| (*cause, 0.0)).chain(halves) {
+        if let Some(elapsed_ns) = without(&[cause], factor) {
+            list.push(Prediction {
+                without: cause,
+                factor,
+                elapsed_ns,
+                doubts: doubts::of(cause, factor, graph, run),
+            });
+        }
+    }
+    let asked = graph.question.together;
+    Ok(Predictions {
+        list,
+        together: (!asked.is_empty()).then(|| without(asked, 0.0)).flatten(),
+        not: otherwise,
+    })
+}
+
+/// What is worth predicting, most first, and a word on those that are and can't be.
+fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
+    let mut told: BTreeMap<Cause, (Ns, Ns)> = BTreeMap::new();
+    for row in &run.waits {
+        let sums = told.entry(row.cause).or_default();
+        sums.0 = sums.0.saturating_add(row.cost_ns());
+        sums.1 = sums.1.saturating_add(row.ns);
+    }
+    let worth = |(cost, ns): (Ns, Ns)| {
+        ns > 0 && (share(cost, run.elapsed) >= WORTH_IT || share(ns, run.elapsed) >= OFF_PATH)
+    };
+    let mut causes: Vec<(Cause, (Ns, Ns))> = told
+        .iter()
+        .filter(|(cause, sums)| can_be_taken_away(**cause) && worth(**sums))
+        .map(|(cause, sums)| (*cause, *sums))
+        .collect();
+    causes.sort_by_key(|(_, (cost, ns))| (Reverse(*cost), Reverse(*ns)));
+    let same = |cause: Cause, ns: Ns| {
+        let own = graph.time_for(cause);
+        cause.on_cpu() || cause == Cause::SchedRunqueue || share(own.abs_diff(ns), ns) <= TOLD_OTHERWISE
+    };
+    let (good, bad): (Vec<_>, Vec<_>) = causes.iter().partition(|(cause, (_, ns))| same(*cause, *ns));
+    let names: Vec<&str> = bad.iter().map(|(cause, _)| cause.id()).collect();
+    let otherwise = (!names.is_empty()).then(|| {
+        format!(
+            "waits for {} were told by their user stacks, after the graph had been made",
+            names.join(", ")
+        )
+    });
+    let good = good
+        .into_iter()
+        .map(|(cause, _)| cause)
+        .take(MOST_CAUSES)
+        .collect();
+    (good, otherwise)
+}
+
+/// Whether there is a "without". Who waits for work waits for others; what is lost or not told is no thing; interrupts and
+/// hypervisors come from outside, and how a quota is spent depends on everything.
+fn can_be_taken_away(cause: Cause) -> bool {
+    !matches!(
+        cause,
+        Cause::Idle
+            | Cause::Unknown
+            | Cause::SchedThrottled
+            | Cause::SchedSteal
+            | Cause::CpuInterrupt
+            | Cause::ProcessStopped
+    )
+}
+
+/// A part of a whole; of nothing, nothing.
+fn share(part: Ns, whole: Ns) -> f64 {
+    part as f64 / whole.max(1) as f64
+}

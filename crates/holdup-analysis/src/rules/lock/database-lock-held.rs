@@ -1,0 +1,73 @@
+//! A database's session waits for a row, a table or another thing that another session has locked.
+
+use crate::attributed::DATABASE_LOCK;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use holdup_evidence::Cause;
+
+/// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
+const MOST_SESSIONS: usize = 8;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DatabaseLockHeld,
+    about: "a session of a database waits for what another session has locked",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockFutex],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let locked = waits.only(|wait| wait.resource.detail.contains_key(DATABASE_LOCK));
+    let Some(locked) = locked.filter(|locked| run.matters(locked.cost(), MATTERS)) else {
+        return Verdict::Clear(format!(
+            "locks and conditions took {} of the time, and those in a database's table of locks less than it takes to matter",
+            percent(run.share(waits.cost()))
+        ));
+    };
+    let kinds = locked.split(|wait| wait.resource.name.clone());
+    let kinds = run.worth(&locked, kinds, MATTERS);
+    Verdict::Fires(kinds.iter().map(finding).collect())
+}
+
+fn finding(waits: &Waits<'_>) -> Finding {
+    let main = waits.main();
+    let mut sessions: Vec<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let what = &main.resource.name;
+    let title = match sessions.as_slice() {
+        [_] => format!(
+            "{} waits for {what}, which another session of the database has locked",
+            say::who_with_pid(&main.asker.name)
+        ),
+        _ => format!(
+            "{} sessions of {} wait for {what}, which other sessions of the database have locked",
+            sessions.len(),
+            say::who(&main.asker.name)
+        ),
+    };
+    let ids: Vec<String> = sessions.iter().take(MOST_SESSIONS).map(u32::to_string).collect();
+    let blocked = format!(
+        "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where pid in ({})\"",
+        ids.join(", ")
+    );
+    RULE.finding(Severity::Warning, title, waits)
+        .and(Evidence::new(
+            "it sleeps where the server waits for its own table of locks (ProcSleep); who holds the lock is in the server's memory",
+            "user stacks",
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe("ask the server which session is in the way").with_command(blocked))
+        .remedy(Remedy::safe(
+            "see what that session does: one that is idle in its transaction waits for its own client to commit",
+        ).with_command("psql -c \"select pid, state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null order by since desc\""))
+        .remedy(Remedy::changing(
+            "end transactions that nobody uses: idle_in_transaction_session_timeout; and let waiters give up: lock_timeout",
+            "the transaction that is ended has to be made again by its program",
+        ))
+        .remedy(Remedy::pointless("a faster disk or more CPUs: the session waits for a commit, not for work"))
+}

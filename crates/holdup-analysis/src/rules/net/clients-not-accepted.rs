@@ -1,0 +1,106 @@
+//! Clients stand in the queue of an observed listener, and it does not accept them.
+
+use crate::attributed::{AttributedWait, Resource, ResourceKind};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, say};
+use holdup_evidence::Cause;
+use holdup_evidence::facts::Unaccepted;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ClientsNotAccepted,
+    about: "clients wait for an observed server to accept them, and it does something else",
+    needs: &[Need::SchedulerEvents],
+    causes: Cause::ALL,
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Attached(check),
+};
+
+fn check(run: &Run<'_>) -> Verdict {
+    let Some(queues) = &run.facts.unaccepted else {
+        return Verdict::CannotTell("how many clients its listeners had not accepted".to_owned());
+    };
+    // A few that stand there at two instants may be others each time: those that found it full tell that it is.
+    let full = queues
+        .iter()
+        .filter(|queue| queue.knocking > 0 || queue.overflows > 0);
+    let findings: Vec<Finding> = full.filter_map(|queue| finding(run, queue)).collect();
+    if findings.is_empty() {
+        let most = queues.iter().map(|queue| queue.after).max();
+        return Verdict::Clear(format!(
+            "at most {} stood at a listener as observation began and as it ended, and none found its queue full",
+            say::several(most.unwrap_or(0).into(), "client")
+        ));
+    }
+    Verdict::Fires(findings)
+}
+
+/// What the processes of a listener did most of the time.
+fn instead<'a>(run: &Run<'a>, queue: &Unaccepted) -> Option<&'a AttributedWait> {
+    let theirs = |wait: &&AttributedWait| queue.processes.contains(&wait.asker.name.pid);
+    run.attributed
+        .waits
+        .iter()
+        .filter(theirs)
+        .max_by_key(|wait| wait.ns)
+}
+
+fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let main = instead(run, queue)?;
+    let title = format!(
+        "{} does not accept its clients at {}, whose queue is full: it was mostly {}",
+        say::who(&main.asker.name),
+        queue.address,
+        main.cause.phrase()
+    );
+    let stand = Evidence::new(
+        format!(
+            "{} stood in its queue as observation began, and {} as it ended",
+            say::several(queue.before.into(), "client"),
+            queue.after
+        ),
+        "/proc/net/tcp",
+    );
+    let knock = (queue.knocking > 0).then(|| {
+        let text = format!(
+            "{} on this machine asked for a connection there and had no answer",
+            say::several(queue.knocking.into(), "more client")
+        );
+        Evidence::new(text, "/proc/net/tcp")
+    });
+    let overflows = (queue.overflows > 0).then(|| {
+        let text = format!(
+            "clients found a queue full {} meanwhile",
+            say::several(queue.overflows, "time")
+        );
+        Evidence::new(text, "ListenOverflows of /proc/net/netstat")
+    });
+    let did = Evidence::new(
+        format!("{} for {}", main.cause.phrase(), duration(main.ns)),
+        say::source(main),
+    );
+    let mut listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        ..Resource::default()
+    };
+    listener
+        .detail
+        .insert("waiting".to_owned(), queue.after.to_string());
+    let finding = Finding::new(RULE.id.id(), Severity::Warning, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .and_if(knock)
+        .and_if(overflows)
+        .and(did)
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe("end or shorten what it does instead, or let more threads or processes accept")
+                .with_command(format!("holdup explain {}", main.cause)),
+        )
+        .remedy(Remedy::pointless(
+            "a longer queue: clients then wait in it instead of before it, for just as long",
+        ));
+    Some(finding)
+}
