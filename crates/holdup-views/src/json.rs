@@ -4,6 +4,7 @@
 //! ours: JSON escapes control characters itself.
 
 use holdup_analysis::report::Report;
+use holdup_analysis::timeline::MOST_PIECES_IN_JSON;
 use std::io::{self, Write};
 
 /// Writes the report.
@@ -11,6 +12,10 @@ use std::io::{self, Write};
 /// # Errors
 /// When writing to `out` fails.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, report)?;
+    let shortened = report.timeline.as_ref().map(|timeline| Report {
+        timeline: Some(timeline.longest(MOST_PIECES_IN_JSON)),
+        ..report.clone()
+    });
+    serde_json::to_writer_pretty(&mut *out, shortened.as_ref().unwrap_or(report))?;
     writeln!(out)
 }

@@ -1,23 +1,37 @@
 //! What a person or a program gets to see of a run.
 //!
 //! In: what attribution and the rules made of the evidence. Out: one [`Report`](holdup_analysis::report::Report)
-//! ([`report::build`]) and its renderings: [`terminal`] text, [`json`] and its [`schema`]; and the pages of
-//! `holdup explain` ([`page`]). Nothing here does I/O but to write to the writer it is given, and nothing reads
+//! ([`report::build`]) and its renderings: [`terminal`] text, [`json`] and its [`schema`], an [`html`] page, and the formats of
+//! other people's tools ([`export`]); and the pages of `holdup explain` ([`page`]). Nothing here does I/O but to write to the writer it is given, and nothing reads
 //! a clock. Every view renders the same report, so that no two can say different things.
 //!
 //! All names come from observed programs and are hostile: [`text`] is the one way from a string to the
 //! terminal.
 
+mod collapsed;
+pub mod export;
+mod figures;
+mod firefox;
+pub mod html;
 pub mod json;
+mod markdown;
+mod otlp;
 pub mod page;
-
+mod perfetto;
+mod plot;
+mod pprof;
+mod prediction;
+mod prometheus;
 pub mod report;
+mod samples;
 pub mod schema;
 mod sheet;
+mod spans;
 pub mod style;
 pub mod terminal;
 pub mod text;
 pub mod units;
 
+pub use export::Format;
 pub use schema::text as schema_text;
 pub use style::Style;

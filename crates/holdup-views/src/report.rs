@@ -4,11 +4,14 @@
 //! [`Report`] in which durations are what attribution says, and shares and dates are worked out. Attribution
 //! has folded the smallest of many threads already; here an entry stays an entry.
 
+mod churn;
+
 use holdup_analysis::attributed::{self, Attributed, AttributedWait, Tally, ThreadLedger};
 use holdup_analysis::finding;
 use holdup_analysis::report::{
-    Asker, Backend, CannotTell, CauseShare, Coverage, Evidence, Finding, Holder, Link, Lost, NotMeasured,
-    RanInstead, Remedy, Report, RuledOut, StackFrame, SubjectKind, Thread, Tool, Wait,
+    Asker, Backend, CannotTell, CauseShare, Coverage, Elsewhere, Evidence, Finding, Holder, Jvm, Link,
+    ListenerRequests, Lost, MoreOf, NotMeasured, RanInstead, Remedy, Report, Requests, RuledOut,
+    SlowRequests, StackFrame, SubjectKind, Thread, Tool, Wait,
 };
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use jiff::Timestamp;
@@ -32,6 +35,8 @@ pub struct Subject {
     pub started: Ns,
     /// Exit status as a shell has it (128+N for a signal); `None` while it runs on.
     pub exit: Option<i32>,
+    /// Processes in other namespaces.
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 /// What the rules said of a run. Rule ids are text here, as they are in the report.
@@ -70,12 +75,20 @@ pub fn build(
             started: dates
                 .date(subject.started)
                 .unwrap_or_else(|| rfc3339(i128::from(subject.started))),
-            wall_ns: attributed.elapsed,
+            wall_ns: match attributed.of_threads {
+                true => attributed.wall,
+                false => attributed.elapsed,
+            },
             exit: subject.exit,
+            elsewhere: subject.elsewhere,
         },
-        coverage: coverage(&attributed.coverage, subject.backend),
-        causes: causes(&attributed.path, attributed.elapsed),
-        requests: None,
+        machine: None,
+        coverage: coverage(attributed, subject.backend),
+        causes: causes(
+            &attributed.path,
+            attributed.path.values().map(|tally| tally.ns).sum(),
+        ),
+        requests: attributed.requests.as_ref().map(requests),
         threads: attributed.threads.iter().map(thread).collect(),
         waits: attributed
             .waits
@@ -85,7 +98,7 @@ pub fn build(
         findings: verdicts
             .findings
             .into_iter()
-            .map(|one| finding(one, attributed.elapsed))
+            .map(|one| finding(one, attributed))
             .collect(),
         ruled_out: verdicts
             .ruled_out
@@ -98,6 +111,59 @@ pub fn build(
             .map(|(rule, missing)| CannotTell { rule, missing })
             .collect(),
         artefacts: Vec::new(),
+        boot: None,
+        host: None,
+        churn: attributed.churn.as_ref().map(churn::churn),
+        jvms: facts.jvms.iter().map(Jvm::from).collect(),
+        comparison: None,
+        scaling: None,
+        experiment: None,
+        prediction: attributed.predictions.as_ref().map(|all| all.list.clone()),
+        recording: None,
+        windows: attributed.windows.clone(),
+        timeline: (!attributed.windows.is_empty()).then(|| attributed.timeline.clone()),
+    }
+}
+
+fn requests(requests: &attributed::Requests) -> Requests {
+    let whole = requests.causes.values().map(|tally| tally.ns).sum();
+    Requests {
+        count: requests.count,
+        p50_ns: requests.p50,
+        p99_ns: requests.p99,
+        max_ns: requests.longest,
+        open: requests.open,
+        oldest_open_ns: requests.oldest_open,
+        resting: requests.resting,
+        earlier_told: requests.earlier_told,
+        causes: causes(&requests.causes, whole),
+        slow: requests.slow.as_ref().map(|slow| SlowRequests {
+            count: slow.number,
+            mean_ns: slow.ns,
+            usual_ns: slow.usual,
+            more: slow
+                .more
+                .iter()
+                .map(|(cause, ns)| MoreOf {
+                    cause: *cause,
+                    ns: *ns,
+                })
+                .collect(),
+            request: slow.line.clone(),
+            port: slow.port,
+        }),
+        listeners: requests
+            .listeners
+            .iter()
+            .map(|one| ListenerRequests {
+                port: one.port,
+                count: one.count,
+                p50_ns: one.p50,
+                p99_ns: one.p99,
+                max_ns: one.longest,
+                open: one.open,
+            })
+            .collect(),
     }
 }
 
@@ -154,7 +220,15 @@ fn causes(tallies: &BTreeMap<Cause, Tally>, whole: Ns) -> Vec<CauseShare> {
     causes
 }
 
-fn coverage(coverage: &attributed::Coverage, backend: Backend) -> Coverage {
+fn coverage(attributed: &Attributed, backend: Backend) -> Coverage {
+    let coverage = &attributed.coverage;
+    let unpredicted = attributed.predictions.as_ref().and_then(|all| {
+        Some(NotMeasured {
+            what: "what it would take without a wait".into(),
+            why: all.not.clone()?,
+            fix: "none is needed for causes".into(),
+        })
+    });
     Coverage {
         backend,
         observed_ns: Some(coverage.observed),
@@ -177,6 +251,7 @@ fn coverage(coverage: &attributed::Coverage, backend: Backend) -> Coverage {
                 why: why.clone(),
                 fix: fix.clone(),
             })
+            .chain(unpredicted)
             .collect(),
         own_cost_ns: coverage.own_cost,
     }
@@ -283,7 +358,10 @@ fn stack_frame(frame: &Frame) -> StackFrame {
     }
 }
 
-fn finding(finding: finding::Finding, elapsed: Ns) -> Finding {
+fn finding(finding: finding::Finding, attributed: &Attributed) -> Finding {
+    let elapsed = attributed.elapsed;
+    let predictions = attributed.predictions.as_ref();
+    let without = predictions.and_then(|all| all.without(finding.cause).ok());
     let evidence = finding
         .evidence()
         .iter()
@@ -317,6 +395,7 @@ fn finding(finding: finding::Finding, elapsed: Ns) -> Finding {
                 pointless: remedy.pointless,
             })
             .collect(),
+        predicted_ns: without.map(|one| one.elapsed_ns),
         confidence: finding.confidence,
     }
 }

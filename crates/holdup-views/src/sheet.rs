@@ -86,11 +86,23 @@ const LEAST_BODY: usize = 16;
 /// Blanks between the body and the edge.
 const EDGE_GAP: usize = 2;
 
+/// A row as it was said, for a view that breaks lines itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// What stands in front, without blanks around it.
+    pub(crate) lead: String,
+    /// What is said: texts, how each looks, and whether a blank stands before it.
+    pub(crate) body: Vec<(String, Paint, bool)>,
+    /// What stands at the edge.
+    pub(crate) edge: Option<String>,
+}
+
 /// A text that grows by rows.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     style: Style,
     text: String,
+    said: Vec<Said>,
 }
 
 impl Sheet {
@@ -99,7 +111,13 @@ impl Sheet {
         Sheet {
             style: *style,
             text: String::new(),
+            said: Vec::new(),
         }
+    }
+
+    /// The rows so far, in order, before they were broken into lines; they are not told again.
+    pub(crate) fn take_said(&mut self) -> Vec<Said> {
+        std::mem::take(&mut self.said)
     }
 
     /// The finished text.
@@ -144,6 +162,7 @@ impl Sheet {
 
     /// Breaks a row into lines and adds them.
     pub(crate) fn row(&mut self, row: Row) {
+        self.said.push(Said::from(&row));
         let columns = self.columns();
         let edge_width = row.edge.as_ref().map_or(0, |edge| width(&edge.text) + EDGE_GAP);
         let beside = columns.saturating_sub(edge_width) >= row.indent + LEAST_BODY;
@@ -215,6 +234,21 @@ impl Sheet {
             }
         }
         self.text.push('\n');
+    }
+}
+
+impl From<&Row> for Said {
+    fn from(row: &Row) -> Said {
+        let lead: Vec<&str> = row.lead.iter().map(|piece| piece.text.trim()).collect();
+        let body = row
+            .body
+            .iter()
+            .map(|piece| (piece.text.clone(), piece.paint, piece.gap > 0));
+        Said {
+            lead: lead.join(" ").trim().to_owned(),
+            body: body.collect(),
+            edge: row.edge.as_ref().map(|edge| edge.text.clone()),
+        }
     }
 }
 

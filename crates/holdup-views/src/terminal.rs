@@ -6,10 +6,23 @@
 //! or change a colour.
 
 mod artefacts;
-mod entry;
+mod boot;
+mod churn;
+mod comparison;
+mod elsewhere;
+pub(crate) mod entry;
+pub(crate) mod experiment;
 mod finding;
-mod margins;
-mod picture;
+mod host;
+mod jvm;
+pub(crate) mod margins;
+pub(crate) mod picture;
+mod prediction;
+pub mod randomness;
+mod recorded;
+mod requests;
+pub(crate) mod scale;
+pub(crate) mod told;
 mod way;
 mod who;
 
@@ -26,8 +39,21 @@ use std::io::{self, Write};
 /// When writing to `out` fails.
 pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut sheet = Sheet::new(style);
-    if report.subject.kind == SubjectKind::Read {
+    if let Some(told) = &report.experiment {
+        experiment::write(&mut sheet, report, told);
+    }
+    if let Some(told) = &report.boot {
+        boot::write(&mut sheet, report, told);
+    } else if let Some(told) = &report.host {
+        host::write(&mut sheet, report, told);
+    } else if let Some(told) = &report.comparison {
+        comparison::write(&mut sheet, told);
+    } else if let Some(told) = &report.scaling {
+        scale::write(&mut sheet, report, told);
+    } else if report.subject.kind == SubjectKind::Read {
         artefacts::write(&mut sheet, report);
+    } else if style.quiet && report.experiment.is_some() {
+        margins::gaps(&mut sheet, report);
     } else if style.quiet {
         quiet(&mut sheet, report);
     } else {
@@ -58,6 +84,11 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     let blind = too_little_seen(report);
     let healthy = margins::healthy(report);
     margins::header(sheet, report);
+    recorded::write(sheet, report);
+    elsewhere::write(sheet, report);
+    jvm::write(sheet, report);
+    requests::write(sheet, report);
+    churn::write(sheet, report);
     sheet.blank();
     if blind {
         margins::no_verdict(sheet, report);
@@ -72,12 +103,14 @@ fn whole(sheet: &mut Sheet, report: &Report) {
         (false, true) => Depth::Line,
     };
     entries(sheet, report, &picture(report, verbose), depth);
+    sheet.blank();
+    prediction::write(sheet, report);
     for one in report.findings.iter().filter(|_| !blind) {
         sheet.blank();
         if depth == Depth::Line {
             finding::title(sheet, one);
         } else {
-            finding::write(sheet, one, verbose);
+            finding::write(sheet, one, report.subject.wall_ns, verbose);
         }
     }
     sheet.blank();
@@ -98,7 +131,7 @@ fn entries(sheet: &mut Sheet, report: &Report, picture: &Picture, depth: Depth) 
     for one in &picture.tiles {
         entry::write(sheet, report, one, depth, false);
     }
-    entry::write_rest(sheet, report.subject.wall_ns, &picture.rest);
+    entry::write_rest(sheet, report.whole_ns(), &picture.rest);
     if picture.handed_on.is_empty() || depth == Depth::Line {
         return;
     }

@@ -79,6 +79,24 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// A number of bytes, in units of a thousand as disks are sold: `277 MB`, `1.5 GB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1_000 {
+        return counted(bytes, "byte", "bytes");
+    }
+    let mut unit = 1_000_u64;
+    let mut names = UNITS.into_iter();
+    let mut name = names.next().expect("there are units");
+    while bytes / unit >= 1_000 {
+        let Some(next) = names.next() else { break };
+        (unit, name) = (unit * 1_000, next);
+    }
+    let places = usize::from(bytes / unit < 10);
+    format!("{:.places$} {name}", bytes as f64 / unit as f64)
+}
+
 /// `ns` in `unit`s with `places` decimals (0, 1 or 2), rounded.
 fn decimal(ns: Ns, unit: Ns, places: u32, name: &str) -> String {
     let scale = 10_u64.pow(places);
@@ -110,7 +128,7 @@ fn rounded(ns: Ns, unit: Ns) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MILLISECOND, SECOND, duration, duration_beside, percent, seconds, to_milliseconds};
+    use super::{MILLISECOND, SECOND, bytes, duration, duration_beside, percent, seconds, to_milliseconds};
     use proptest::prelude::{prop_assert, proptest};
 
     #[test]
@@ -152,6 +170,20 @@ mod tests {
         assert_eq!(duration_beside(4_999_999, SECOND), "5.0 ms");
         assert_eq!(duration_beside(20 * MILLISECOND, 900 * MILLISECOND), "20.0 ms");
         assert_eq!(duration_beside(20 * MILLISECOND, 101 * SECOND), "20.0 ms");
+    }
+
+    #[test]
+    fn bytes_are_told_in_thousands() {
+        for (count, text) in [
+            (1, "1 byte"),
+            (999, "999 bytes"),
+            (1_000, "1.0 kB"),
+            (1_500_000, "1.5 MB"),
+            (277_000_000, "277 MB"),
+            (5_000_000_000_000_000, "5000 TB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
     }
 
     #[test]

@@ -2,71 +2,13 @@
 
 mod samples;
 
-use holdup_analysis::report::Report;
 use holdup_views::{Style, terminal};
-use proptest::prelude::{
-    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
-};
-use serde_json::Value;
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
+use samples::nasty::{filled, nasty};
 use unicode_width::UnicodeWidthStr;
-
-/// Texts of an enum's own; all other strings of a report are free.
-const CLOSED: [&str; 8] = [
-    "schema",
-    "kind",
-    "backend",
-    "cause",
-    "severity",
-    "confidence",
-    "how",
-    "how_known",
-];
 
 /// The escape sequences that are ours.
 const OURS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[1;31m"];
-
-/// Puts texts, in turn, into every free string of a report, keys of resources' details included.
-fn fill(value: &mut Value, key: &str, texts: &mut impl Iterator<Item = String>) {
-    match value {
-        Value::String(text) if !CLOSED.contains(&key) && key != "doing" && key != "language" => {
-            *text = texts.next().expect("texts do not end");
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, key, texts)),
-        Value::Object(fields) => {
-            for (key, field) in fields.iter_mut() {
-                fill(field, key, texts);
-            }
-            if key == "detail" {
-                *fields = std::mem::take(fields)
-                    .into_iter()
-                    .map(|(_, value)| (texts.next().expect("texts do not end"), value))
-                    .collect();
-            }
-        }
-        _ => {}
-    }
-}
-
-fn filled(report: &Report, texts: &[String]) -> Report {
-    let mut value = serde_json::to_value(report).expect("a report is JSON");
-    fill(&mut value, "", &mut texts.iter().cloned().cycle());
-    serde_json::from_value(value).expect("only free strings were changed")
-}
-
-fn nasty() -> impl Strategy<Value = String> {
-    prop_oneof![
-        any::<String>(),
-        "[a-z/ ]{0,300}",
-        Just(String::new()),
-        Just("\x1b[2J\x1b[H\x1b]0;title\x07".to_owned()),
-        Just("line\nof\r\nits own\u{85}\u{2028}".to_owned()),
-        Just("\u{202e}\u{2066}\u{200f}\u{feff}\u{ad}".to_owned()),
-        Just(format!("z{}", "\u{30d}".repeat(100))),
-        Just("全角".repeat(80)),
-        Just("👩‍👩‍👧‍👦🏳️‍🌈".repeat(9)),
-        Just("\\x1b[0m".to_owned()),
-    ]
-}
 
 proptest! {
     // Each case sets every sample; that is work enough.

@@ -112,3 +112,63 @@ fn time_that_stayed_with_the_waiter_went_nowhere() {
     report.waits[0].chain = vec![own, other];
     assert!(text(&report, &Style::default()).contains("went to"));
 }
+
+#[test]
+fn diff_of_four_runs_each() {
+    insta::assert_snapshot!(text(&samples::diff::traded(), &Style::default()));
+}
+
+#[test]
+fn diff_of_four_runs_each_verbose_and_wide() {
+    let style = Style {
+        verbose: true,
+        ..wide()
+    };
+    insta::assert_snapshot!(text(&samples::diff::traded(), &style));
+}
+
+#[test]
+fn diff_of_one_run_each() {
+    insta::assert_snapshot!(text(&samples::diff::one_each(), &Style::default()));
+}
+
+#[test]
+fn diff_of_profiles() {
+    insta::assert_snapshot!(text(&samples::diff::profiles(), &wide()));
+}
+
+#[test]
+fn workers_that_contend() {
+    insta::assert_snapshot!(text(&samples::scale::contends(), &Style::default()));
+}
+
+#[test]
+fn workers_that_contend_narrow_and_ascii() {
+    let style = Style {
+        width: 44,
+        unicode: false,
+        ..Style::default()
+    };
+    insta::assert_snapshot!(text(&samples::scale::contends(), &style));
+}
+
+#[test]
+fn workers_that_scale_with_their_law_wide() {
+    insta::assert_snapshot!(text(&samples::scale::scales(), &wide()));
+}
+
+#[test]
+fn both_sides_are_named_in_every_line_with_a_figure_of_both() {
+    for report in [
+        samples::diff::traded(),
+        samples::diff::one_each(),
+        samples::diff::profiles(),
+    ] {
+        for line in text(&report, &wide())
+            .lines()
+            .filter(|line| line.trim_start().starts_with(['+', '-']))
+        {
+            assert!(line.contains("BEFORE ") && line.contains("AFTER "), "{line}");
+        }
+    }
+}

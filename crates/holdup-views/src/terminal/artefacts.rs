@@ -49,7 +49,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
         if style.quiet || note && (trouble || notes > NOTES) && !style.verbose {
             finding::title(sheet, one);
         } else {
-            finding::write(sheet, one, true);
+            finding::write(sheet, one, report.subject.wall_ns, true);
             sheet.blank();
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
 }
 
 /// ` holdup   iostat.log   dump.txt`.
-fn header(sheet: &mut Sheet, report: &Report) {
+pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     let names = report.subject.command.iter();
     let body = names
         .map(|name| sheet.name(name).after(3).paint(Paint::Bold))
@@ -82,7 +82,8 @@ fn header(sheet: &mut Sheet, report: &Report) {
     });
 }
 
-fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
+/// Says that no artefact shows trouble.
+pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
     let words = "These artefacts show nothing that holds anything up.";
     row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
     let silent = report.cannot_tell.len() as u64;
@@ -94,7 +95,7 @@ fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
 }
 
 /// What was read as what, and what of it was understood.
-fn understood(sheet: &mut Sheet, report: &Report) {
+pub(super) fn understood(sheet: &mut Sheet, report: &Report) {
     let quiet = sheet.style().quiet;
     let mut order: Vec<&Artefact> = report
         .artefacts
@@ -165,7 +166,7 @@ fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
         labelled(sheet, "", vec![sheet.name(&text).paint(Paint::Dim).after(2)]);
     }
     for problem in &artefact.problems {
-        labelled(sheet, "", vec![sheet.name(problem).paint(Paint::Yellow)]);
+        labelled(sheet, "", vec![sheet.words(problem).paint(Paint::Yellow)]);
     }
     if artefact.left_out > 0 {
         let words = format!("{} understood and left out: too many", artefact.left_out);

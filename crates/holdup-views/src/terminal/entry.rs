@@ -22,7 +22,7 @@ const ROOMY: usize = 72;
 
 /// Columns that the share ends at, and those that the time takes after it.
 const SHARE: usize = 8;
-const TIME: usize = 9;
+const TIME: usize = 8;
 
 /// Blanks before the name and the id in an entry's first line.
 const NAME_GAP: usize = 2;
@@ -83,7 +83,11 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
         1 => format!("everything else, all of it {}", most.phrase()),
         _ => format!("everything else, mostly {}", most.phrase()),
     };
-    let lead = vec![sheet.name(&share_and_time(false, ns, elapsed)).paint(Paint::Dim)];
+    let lead = vec![
+        sheet
+            .name(&share_and_time(false, ns, ns, elapsed))
+            .paint(Paint::Dim),
+    ];
     let body = vec![sheet.words(&words).paint(Paint::Dim)];
     row(sheet, lead, body, None);
 }
@@ -91,11 +95,11 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
 /// Share, time, what for, on what; the cause's id at the edge. Where the words fill the line and `more` lines
 /// follow, the id is handed back, for the edge of the next.
 fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> Option<Piece> {
-    let elapsed = report.subject.wall_ns;
+    let elapsed = report.whole_ns();
     let open = entry.open();
     let lead = vec![
         sheet
-            .name(&share_and_time(open, entry.ns, elapsed))
+            .name(&share_and_time(open, entry.ns, entry.so_far(), elapsed))
             .paint(Paint::Bold),
     ];
     let mut body = vec![sheet.words(entry.cause.phrase())];
@@ -116,7 +120,7 @@ fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> 
 }
 
 /// What the entry's first line names after the cause's phrase.
-fn beside_the_phrase(wait: &Wait) -> Option<&str> {
+pub(crate) fn beside_the_phrase(wait: &Wait) -> Option<&str> {
     // What these causes wait for is in their phrase; a lock's address is for the line of the call.
     let told = match wait.cause {
         Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser => true,
@@ -140,11 +144,16 @@ fn telling(resource: &Resource) -> Option<&str> {
     }
 }
 
-/// `  97.3 %   1.01 s`.
-fn share_and_time(open: bool, ns: Ns, elapsed: Ns) -> String {
+/// `  97.3 %   1.01 s`: a share, and how long it is; `so_far` of what has begun before observation.
+fn share_and_time(open: bool, ns: Ns, so_far: Ns, elapsed: Ns) -> String {
     let least = if open { "≥" } else { "" };
-    let time = format!("{least}{}", duration_beside(ns, elapsed));
-    format!("{:>SHARE$}{time:>TIME$}  ", percent(ns, elapsed))
+    let time = match so_far > ns {
+        true => duration(so_far),
+        false => duration_beside(ns, elapsed),
+    };
+    let time = format!("{least}{time}");
+    // A time that is longer than its column keeps its distance.
+    format!("{:>SHARE$} {time:>TIME$}  ", percent(ns, elapsed))
 }
 
 /// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry;
@@ -283,7 +292,7 @@ fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
                 .after(2)
                 .paint(Paint::Bold),
         );
-        body.push(figure_of(sheet, &percent(*ns, report.subject.wall_ns)));
+        body.push(figure_of(sheet, &percent(*ns, report.whole_ns())));
     }
     if named.len() > NAMES {
         body.push(sheet.words(&format!("and {} more", named.len() - NAMES)).after(2));

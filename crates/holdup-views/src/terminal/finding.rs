@@ -1,8 +1,10 @@
 //! One finding: what is wrong, how we know, what to do, what not to do.
 
+use crate::prediction::gain;
 use crate::sheet::{Paint, Row, Sheet};
 use holdup_analysis::finding::{Confidence, Severity};
 use holdup_analysis::report::{Finding, Remedy};
+use holdup_evidence::Ns;
 
 /// Column at which the words of evidence and remedies begin.
 const WORDS: usize = 13;
@@ -38,8 +40,8 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
     });
 }
 
-/// The whole finding. With `sources`, each piece of evidence says where it was seen.
-pub(super) fn write(sheet: &mut Sheet, finding: &Finding, sources: bool) {
+/// The whole finding; `elapsed` is what the command took. With `sources`, each piece of evidence says where it was seen.
+pub(super) fn write(sheet: &mut Sheet, finding: &Finding, elapsed: Ns, sources: bool) {
     title(sheet, finding);
     for (at, evidence) in finding.evidence.iter().enumerate() {
         let mut body = vec![sheet.words(&evidence.text)];
@@ -52,6 +54,9 @@ pub(super) fn write(sheet: &mut Sheet, finding: &Finding, sources: bool) {
         finding.remedies.iter().partition(|remedy| remedy.pointless);
     for (at, remedy) in to_do.into_iter().enumerate() {
         remedy_rows(sheet, if at == 0 { "do" } else { "" }, remedy);
+    }
+    if let Some(words) = gain(finding, elapsed) {
+        labelled(sheet, "gain", vec![sheet.words(&words)]);
     }
     for (at, remedy) in not.into_iter().enumerate() {
         labelled(

@@ -13,7 +13,7 @@ use holdup_evidence::{Cause, Ns};
 const WORDS: usize = 13;
 
 /// Column at which the command begins in the header, and blanks before each figure after it.
-const HEADER: usize = 10;
+pub(super) const HEADER: usize = 10;
 const FIGURES: usize = 3;
 
 /// Processes named that live on; more are counted.
@@ -26,13 +26,27 @@ const DOUBTFUL: u64 = 20;
 pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     let elapsed = report.subject.wall_ns;
     let on_cpu: Ns = report.threads.iter().map(|thread| on_cpu(&thread.causes)).sum();
-    let command: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
-    let command = sheet.name(&command.join(" ")).paint(Paint::Bold);
+    let command = if report.of_threads() {
+        report.subject.command.join(", ")
+    } else {
+        let words: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    };
+    let command = sheet.name(&command).paint(Paint::Bold);
     let figure = |text: &str| sheet.name(text).after(FIGURES);
+    let looked = if report.of_threads() { "watched" } else { "elapsed" };
     let mut figures = vec![
-        figure(&format!("{} elapsed", duration(elapsed))).paint(Paint::Bold),
+        figure(&format!("{} {looked}", duration(elapsed))).paint(Paint::Bold),
         figure(&format!("{} on a CPU", duration_beside(on_cpu, elapsed))),
     ];
+    if report.of_threads() {
+        let threads: u64 = report
+            .threads
+            .iter()
+            .map(|thread| u64::from(thread.threads))
+            .sum();
+        figures.insert(1, figure(&counted(threads, "thread", "threads")));
+    }
     if let Some(status) = report.subject.exit.filter(|status| *status != 0) {
         figures.push(figure(&format!("exit {status}")).paint(Paint::Yellow));
     }
@@ -58,7 +72,7 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
 }
 
 /// An argument so that its ends can be seen.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     if word.is_empty() || word.contains(char::is_whitespace) {
         format!("'{word}'")
     } else {
@@ -66,14 +80,17 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// That too little was seen, in a sentence.
+pub(crate) fn no_verdict_words(report: &Report) -> String {
+    format!(
+        "No verdict: what {} of the elapsed time was for could not be told.",
+        percent(unresolved(report), report.whole_ns())
+    )
+}
+
 /// Says that too little was seen, where that is so: before anything else is said.
 pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
-    let elapsed = report.subject.wall_ns;
-    let words = format!(
-        "No verdict: what {} of the elapsed time was for could not be told.",
-        percent(unresolved(report), elapsed)
-    );
-    statement(sheet, &words, Paint::Red);
+    statement(sheet, &no_verdict_words(report), Paint::Red);
     statement(
         sheet,
         "What follows is what was seen; the rest may be something else.",
@@ -84,22 +101,53 @@ pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
 /// Elapsed time that people feel as "at once": a tenth of a second, from studies of response times.
 const AT_ONCE: Ns = 100_000_000;
 
+/// Lines below the header: these, and how many of `all` there are more.
+pub(super) fn lines(
+    sheet: &mut Sheet,
+    first: impl ExactSizeIterator<Item = String>,
+    all: usize,
+    more: impl Fn(u64) -> String,
+) {
+    let left = all.saturating_sub(first.len());
+    let left = u64::try_from(left).unwrap_or(u64::MAX);
+    let last = (left > 0).then(|| more(left));
+    for words in first.chain(last) {
+        let body = vec![sheet.words(&words)];
+        sheet.row(Row {
+            indent: HEADER,
+            body,
+            ..Row::default()
+        });
+    }
+}
+
 /// Whether nothing held it up. Either it was over at once, and no rule has more than a note to say; or no
 /// rule found anything, and it was on a CPU for half of the time or more. Else it waited, even if no rule
 /// knows what to say of it.
-pub(super) fn healthy(report: &Report) -> bool {
+pub(crate) fn healthy(report: &Report) -> bool {
     let elapsed = report.subject.wall_ns;
     let only_notes = report
         .findings
         .iter()
         .all(|finding| finding.severity == Severity::Note);
-    let at_once = elapsed <= AT_ONCE && only_notes;
-    let ran = report.findings.is_empty() && on_cpu(&report.causes) >= elapsed.div_ceil(2);
+    let at_once = elapsed <= AT_ONCE && only_notes && !report.of_threads();
+    let ran = report.findings.is_empty() && at_work(report) >= report.whole_ns().div_ceil(2);
     !too_little_seen(report) && (at_once || ran)
 }
 
+/// Time in which nothing held it up: on a CPU, or waiting for work.
+fn at_work(report: &Report) -> Ns {
+    let idle = report.causes.iter().filter(|share| share.cause == Cause::Idle);
+    on_cpu(&report.causes) + idle.map(|share| share.ns).sum::<Ns>()
+}
+
+/// Time in which it waited for work.
+fn waiting_for_work(report: &Report) -> Ns {
+    at_work(report) - on_cpu(&report.causes)
+}
+
 /// Time on a CPU.
-fn on_cpu(causes: &[CauseShare]) -> Ns {
+pub(crate) fn on_cpu(causes: &[CauseShare]) -> Ns {
     causes
         .iter()
         .filter(|share| share.cause.on_cpu())
@@ -109,9 +157,33 @@ fn on_cpu(causes: &[CauseShare]) -> Ns {
 
 /// What is said when no rule found anything, or nothing that matters.
 pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
+    statement(sheet, &nothing_found_words(report), Paint::Bold);
+    let idle = waiting_for_work(report);
+    let earlier_told = report
+        .requests
+        .as_ref()
+        .is_some_and(|requests| requests.earlier_told);
+    if report.of_threads() && idle > 0 && !earlier_told {
+        let words = "A request that had been read before, and is still not answered, would look the same.";
+        statement(sheet, words, Paint::Dim);
+    }
+    let open = report.cannot_tell.len() as u64;
+    if open > 0 && !sheet.style().quiet {
+        let words = format!(
+            "{} could not tell; -v says what is missing.",
+            counted(open, "rule", "rules")
+        );
+        statement(sheet, &words, Paint::Dim);
+    }
+}
+
+/// The same, in a sentence.
+pub(crate) fn nothing_found_words(report: &Report) -> String {
     let elapsed = report.subject.wall_ns;
     let running = on_cpu(&report.causes);
-    let words = if healthy(report) && !report.findings.is_empty() {
+    let whole = report.whole_ns();
+    let idle = waiting_for_work(report);
+    if healthy(report) && !report.findings.is_empty() {
         format!(
             "It was over in {}: too little for a person to notice what follows.",
             duration(elapsed)
@@ -121,24 +193,21 @@ pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
         let seen = if all_seen { "" } else { ", as far as could be seen" };
         let because = if elapsed <= AT_ONCE {
             format!("it was over in {}", duration(elapsed))
+        } else if idle > 0 {
+            format!(
+                "{} of its threads' time was waiting for work, {} running",
+                percent(idle, whole),
+                percent(running, whole)
+            )
         } else {
-            format!("it ran for {} of the time", percent(running, elapsed))
+            format!("it ran for {} of the time", percent(running, whole))
         };
         format!("Nothing held it up{seen}: {because}.")
     } else {
         format!(
             "It waited for {} of the time, and no rule found anything wrong with that.",
-            percent(elapsed.saturating_sub(running), elapsed)
+            percent(whole.saturating_sub(running + idle), whole)
         )
-    };
-    statement(sheet, &words, Paint::Bold);
-    let open = report.cannot_tell.len() as u64;
-    if open > 0 && !sheet.style().quiet {
-        let words = format!(
-            "{} could not tell; -v says what is missing.",
-            counted(open, "rule", "rules")
-        );
-        statement(sheet, &words, Paint::Dim);
     }
 }
 
@@ -153,6 +222,10 @@ fn statement(sheet: &mut Sheet, words: &str, paint: Paint) {
 
 /// Descendants that were alive when CMD had ended, by process.
 pub(super) fn living(sheet: &mut Sheet, report: &Report) {
+    // What ran before is expected to.
+    if report.of_threads() {
+        return;
+    }
     let mut processes: Vec<&Thread> = Vec::new();
     let mut open: Vec<&Thread> = report.threads.iter().filter(|thread| thread.open).collect();
     open.sort_by_key(|thread| (thread.pid, thread.pid != thread.tid, thread.tid));

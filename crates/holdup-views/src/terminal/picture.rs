@@ -33,30 +33,30 @@ const MOST_UNRESOLVED_PERCENT: u64 = 30;
 
 /// What the time of one cause went to, at one place or at several.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) cause: Cause,
+pub(crate) struct Entry<'a> {
+    pub(crate) cause: Cause,
     /// Of the elapsed time.
-    pub(super) ns: Ns,
+    pub(crate) ns: Ns,
     /// The waits it is made of and what each has in it, largest first; not empty but for time that no wait
     /// accounts for.
-    pub(super) members: Vec<(&'a Wait, Ns)>,
+    pub(crate) members: Vec<(&'a Wait, Ns)>,
     /// Whether the members differ in resource or asker.
-    pub(super) several_places: bool,
+    pub(crate) several_places: bool,
 }
 
 impl<'a> Entry<'a> {
     /// The wait that stands for all when one place is told.
-    pub(super) fn largest(&self) -> Option<&'a Wait> {
+    pub(crate) fn largest(&self) -> Option<&'a Wait> {
         self.members.first().map(|(wait, _)| *wait)
     }
 
     /// A figure of the members added up; not of the elapsed time, but of their own.
-    pub(super) fn sum(&self, of: impl Fn(&Wait) -> u64) -> u64 {
+    pub(crate) fn sum(&self, of: impl Fn(&Wait) -> u64) -> u64 {
         self.members.iter().map(|(wait, _)| of(wait)).sum()
     }
 
     /// The member with the longest single wait. Only of entries that have members.
-    pub(super) fn longest(&self) -> &'a Wait {
+    pub(crate) fn longest(&self) -> &'a Wait {
         let longest = self
             .members
             .iter()
@@ -66,12 +66,19 @@ impl<'a> Entry<'a> {
     }
 
     /// Whether some of it was still waiting when observation ended.
-    pub(super) fn open(&self) -> bool {
+    pub(crate) fn open(&self) -> bool {
         self.members.iter().any(|(wait, _)| wait.open)
     }
 
+    /// Its time; where one wait of it goes on since before observation began, how long that has been.
+    pub(crate) fn so_far(&self) -> Ns {
+        let open = self.members.iter().filter(|(wait, _)| wait.open);
+        let longest = open.map(|(wait, _)| wait.max_ns).max();
+        self.ns.max(longest.unwrap_or(0))
+    }
+
     /// The members added up by a name, largest first.
-    pub(super) fn by<Name: Ord>(&self, name: impl Fn(&'a Wait) -> Name) -> Vec<(Name, Ns)> {
+    pub(crate) fn by<Name: Ord>(&self, name: impl Fn(&'a Wait) -> Name) -> Vec<(Name, Ns)> {
         let mut sums: BTreeMap<Name, Ns> = BTreeMap::new();
         for (wait, ns) in &self.members {
             *sums.entry(name(wait)).or_default() += ns;
@@ -84,18 +91,18 @@ impl<'a> Entry<'a> {
 
 /// Where the elapsed time went.
 #[derive(Debug)]
-pub(super) struct Picture<'a> {
+pub(crate) struct Picture<'a> {
     /// Largest first; with `rest` they add up to the elapsed time.
-    pub(super) tiles: Vec<Entry<'a>>,
+    pub(crate) tiles: Vec<Entry<'a>>,
     /// Waits on the path during which it was with others, largest first.
-    pub(super) handed_on: Vec<Entry<'a>>,
+    pub(crate) handed_on: Vec<Entry<'a>>,
     /// Elapsed time in no tile, by cause, largest first.
-    pub(super) rest: Vec<(Cause, Ns)>,
+    pub(crate) rest: Vec<(Cause, Ns)>,
 }
 
 /// Makes the picture. With `all`, everything is in some entry and there is no rest.
-pub(super) fn picture(report: &Report, all: bool) -> Picture<'_> {
-    let elapsed = report.subject.wall_ns;
+pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
+    let elapsed = report.whole_ns();
     let least = if all {
         LEAST_PER_MILLE_OF_ALL
     } else {
@@ -104,9 +111,18 @@ pub(super) fn picture(report: &Report, all: bool) -> Picture<'_> {
     let large = |ns: Ns| u128::from(ns) * 1_000 >= u128::from(elapsed) * u128::from(least);
     let limit = |most: usize| if all { usize::MAX } else { most };
 
-    let mut tiles = entries(report, |wait| wait.path_ns, large);
+    let of_threads = report.of_threads();
+    let own = |wait: &Wait| match of_threads {
+        true => wait.ns,
+        false => wait.path_ns,
+    };
+    let mut tiles = entries(report, own, large);
     add_unaccounted(&mut tiles, report);
-    tiles.sort_by_key(|entry| (Reverse(entry.ns), entry.cause));
+    // Waiting for work is shown, and nobody's answer.
+    tiles.sort_by_key(|entry| {
+        let idle = of_threads && entry.cause == Cause::Idle;
+        (idle, Reverse(entry.ns), entry.cause)
+    });
     let shown = tiles
         .iter()
         .take(limit(MOST_TILES))
@@ -131,7 +147,7 @@ pub(super) fn picture(report: &Report, all: bool) -> Picture<'_> {
 
 /// Elapsed time whose cause could not be told or not told far enough: unknown (lost included), polls of which
 /// it is not known what they awaited, kernel locks without a name.
-pub(super) fn unresolved(report: &Report) -> Ns {
+pub(crate) fn unresolved(report: &Report) -> Ns {
     let whole: Ns = report
         .causes
         .iter()
@@ -148,8 +164,8 @@ pub(super) fn unresolved(report: &Report) -> Ns {
 }
 
 /// Whether too much is unresolved for any verdict.
-pub(super) fn too_little_seen(report: &Report) -> bool {
-    let limit = u128::from(report.subject.wall_ns) * u128::from(MOST_UNRESOLVED_PERCENT);
+pub(crate) fn too_little_seen(report: &Report) -> bool {
+    let limit = u128::from(report.whole_ns()) * u128::from(MOST_UNRESOLVED_PERCENT);
     u128::from(unresolved(report)) * 100 > limit
 }
 
@@ -283,6 +299,7 @@ mod tests {
             pids: vec![1],
             started: 0,
             exit: Some(0),
+            elsewhere: vec![],
         };
         build(
             subject,

@@ -50,7 +50,10 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
             how,
         );
         let mut body = vec![sheet.words(&who).paint(Paint::Bold)];
-        if let Some(doing) = holder.doing {
+        // The first thread of a peer takes in clients: which has the request is not known.
+        let takes_in = |doing: Cause| matches!(doing, Cause::NetAccept | Cause::Idle);
+        let peer = holder.how_known == HowKnown::SocketPeer;
+        if let Some(doing) = holder.doing.filter(|doing| !(peer && takes_in(*doing))) {
             body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
             body.push(sheet.words(&format!("itself {}", doing.phrase())));
         }
@@ -72,7 +75,7 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     let mut body: Vec<Piece> = Vec::new();
     for (name, ns) in ran.iter().take(NAMES) {
         body.push(sheet.name(name).after(2).paint(Paint::Bold));
-        body.push(figure_of(sheet, &duration_beside(*ns, report.subject.wall_ns)));
+        body.push(figure_of(sheet, &duration_beside(*ns, report.whole_ns())));
     }
     if !body.is_empty() {
         labelled(sheet, "instead", body);
@@ -97,7 +100,9 @@ fn relation(holder: &Holder, cause: Cause) -> (&'static str, Option<&'static str
         HowKnown::Vmstructs => ("held by", Some("lock owner, JVM")),
         HowKnown::Dump => ("held by", Some("lock owner, thread dump")),
         HowKnown::Monitor => ("held by", Some("monitor owner")),
+        HowKnown::LastToStop => ("kept by", Some("the last to stop")),
         HowKnown::PipePeer | HowKnown::SocketPeer => ("peer", None),
+        HowKnown::Child => ("child", None),
         HowKnown::FuseDaemon => ("served by", Some("FUSE daemon")),
         HowKnown::Tracer => ("traced by", None),
         // Locks that keep no owner, as those of Rust and Go, are at least seen to be let go.

@@ -2,7 +2,10 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 
+pub mod diff;
+pub mod nasty;
 mod parts;
+pub mod scale;
 
 use holdup_analysis::Attributed;
 use holdup_analysis::attributed::{Holder, HowKnown, Link, ResourceKind};
@@ -27,6 +30,7 @@ pub struct Sample {
 impl Sample {
     pub fn report(self) -> Report {
         let subject = Subject {
+            elsewhere: Vec::new(),
             kind: SubjectKind::Run,
             backend: Backend::Bpf,
             command: self.command.iter().map(ToString::to_string).collect(),
@@ -54,6 +58,10 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("daemon", daemon().report()),
         ("database", database().report()),
         ("build of many", build_of_many().report()),
+        ("diff of runs", diff::traded()),
+        ("diff of profiles", diff::profiles()),
+        ("readers of a locked file", scale::contends()),
+        ("readers on eight CPUs", scale::scales()),
     ]
 }
 

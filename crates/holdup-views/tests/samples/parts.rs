@@ -2,7 +2,7 @@
 
 use holdup_analysis::Attributed;
 use holdup_analysis::attributed::{
-    Asker, AttributedWait, Coverage, How, Resource, ResourceKind, Tally, ThreadLedger, ThreadName,
+    Asker, AttributedWait, Coverage, How, Pace, Resource, ResourceKind, Tally, ThreadLedger, ThreadName,
 };
 use holdup_evidence::{Cause, Frame, Ns};
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         open: false,
         timed_out: 0,
         held_open_ns: 0,
+        pace: Pace::NotTold,
         call: None,
         bytes: None,
         resource: Resource::default(),
@@ -120,5 +121,6 @@ pub(super) fn attributed(waits: Vec<AttributedWait>) -> Attributed {
         waits,
         coverage,
         connections: Vec::new(),
+        ..Attributed::default()
     }
 }

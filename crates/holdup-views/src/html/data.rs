@@ -1,0 +1,358 @@
+//! The report inside a page: small enough to send, harmless in HTML, and back again.
+//!
+//! In: a report. Out: JSON in which stacks stand once however many waits share them, and lists of equal records stand as
+//! columns; and, from such JSON, the report. A page is anybody's when it comes back: sizes, numbers and depth are bounded.
+
+use super::PageError;
+use holdup_analysis::report::Report;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// Bytes of data in a page. With the page's own some 100 KB it stays below the 5 MB that mail and chats take.
+pub(super) const MOST_BYTES: usize = 4_600_000;
+
+/// Bytes of a page that is read back: what one of ours can have, and room for an editor's blanks.
+pub const MOST_READ: usize = 2 * MOST_BYTES;
+
+/// Stacks, frames of all stacks, and records that a page read back may unfold to: some ten times what one of ours has. A few
+/// bytes of a hostile page could else stand for gigabytes.
+const MOST_FRAMES: usize = 2_000_000;
+
+/// Keys whose lists are kept once.
+const SHARED: [&str; 2] = ["stack", "kernel_stack"];
+
+/// Lists that are long and whose records are all alike.
+const COLUMNS: [&str; 2] = ["/timeline/pieces", "/comparison/stacks/nodes"];
+
+/// Lists that may be cut from their end, least first, and how they are called.
+const CUT: [(&str, &str); 4] = [
+    ("/timeline/pieces", "single waits of the time line, the shortest"),
+    (
+        "/timeline/rest",
+        "sums of threads' shorter waits on the time line, the smallest",
+    ),
+    ("/waits", "waits, the shortest"),
+    ("/threads", "threads, those told last"),
+];
+
+/// What a page holds.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// The JSON, not yet escaped for HTML.
+    pub(super) json: String,
+    /// How many of what were left out.
+    pub(super) left_out: Vec<(String, u64)>,
+}
+
+/// Makes it, within [`MOST_BYTES`].
+pub(super) fn pack(report: &Report) -> Packed {
+    pack_within(report, MOST_BYTES)
+}
+
+fn pack_within(report: &Report, most: usize) -> Packed {
+    let mut whole = serde_json::to_value(report).expect("a report is JSON");
+    let mut left_out: Vec<(String, u64)> = Vec::new();
+    loop {
+        let text = escaped(&packed(&whole).to_string());
+        if text.len() <= most {
+            return Packed { json: text, left_out };
+        }
+        // The longest of those lists loses a quarter; what is left of none is a page of words alone.
+        let longest = CUT.iter().max_by_key(|(key, _)| bytes(&whole, key));
+        let Some((key, words)) = longest.filter(|(key, _)| bytes(&whole, key) > 2) else {
+            return Packed {
+                json: escaped("null"),
+                left_out: vec![("the report itself, which --json writes".to_owned(), 1)],
+            };
+        };
+        let lost = shorten(&mut whole, key);
+        match left_out.iter_mut().find(|(known, _)| known == words) {
+            Some((_, count)) => *count += lost,
+            None => left_out.push(((*words).to_owned(), lost)),
+        }
+    }
+}
+
+/// About how many bytes a list has, by a few of its items.
+fn bytes(whole: &Value, place: &str) -> usize {
+    list(whole, place).map_or(0, |list| {
+        let parts = list.iter().step_by(list.len() / SAMPLED + 1);
+        let (count, sum) = parts.fold((0, 0), |(count, sum), one| {
+            (count + 1, sum + one.to_string().len())
+        });
+        sum * list.len() / std::cmp::max(count, 1)
+    })
+}
+
+/// Items of a list that tell how large the others are.
+const SAMPLED: usize = 64;
+
+fn list<'a>(whole: &'a Value, place: &str) -> Option<&'a Vec<Value>> {
+    whole.pointer(place)?.as_array()
+}
+
+fn list_mut<'a>(whole: &'a mut Value, place: &str) -> &'a mut [Value] {
+    let found = whole.pointer_mut(place).and_then(Value::as_array_mut);
+    found.map_or(&mut [], Vec::as_mut_slice)
+}
+
+/// What an item of the time line's lists comes to.
+fn weight(one: &Value) -> u64 {
+    match &one["ns"] {
+        Value::Array(parts) => parts.iter().filter_map(Value::as_u64).sum(),
+        other => other.as_u64().unwrap_or(0),
+    }
+}
+
+/// Takes a quarter off a list, the least of it, and mends what refers to that. Returns how many there were.
+fn shorten(whole: &mut Value, place: &str) -> u64 {
+    let Some(list) = whole.pointer_mut(place).and_then(Value::as_array_mut) else {
+        return 0;
+    };
+    let before = list.len();
+    let keep = before * 3 / 4;
+    if place.starts_with("/timeline") {
+        // They stay in their order.
+        let mut weights: Vec<u64> = list.iter().map(weight).collect();
+        weights.sort_unstable();
+        let least = weights[before - keep - 1];
+        list.retain(|one| weight(one) > least);
+        return (before - list.len()) as u64;
+    }
+    list.truncate(keep);
+    let gone = |one: &Value| one.as_u64().is_some_and(|at| at as usize >= keep);
+    let (holders, field) = match place {
+        "/threads" => ("/timeline/tasks", "thread"),
+        _ => ("/timeline/pieces", "wait"),
+    };
+    for one in list_mut(whole, holders) {
+        if gone(&one[field]) {
+            one[field] = Value::Null;
+        }
+    }
+    if place == "/threads"
+        && let Some(rest) = whole.pointer_mut("/timeline/rest").and_then(Value::as_array_mut)
+    {
+        rest.retain(|one| !gone(&one["thread"]));
+    }
+    (before - keep) as u64
+}
+
+/// `<` and its like would end the element or begin another, and two line ends are none in older scripts.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Escapes any other value for an element of data.
+pub(super) fn text(value: &Value) -> String {
+    escaped(&value.to_string())
+}
+
+/// Lists that are kept once, and where each is.
+#[derive(Default)]
+struct Lists {
+    items: Vec<Value>,
+    item_numbers: HashMap<String, usize>,
+    lists: Vec<Vec<usize>>,
+    list_numbers: HashMap<Vec<usize>, usize>,
+}
+
+impl Lists {
+    fn number(&mut self, list: Vec<Value>) -> usize {
+        let list: Vec<usize> = list.into_iter().map(|item| self.item(item)).collect();
+        *self.list_numbers.entry(list).or_insert_with_key(|list| {
+            self.lists.push(list.clone());
+            self.lists.len() - 1
+        })
+    }
+
+    fn item(&mut self, item: Value) -> usize {
+        *self.item_numbers.entry(item.to_string()).or_insert_with(|| {
+            self.items.push(item);
+            self.items.len() - 1
+        })
+    }
+}
+
+fn packed(whole: &Value) -> Value {
+    let mut report = whole.clone();
+    let mut lists = Lists::default();
+    share(&mut report, &mut lists);
+    for key in COLUMNS {
+        if let Some(list) = report.pointer_mut(key)
+            && let Some(columns) = columns(list)
+        {
+            *list = columns;
+        }
+    }
+    json!({"report": report, "items": lists.items, "lists": lists.lists})
+}
+
+fn share(value: &mut Value, lists: &mut Lists) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| share(item, lists)),
+        Value::Object(fields) => {
+            for (key, field) in fields.iter_mut() {
+                match field {
+                    Value::Array(list) if SHARED.contains(&key.as_str()) => {
+                        *field = lists.number(std::mem::take(list)).into();
+                    }
+                    _ => share(field, lists),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A list of records as one list a field; what a record does not have is null. `None` where there are no records.
+fn columns(list: &Value) -> Option<Value> {
+    let list = list.as_array()?;
+    let mut columns: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for (at, one) in list.iter().enumerate() {
+        for (key, value) in one.as_object()? {
+            let column = columns.entry(key).or_default();
+            column.resize(at, Value::Null);
+            column.push(value.clone());
+        }
+    }
+    columns
+        .values_mut()
+        .for_each(|column| column.resize(list.len(), Value::Null));
+    (!columns.is_empty()).then(|| json!(columns))
+}
+
+/// The report out of such JSON.
+pub(super) fn unpack(json: &str) -> Result<Report, PageError> {
+    let mut packed: Value =
+        serde_json::from_str(json).map_err(|error| PageError::Unreadable(error.to_string()))?;
+    if packed.is_null() {
+        return Err(PageError::LeftOut);
+    }
+    let strange = || PageError::Unreadable("its parts do not fit together".to_owned());
+    let mut part = |name: &str| packed.get_mut(name).map(Value::take).ok_or_else(strange);
+    let (items, lists, mut report) = (part("items")?, part("lists")?, part("report")?);
+    let items = items.as_array().ok_or_else(strange)?;
+    let lists: Vec<Vec<usize>> = serde_json::from_value(lists).map_err(|_| strange())?;
+    for key in COLUMNS {
+        if let Some(list) = report.pointer_mut(key)
+            && list.is_object()
+        {
+            *list = records(list).ok_or_else(strange)?;
+        }
+    }
+    let mut room = MOST_FRAMES;
+    unshare(&mut report, items, &lists, &mut room).ok_or_else(strange)?;
+    serde_json::from_value(report).map_err(|error| PageError::Unreadable(error.to_string()))
+}
+
+fn records(columns: &Value) -> Option<Value> {
+    let columns = columns.as_object()?;
+    let length = columns.values().next()?.as_array()?.len();
+    if columns
+        .values()
+        .any(|column| column.as_array().map(Vec::len) != Some(length))
+    {
+        return None;
+    }
+    // As many values as stand in the text: nothing unfolds.
+    let record = |at: usize| -> Value {
+        let fields = columns
+            .iter()
+            .map(|(key, column)| (key.clone(), column[at].clone()));
+        Value::Object(fields.filter(|(_, value)| !value.is_null()).collect())
+    };
+    Some((0..length).map(record).collect::<Vec<Value>>().into())
+}
+
+fn unshare(value: &mut Value, items: &[Value], lists: &[Vec<usize>], room: &mut usize) -> Option<()> {
+    match value {
+        Value::Array(all) => all
+            .iter_mut()
+            .try_for_each(|one| unshare(one, items, lists, room)),
+        Value::Object(fields) => fields.iter_mut().try_for_each(|(key, field)| {
+            if !SHARED.contains(&key.as_str()) || !field.is_u64() {
+                return unshare(field, items, lists, room);
+            }
+            let list = lists.get(usize::try_from(field.as_u64()?).ok()?)?;
+            *room = room.checked_sub(list.len())?;
+            let list: Option<Vec<Value>> = list.iter().map(|at| items.get(*at).cloned()).collect();
+            *field = list?.into();
+            Some(())
+        }),
+        _ => Some(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{columns, pack_within, records, unpack};
+    use crate::html::{PageError, tests::report};
+    use serde_json::json;
+
+    #[test]
+    fn records_and_columns_are_the_same() {
+        let list = json!([{"a": 1}, {"a": 2, "b": "x"}, {"a": 3}]);
+        let columns = columns(&list).expect("they are records");
+        assert_eq!(columns, json!({"a": [1, 2, 3], "b": [null, "x", null]}));
+        assert_eq!(records(&columns), Some(list));
+        assert_eq!(super::columns(&json!([])), None);
+        assert_eq!(records(&json!({"a": [1], "b": []})), None);
+    }
+
+    #[test]
+    fn stacks_that_are_shared_stand_once() {
+        let mut one = report();
+        let wait = one.waits[0].clone();
+        let alone = pack_within(&one, usize::MAX).json.len();
+        one.waits = vec![wait; 200];
+        let all = pack_within(&one, usize::MAX);
+        assert_eq!(unpack(&all.json).expect("it was ours").waits, one.waits);
+        let frames = all.json.matches("RAND_status").count();
+        assert!(frames < 2 * 200 && all.json.len() > alone, "{frames}");
+        assert_eq!(all.json.matches("__libc_start_main").count(), 1);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_counted() {
+        let mut one = report();
+        let wait = one.waits[0].clone();
+        one.waits = vec![wait; 400];
+        let most = pack_within(&one, usize::MAX).json.len() / 3;
+        let cut = pack_within(&one, most);
+        assert!(cut.json.len() <= most);
+        let left = unpack(&cut.json).expect("it was ours").waits.len() as u64;
+        assert_eq!(cut.left_out, [("waits, the shortest".to_owned(), 400 - left)]);
+        assert!(left > 0);
+        let nothing = pack_within(&one, 10);
+        assert!(matches!(unpack(&nothing.json), Err(PageError::LeftOut)));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_an_error_and_never_more_than_it_may_be() {
+        let unfolds = json!({"report": {"waits": vec![json!({"stack": 0}); 3_000]}, "items": ["x"],
+            "lists": [vec![0; 1_000]]});
+        for text in [
+            "",
+            "{}",
+            "null",
+            "[]",
+            r#"{"report":{"stack":7},"items":[],"lists":[]}"#,
+            r#"{"report":{"stack":0},"items":[],"lists":[[3]]}"#,
+            r#"{"report":{"timeline":{"pieces":{"a":[1],"b":[]}}},"items":[],"lists":[]}"#,
+            &unfolds.to_string(),
+        ] {
+            assert!(unpack(text).is_err(), "{text:.60}");
+        }
+        assert!(unpack(&"[".repeat(100_000)).is_err());
+    }
+}

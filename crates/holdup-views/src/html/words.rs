@@ -1,0 +1,106 @@
+//! What a page says, as its script gets it: the terminal's words, names of causes, the text to copy.
+//!
+//! In: a report. Out: a JSON value; every text in it has been made printable, as for a terminal.
+
+use crate::markdown;
+use crate::sheet::{Paint, Said};
+use crate::terminal::told::{Told, ToldEntry, findings_count, headline, told};
+use crate::text::printable;
+use holdup_analysis::report::Report;
+use holdup_evidence::Cause;
+use serde_json::{Map, Value, json};
+
+/// All words of a page.
+pub(super) fn words(report: &Report) -> Value {
+    let told = told(report);
+    let headline = printable(&headline(report, &told), true);
+    let causes: Map<String, Value> = Cause::ALL
+        .iter()
+        .map(|cause| {
+            (
+                cause.id().to_owned(),
+                json!({"phrase": cause.phrase(), "cpu": cause.on_cpu()}),
+            )
+        })
+        .collect();
+    json!({
+        "headline": headline,
+        "markdown": message(report),
+        "header": rows(&told.header),
+        "about": rows(&told.about),
+        "verdict": rows(&told.verdict),
+        "tiles": entries(&told.tiles),
+        "handed_on": entries(&told.handed_on),
+        "rest": rest(&told),
+        "parts": told.parts.iter().filter(|(_, said)| !said.is_empty())
+            .map(|(name, said)| json!({"name": name, "rows": rows(said)})).collect::<Vec<_>>(),
+        "gaps": rows(&told.gaps),
+        "living": rows(&told.living),
+        "accounting": rows(&told.accounting),
+        "page": told.page,
+        "findings": findings_count(report),
+        "causes": causes,
+    })
+}
+
+fn rest(told: &Told) -> Value {
+    told.rest
+        .iter()
+        .map(|(cause, ns)| json!({"cause": cause, "ns": ns}))
+        .collect()
+}
+
+fn entries(entries: &[ToldEntry]) -> Value {
+    let one = |one: &ToldEntry| {
+        json!({"cause": one.cause, "ns": one.ns, "open": one.open, "share": one.share, "time": one.time,
+            "waits": one.waits, "rows": rows(&one.rows)})
+    };
+    entries.iter().map(one).collect()
+}
+
+fn rows(said: &[Said]) -> Value {
+    let look = |paint: Paint| match paint {
+        Paint::Plain => "",
+        Paint::Bold => "bold",
+        Paint::Dim => "dim",
+        Paint::Yellow => "warn",
+        Paint::Red => "bad",
+    };
+    let row = |said: &Said| {
+        let body: Vec<Value> = said
+            .body
+            .iter()
+            .map(|(text, paint, blank)| json!([text, look(*paint), blank]))
+            .collect();
+        json!({"lead": said.lead, "body": body, "edge": said.edge})
+    };
+    said.iter().map(row).collect()
+}
+
+/// The text for a message: the same as `--format markdown`.
+fn message(report: &Report) -> String {
+    let mut text = Vec::new();
+    markdown::write(report, &mut text).expect("memory can be written to");
+    String::from_utf8(text).expect("only text is written")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+    use crate::html::tests::report;
+
+    #[test]
+    fn the_first_line_is_the_verdict_and_the_text_is_the_terminals() {
+        let words = words(&report());
+        assert_eq!(
+            words["headline"],
+            "sshd -t: The kernel had no randomness to give yet (97.3 % of 1.04 s: 1.01 s waiting for the kernel's random \
+             generator to be seeded)"
+        );
+        let markdown = words["markdown"].as_str().unwrap_or_default();
+        assert!(
+            markdown.contains("### The kernel had no randomness"),
+            "{markdown}"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! The lines about what was made anew: threads, processes and connections, where their rate is worth telling.
+
+use super::margins::HEADER;
+use crate::sheet::{Row, Sheet};
+use crate::units::duration;
+use holdup_analysis::churn::Born;
+use holdup_analysis::report::{Births, Churn, Conversations, Report, SubjectKind};
+
+/// How many there must be, and a second, to be worth a line: fewer cost nobody anything.
+const MANY: u64 = 10;
+const PER_SECOND: f64 = 1.0;
+
+/// Lines of each kind.
+const LINES: usize = 2;
+
+/// Writes them below the header, of what runs already.
+pub(super) fn write(sheet: &mut Sheet, report: &Report) {
+    let Some(churn) = report
+        .churn
+        .as_ref()
+        .filter(|_| report.subject.kind == SubjectKind::Attach)
+    else {
+        return;
+    };
+    for words in lines(churn) {
+        let body = vec![sheet.words(&words)];
+        sheet.row(Row {
+            indent: HEADER,
+            body,
+            ..Row::default()
+        });
+    }
+}
+
+fn lines(churn: &Churn) -> Vec<String> {
+    let worth = |count: u64, rate: f64| count >= MANY && rate >= PER_SECOND;
+    let made = churn.made.iter().filter(|one| worth(one.made, one.per_second));
+    let connections = churn
+        .connections
+        .iter()
+        .filter(|one| worth(one.made, one.per_second));
+    made.take(LINES)
+        .map(births)
+        .chain(connections.take(LINES).map(conversations))
+        .collect()
+}
+
+fn rate(per_second: f64, what: &str) -> String {
+    format!("{per_second:.0} {what} a second")
+}
+
+fn births(one: &Births) -> String {
+    let what = match one.what {
+        Born::Thread => "threads",
+        Born::Process => "processes",
+    };
+    let called = match one.names.first() {
+        Some(name) if !name.is_empty() && *name != one.by.process => format!(" called {name}"),
+        _ => String::new(),
+    };
+    let mut words = format!(
+        "{}{called} started by {}",
+        rate(one.per_second, what),
+        one.by.process
+    );
+    if let Some(frame) = &one.by.frame {
+        words += &format!(" in {frame}");
+    }
+    if one.ended > 0 {
+        words += &format!(", living {} at the median", duration(one.p50_ns));
+    }
+    words
+}
+
+fn conversations(one: &Conversations) -> String {
+    let way = match one.accepted {
+        true => "accepted at",
+        false => "made to",
+    };
+    let mut words = format!("{} {way} {}", rate(one.per_second, "connections"), one.end);
+    if one.closed > 0 {
+        words += &format!(", {} of {} closed after one request", one.one_request, one.closed);
+    }
+    if let Some(tls) = &one.tls {
+        words += &format!("; TLS handshakes: {} full, {} resumed", tls.full, tls.resumed);
+        if tls.mean_ns > 0 {
+            words += &format!(", {} each", duration(tls.mean_ns));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+    use holdup_analysis::churn::Born;
+    use holdup_analysis::report::{Asker, Births, Churn, Conversations, Handshakes};
+
+    fn asker(frame: &str) -> Asker {
+        Asker {
+            pid: 7,
+            tid: 7,
+            process: "shop".to_owned(),
+            thread: "shop".to_owned(),
+            frame: Some(frame.to_owned()),
+            module: None,
+            stack: Vec::new(),
+        }
+    }
+
+    fn churn(per_second: f64) -> Churn {
+        let count = (per_second * 5.0) as u64;
+        Churn {
+            watched_ns: 5_000_000_000,
+            made: vec![Births {
+                what: Born::Thread,
+                by: asker("serve_one"),
+                made: count,
+                per_second,
+                ended: count,
+                p50_ns: 1_500_000,
+                max_ns: 2_000_000,
+                names: vec!["HandshakeComple".to_owned()],
+            }],
+            connections: vec![Conversations {
+                end: "10.0.0.5:443".to_owned(),
+                accepted: false,
+                by: asker("fetch"),
+                made: count,
+                per_second,
+                closed: count,
+                one_request: count - 1,
+                several_requests: 1,
+                unknown_requests: 0,
+                closed_here: count,
+                closed_by_peer: 0,
+                p50_ns: 1_000_000,
+                open_ns: count * 1_000_000,
+                setup_ns: count * 500_000,
+                tls: Some(Handshakes {
+                    full: count,
+                    offered_in_vain: 0,
+                    resumed: 0,
+                    unknown: 0,
+                    mean_ns: 400_000,
+                }),
+            }],
+            traffic_told: true,
+        }
+    }
+
+    #[test]
+    fn rates_and_makers_are_told() {
+        assert_eq!(
+            lines(&churn(200.0)),
+            [
+                "200 threads a second called HandshakeComple started by shop in serve_one, living 1.5 ms at the median",
+                "200 connections a second made to 10.0.0.5:443, 999 of 1000 closed after one request; TLS handshakes: \
+                 1000 full, 0 resumed, 400 µs each",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_few_are_not_worth_a_line() {
+        assert_eq!(lines(&churn(0.8)), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,212 @@
+//! The experiment of `holdup try`: the answer, predicted beside measured, what is left, what it would cost, where the time goes now.
+//!
+//! In: a report with an experiment. Out: rows; what follows them in the report is a run as it is.
+
+use crate::sheet::{Paint, Row, Sheet};
+use crate::terminal::margins::quoted;
+use crate::units::{duration, percent};
+use holdup_analysis::experiment::factor;
+use holdup_analysis::report::{Experiment, ExperimentCause, Outcome, PredictedBy, Report};
+
+/// Column at which words begin beside a label.
+const WORDS: usize = 13;
+
+/// Columns of a duration.
+const AMOUNT: usize = 9;
+
+/// Causes that are printed; `-v` prints all.
+const CAUSES: usize = 6;
+
+/// A cause with less than this part of the elapsed time, either way, is left out but on `-v`.
+const SMALL: u64 = 100;
+
+/// Writes it. With `-q` the answer alone.
+pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Experiment) {
+    if sheet.style().quiet {
+        answer(sheet, told);
+        return;
+    }
+    header(sheet, report, told);
+    sheet.blank();
+    answer(sheet, told);
+    sheet.blank();
+    facts(sheet, told);
+    sheet.blank();
+    causes(sheet, told);
+    sheet.blank();
+    let words = match told.outcome {
+        Outcome::NotThere => "The run as it is:",
+        _ => "Of the runs as it is, the middle one:",
+    };
+    let body = vec![sheet.words(words).paint(Paint::Dim)];
+    sheet.row(Row {
+        indent: 2,
+        body,
+        ..Row::default()
+    });
+    sheet.blank();
+}
+
+/// ` holdup   sqlite3 visits.db   without disk.sync   6 and 6 runs`.
+fn header(sheet: &mut Sheet, report: &Report, told: &Experiment) {
+    let words: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
+    let runs = match told.outcome {
+        Outcome::NotThere => "1 run as it is".to_owned(),
+        _ => format!("{} runs as it is, {} without", told.runs, told.runs),
+    };
+    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let body = vec![
+        sheet.name(&words.join(" ")).paint(Paint::Bold),
+        sheet
+            .name(&format!("without {}", told.without))
+            .after(3)
+            .paint(Paint::Bold),
+        sheet.name(&runs).after(3),
+    ];
+    sheet.row(Row {
+        lead,
+        indent: super::margins::HEADER,
+        body,
+        ..Row::default()
+    });
+}
+
+/// The sentences; the first stands out.
+fn answer(sheet: &mut Sheet, told: &Experiment) {
+    let all = if sheet.style().quiet {
+        1
+    } else {
+        told.verdict.len()
+    };
+    for (at, sentence) in told.verdict.iter().take(all).enumerate() {
+        let paint = match (at, told.outcome) {
+            (0, Outcome::Remains) => Paint::Yellow,
+            (0, _) => Paint::Bold,
+            _ => Paint::Plain,
+        };
+        let body = vec![sheet.words(sentence).paint(paint)];
+        sheet.row(Row {
+            indent: 2,
+            body,
+            ..Row::default()
+        });
+    }
+}
+
+/// What was predicted and measured, and what is to be known of it, by label.
+pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(ns) = told.predicted_ns {
+        let by = match told.predicted_by {
+            Some(PredictedBy::Replay) => "by a replay of its waits without that one",
+            _ => "at least, by the critical path alone: another branch may become critical",
+        };
+        facts.push(("predicted", format!("{} ({by})", duration(ns))));
+    }
+    if let Some(ns) = told.measured_ns {
+        let baseline = duration(told.baseline_ns);
+        facts.push(("measured", format!("{}, as it is {baseline}", duration(ns))));
+    }
+    if let Some((speedup, [low, high])) = told.speedup.zip(told.interval) {
+        let words = format!(
+            "{} to {}, most likely {}",
+            factor(low),
+            factor(high),
+            factor(speedup)
+        );
+        facts.push(("factor", format!("{words} (95 %, pairs of runs)")));
+    }
+    if let Some(ns) = told.remaining_ns {
+        let share = percent(ns, told.baseline_ns);
+        facts.push((
+            "remaining",
+            format!(
+                "{} of {}, {share} of the time as it is",
+                duration(ns),
+                told.without
+            ),
+        ));
+    }
+    facts.push(("how", told.how.clone()));
+    facts.push(("risk", told.risk.clone()));
+    facts.extend(told.notes.iter().map(|note| ("note", note.clone())));
+    facts
+}
+
+fn facts(sheet: &mut Sheet, told: &Experiment) {
+    let mut facts = facts_of(told);
+    if sheet.style().verbose {
+        facts.extend(told.contained.iter().map(|one| ("contained", one.clone())));
+        facts.extend(told.not_contained.iter().map(|one| ("reached", one.clone())));
+        let pairs = told
+            .pairs
+            .iter()
+            .map(|[as_is, without]| format!("{}/{}", duration(*as_is), duration(*without)));
+        facts.push(("pairs", pairs.collect::<Vec<_>>().join(", ")));
+    }
+    for (label, words) in facts.iter().filter(|(_, words)| !words.is_empty()) {
+        let lead = vec![sheet.name(&format!("  {label}")).paint(Paint::Dim)];
+        let paint = if *label == "risk" {
+            Paint::Bold
+        } else {
+            Paint::Plain
+        };
+        let body = vec![sheet.words(words).paint(paint)];
+        sheet.row(Row {
+            lead,
+            indent: WORDS,
+            body,
+            ..Row::default()
+        });
+    }
+}
+
+/// Those that matter either way.
+pub(crate) fn causes_that_matter(told: &Experiment) -> impl Iterator<Item = &ExperimentCause> {
+    let least = told.baseline_ns.max(told.measured_ns.unwrap_or_default()) / SMALL;
+    told.causes
+        .iter()
+        .filter(move |one| one.baseline_ns.max(one.measured_ns) > least)
+}
+
+fn causes(sheet: &mut Sheet, told: &Experiment) {
+    let verbose = sheet.style().verbose;
+    let shown: Vec<&ExperimentCause> = match verbose {
+        true => told.causes.iter().collect(),
+        false => causes_that_matter(told).take(CAUSES).collect(),
+    };
+    if shown.is_empty() {
+        return;
+    }
+    let heading = format!("{:>AMOUNT$}   {:>AMOUNT$}", "as it is", "without");
+    let lead = vec![sheet.name(&format!("  {heading}")).paint(Paint::Dim)];
+    let body = vec![
+        sheet
+            .words("where the time goes, mean of the runs")
+            .paint(Paint::Dim),
+    ];
+    let indent = 2 + 2 * AMOUNT + 3 + 3;
+    sheet.row(Row {
+        lead,
+        indent,
+        body,
+        ..Row::default()
+    });
+    for one in shown {
+        let figures = format!(
+            "{:>AMOUNT$}   {:>AMOUNT$}",
+            duration(one.baseline_ns),
+            duration(one.measured_ns)
+        );
+        let lead = vec![sheet.name(&format!("  {figures}"))];
+        let body = vec![sheet.words(one.cause.phrase())];
+        let edge = Some(sheet.name(one.cause.id()).paint(Paint::Dim));
+        sheet.row(Row {
+            lead,
+            indent,
+            body,
+            edge,
+            ..Row::default()
+        });
+    }
+}

@@ -1,0 +1,218 @@
+//! The report of `holdup host`: the sentence, what rules found, facts that wait to hurt, each resource with who uses it, who was
+//! blocked in what, randomness.
+//!
+//! In: a report with a host. Out: rows. Where nothing is wrong, a screen; on `-v` everything.
+
+use super::{finding, jvm, margins, randomness};
+use crate::sheet::{Paint, Piece, Row, Sheet};
+use crate::units::{counted, duration};
+use holdup_analysis::finding::Severity;
+use holdup_analysis::randomness::State;
+use holdup_analysis::report::{BlockedTasks, Host, Report};
+use holdup_evidence::Cause;
+
+/// Column at which the subject begins in the header.
+const HEADER: usize = 10;
+
+/// Column at which the words begin behind a resource's name.
+const WORDS: usize = 18;
+
+/// Rows of blocked tasks without `-v`, and the least share of a task at a time that is told.
+const BLOCKED: usize = 4;
+const WORTH: f64 = 0.1;
+
+/// Writes it.
+pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
+    let style = *sheet.style();
+    if !style.quiet {
+        header(sheet, report, host);
+        jvm::write(sheet, report);
+        sheet.blank();
+    }
+    verdict(sheet, host);
+    if style.quiet {
+        for one in &report.findings {
+            finding::title(sheet, one);
+        }
+        margins::gaps(sheet, report);
+        return;
+    }
+    sheet.blank();
+    for one in &report.findings {
+        if one.severity == Severity::Note && !style.verbose {
+            finding::title(sheet, one);
+        } else {
+            finding::write(sheet, one, report.subject.wall_ns, style.verbose);
+            sheet.blank();
+        }
+    }
+    if !host.facts.is_empty() {
+        sheet.blank();
+        heading(sheet, "Worth knowing");
+        facts(sheet, host);
+    }
+    sheet.blank();
+    resources(sheet, host);
+    blocked(sheet, host, style.verbose);
+    sheet.blank();
+    // Of what is in order one row is enough.
+    let all = style.verbose || host.randomness.iter().any(|one| one.state == State::Poor);
+    if all {
+        randomness::section(sheet, &host.randomness);
+    } else if let Some(first) = host.randomness.first() {
+        let gist = first.text.split(": ").next().unwrap_or_default();
+        let told = format!("{}: {gist}; -v says more", first.about);
+        labelled(sheet, "randomness", vec![sheet.words(&told)]);
+    }
+    sheet.blank();
+    margins::gaps(sheet, report);
+    if style.verbose {
+        margins::other_rules(sheet, report);
+    }
+    sheet.blank();
+    foot(sheet, report, host);
+}
+
+/// ` holdup   this machine, 10.0 s   Linux 6.1.0   2 CPUs   214 threads`.
+pub(super) fn header(sheet: &mut Sheet, report: &Report, host: &Host) {
+    let watched = format!("this machine, {}", duration(report.subject.wall_ns));
+    let mut body = vec![sheet.name(&watched).paint(Paint::Bold)];
+    if let Some(release) = &host.release {
+        body.push(sheet.name(&format!("Linux {release}")).after(3));
+    }
+    if let Some(cpus) = host.cpus {
+        body.push(sheet.name(&counted(u64::from(cpus), "CPU", "CPUs")).after(3));
+    }
+    if host.threads > 0 {
+        body.push(sheet.name(&counted(host.threads, "thread", "threads")).after(3));
+    }
+    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    sheet.row(Row {
+        lead,
+        indent: HEADER,
+        body,
+        ..Row::default()
+    });
+}
+
+/// The sentence.
+pub(super) fn verdict(sheet: &mut Sheet, host: &Host) {
+    row(sheet, 2, vec![sheet.words(&host.verdict).paint(Paint::Bold)]);
+}
+
+/// Facts that wait to hurt.
+pub(super) fn facts(sheet: &mut Sheet, host: &Host) {
+    for fact in &host.facts {
+        row(sheet, 4, vec![sheet.words(&fact.text)]);
+    }
+}
+
+/// Each resource with who uses it.
+pub(super) fn resources(sheet: &mut Sheet, host: &Host) {
+    for one in &host.resources {
+        let paint = if one.short { Paint::Yellow } else { Paint::Plain };
+        let body = vec![sheet.words(&one.text).paint(paint)];
+        // Without colours, too, it is to be seen which is short.
+        let mark = if one.short { "! " } else { "  " };
+        let lead = sheet.name(&format!("{mark}{}", one.name));
+        sheet.row(Row {
+            lead: vec![lead.paint(if one.short { Paint::Yellow } else { Paint::Dim })],
+            indent: WORDS,
+            body,
+            ..Row::default()
+        });
+        if !one.users.is_empty() {
+            let users = vec![sheet.words(&one.users.join(", ")).paint(Paint::Dim)];
+            labelled(sheet, "", users);
+        }
+    }
+}
+
+/// Who was blocked in what.
+pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
+    let told: Vec<&BlockedTasks> = host
+        .blocked
+        .iter()
+        // The kernel's workers pass through that state when they have nothing to do.
+        .filter(|one| verbose || (one.tasks >= WORTH && one.cause != Cause::Idle))
+        .collect();
+    if told.is_empty() {
+        return;
+    }
+    sheet.blank();
+    let lists = counted(u64::from(host.lists), "list", "lists");
+    heading(
+        sheet,
+        &format!("Blocked in the kernel (D), tasks at a time, by {lists} of all tasks"),
+    );
+    let shown = if verbose { told.len() } else { BLOCKED };
+    for one in told.iter().take(shown) {
+        let mut words = one.process.clone();
+        if let Some(function) = &one.function {
+            words.push_str(&format!(" at {function}"));
+        }
+        if one.cause != Cause::Unknown {
+            words.push_str(&format!(": {}", one.cause.phrase()));
+        }
+        if !one.disks.is_empty() {
+            words.push_str(&format!(", {}", one.disks.join(" and ")));
+        }
+        if let Some(file) = &one.file {
+            words.push_str(&format!(", as at {file}"));
+        }
+        words.push_str(&format!(", in {:.0} % of the lists", one.share * 100.0));
+        let edge = (one.cause != Cause::Unknown).then(|| sheet.name(one.cause.id()).paint(Paint::Dim));
+        sheet.row(Row {
+            lead: vec![sheet.name(&format!("    {:>6.1}", one.tasks)).paint(Paint::Bold)],
+            indent: 12,
+            body: vec![sheet.words(&words)],
+            edge,
+            ..Row::default()
+        });
+    }
+    if let Some(more) = told.len().checked_sub(shown).filter(|more| *more > 0) {
+        let words = format!("and {}", counted(more as u64, "other", "others"));
+        row(sheet, 12, vec![sheet.words(&words).paint(Paint::Dim)]);
+    }
+}
+
+/// What it cost, and the page to read.
+pub(super) fn foot(sheet: &mut Sheet, report: &Report, host: &Host) {
+    let cost = report.coverage.own_cost_ns;
+    let wall = report.subject.wall_ns.max(1);
+    let words = format!(
+        "holdup itself: {} of CPU time, {:.1} % of one CPU; {} of all tasks",
+        duration(cost),
+        cost as f64 * 100.0 / wall as f64,
+        counted(u64::from(host.lists), "list", "lists")
+    );
+    row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    if let Some(first) = report.findings.first() {
+        let page = sheet
+            .name(&format!("holdup explain {}", first.rule))
+            .paint(Paint::Dim);
+        row(sheet, 2, vec![page]);
+    }
+}
+
+fn heading(sheet: &mut Sheet, words: &str) {
+    row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+}
+
+fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
+    let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
+    sheet.row(Row {
+        lead: vec![lead],
+        indent: WORDS,
+        body,
+        ..Row::default()
+    });
+}
+
+fn row(sheet: &mut Sheet, indent: usize, body: Vec<Piece>) {
+    sheet.row(Row {
+        indent,
+        body,
+        ..Row::default()
+    });
+}

@@ -1,0 +1,124 @@
+//! The line about requests: how many, how long, and what the slow ones had more of.
+
+use super::margins::HEADER;
+use crate::sheet::{Row, Sheet};
+use crate::units::{counted, duration};
+use holdup_analysis::report::{ListenerRequests, Report, Requests};
+
+/// Listeners that are told apart.
+const LISTENERS: usize = 6;
+
+/// Causes named that slow requests had more of.
+const CAUSES: usize = 2;
+
+/// Writes it below the header, where requests were told and there were any.
+pub(super) fn write(sheet: &mut Sheet, report: &Report) {
+    let Some(requests) = &report.requests else {
+        return;
+    };
+    let each = listeners(requests);
+    for words in [all(requests)].into_iter().flatten().chain(each).chain(
+        [slow(requests), open(requests), resting(requests)]
+            .into_iter()
+            .flatten(),
+    ) {
+        let body = vec![sheet.words(&words)];
+        sheet.row(Row {
+            indent: HEADER,
+            body,
+            ..Row::default()
+        });
+    }
+}
+
+fn all(requests: &Requests) -> Option<String> {
+    (requests.count > 0).then(|| {
+        format!(
+            "{} answered, median {}, 99 % within {}, slowest {}",
+            counted(requests.count, "request", "requests"),
+            duration(requests.p50_ns),
+            duration(requests.p99_ns),
+            duration(requests.max_ns)
+        )
+    })
+}
+
+/// A line for each listener, where there are several and not too many to read.
+fn listeners(requests: &Requests) -> Vec<String> {
+    if !(2..=LISTENERS).contains(&requests.listeners.len()) {
+        return Vec::new();
+    }
+    let line = |one: &ListenerRequests| {
+        let at = match one.port {
+            Some(port) => format!("on port {port}"),
+            None => "on Unix sockets".to_owned(),
+        };
+        let open = (one.open > 0).then(|| format!(", {} unanswered", counted(one.open, "more", "more")));
+        let times = (one.count > 0).then(|| {
+            format!(
+                ", median {}, 99 % within {}, slowest {}",
+                duration(one.p50_ns),
+                duration(one.p99_ns),
+                duration(one.max_ns)
+            )
+        });
+        format!(
+            "{at}: {} answered{}{}",
+            one.count,
+            times.unwrap_or_default(),
+            open.unwrap_or_default()
+        )
+    };
+    requests.listeners.iter().map(line).collect()
+}
+
+fn slow(requests: &Requests) -> Option<String> {
+    let slow = requests.slow.as_ref()?;
+    let more: Vec<String> = slow
+        .more
+        .iter()
+        .take(CAUSES)
+        .map(|more| {
+            format!(
+                "{} more {} ({})",
+                duration(more.ns),
+                more.cause.phrase(),
+                more.cause
+            )
+        })
+        .collect();
+    let port = slow.port.map(|port| format!(", all on port {port}"));
+    let example = slow.request.as_deref().map(|line| format!(", such as {line}"));
+    (!more.is_empty() && slow.mean_ns > slow.usual_ns).then(|| {
+        format!(
+            "the slowest {}{}{}: {}, {}",
+            counted(slow.count, "one", "of them"),
+            port.unwrap_or_default(),
+            example.unwrap_or_default(),
+            duration(slow.mean_ns),
+            more.join(", ")
+        )
+    })
+}
+
+fn open(requests: &Requests) -> Option<String> {
+    (requests.open > 0).then(|| {
+        let going_on = requests.causes.iter().find(|cause| cause.open);
+        let what = going_on.map(|cause| format!(", {} ({})", cause.cause.phrase(), cause.cause));
+        format!(
+            "{} unanswered, the oldest for {}{}",
+            counted(requests.open, "request", "requests"),
+            duration(requests.oldest_open_ns),
+            what.unwrap_or_default()
+        )
+    })
+}
+
+fn resting(requests: &Requests) -> Option<String> {
+    (requests.resting > 0).then(|| {
+        format!(
+            "{} sent more, and nothing was done for it: no request, or one that was lost",
+            counted(requests.resting, "client", "clients")
+        )
+    })
+}

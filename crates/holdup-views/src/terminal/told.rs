@@ -1,0 +1,269 @@
+//! The terminal's words for a view that sets them itself: what is said, without lines and columns.
+//!
+//! In: a report. Out: the same rows that [`write`](super::write) prints, sorted by what they are about, and the verdict in one
+//! line. So no other view has words of its own for what the terminal says, and none can say something else.
+
+use super::entry::Depth;
+use super::picture::{Entry, picture, too_little_seen};
+use super::{
+    artefacts, boot, churn, comparison, elsewhere, entry, experiment, host, jvm, margins, prediction,
+    randomness, requests, scale,
+};
+use crate::sheet::{Said, Sheet};
+use crate::style::Style;
+use crate::units::{duration, duration_beside, percent};
+use holdup_analysis::finding::Severity;
+use holdup_analysis::report::{Report, SubjectKind, Wait};
+use holdup_evidence::{Cause, Ns};
+use std::collections::HashMap;
+
+/// Everything that the terminal says, apart from findings: those stand in the report in plain words.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Command and figures.
+    pub(crate) header: Vec<Said>,
+    /// What it is: processes elsewhere, machines, requests, what is made anew.
+    pub(crate) about: Vec<Said>,
+    /// The sentences of the verdict that are no findings.
+    pub(crate) verdict: Vec<Said>,
+    /// Where the time went.
+    pub(crate) tiles: Vec<ToldEntry>,
+    /// Who waited for that.
+    pub(crate) handed_on: Vec<ToldEntry>,
+    /// What has no entry: cause and time.
+    pub(crate) rest: Vec<(Cause, Ns)>,
+    /// Further parts, with what each is called.
+    pub(crate) parts: Vec<(&'static str, Vec<Said>)>,
+    /// What was lost, and what could not be seen.
+    pub(crate) gaps: Vec<Said>,
+    /// What lives on.
+    pub(crate) living: Vec<Said>,
+    /// How far it can be trusted.
+    pub(crate) accounting: Vec<Said>,
+    /// The page of `holdup explain` to read.
+    pub(crate) page: Option<String>,
+}
+
+/// An entry of where the time went.
+#[derive(Debug)]
+pub(crate) struct ToldEntry {
+    pub(crate) cause: Cause,
+    pub(crate) ns: Ns,
+    pub(crate) open: bool,
+    pub(crate) share: String,
+    pub(crate) time: String,
+    /// Its rows, the first line too.
+    pub(crate) rows: Vec<Said>,
+    /// Its waits, as they are numbered in the report.
+    pub(crate) waits: Vec<usize>,
+}
+
+/// Whether findings are to be told: too little seen is no ground for any.
+pub(crate) fn findings_count(report: &Report) -> bool {
+    let live = report.boot.is_none()
+        && report.host.is_none()
+        && report.comparison.is_none()
+        && report.subject.kind != SubjectKind::Read;
+    !live || !too_little_seen(report)
+}
+
+/// Takes the report's words.
+pub(crate) fn told(report: &Report) -> Told {
+    let style = Style {
+        width: usize::MAX,
+        ..Style::default()
+    };
+    let mut sheet = Sheet::new(&style);
+    let mut told = Told::default();
+    if let Some(one) = &report.host {
+        of_host(&mut sheet, report, one, &mut told);
+    } else if let Some(one) = &report.boot {
+        of_boot(&mut sheet, report, one, &mut told);
+    } else if let Some(one) = &report.scaling {
+        of_scaling(&mut sheet, one, &mut told);
+    } else if let Some(one) = &report.comparison {
+        comparison::sentences(&mut sheet, one);
+        told.verdict = sheet.take_said();
+    } else if report.subject.kind == SubjectKind::Read {
+        artefacts::header(&mut sheet, report);
+        told.header = sheet.take_said();
+        if !report.findings.iter().any(|one| one.severity > Severity::Note) {
+            artefacts::nothing_wrong(&mut sheet, report);
+        }
+        told.verdict = sheet.take_said();
+        artefacts::understood(&mut sheet, report);
+        told.parts.push(("What was read", sheet.take_said()));
+    } else {
+        of_watched(&mut sheet, report, &mut told);
+    }
+    if report.whole_ns() > 0 {
+        entries(&mut sheet, report, &mut told);
+    }
+    margins::gaps(&mut sheet, report);
+    told.gaps = sheet.take_said();
+    let findings = findings_count(report).then(|| report.findings.first()).flatten();
+    told.page = findings.map(|finding| finding.rule.clone());
+    told
+}
+
+fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Host, told: &mut Told) {
+    host::header(sheet, report, one);
+    told.header = sheet.take_said();
+    jvm::write(sheet, report);
+    told.about = sheet.take_said();
+    host::verdict(sheet, one);
+    told.verdict = sheet.take_said();
+    for (name, write) in [
+        ("Resources", host::resources as fn(&mut Sheet, &_)),
+        ("Worth knowing", host::facts),
+        ("Blocked in the kernel", |sheet, one| {
+            host::blocked(sheet, one, true)
+        }),
+        ("Randomness", |sheet, one| {
+            randomness::section(sheet, &one.randomness);
+        }),
+    ] {
+        write(sheet, one);
+        told.parts.push((name, sheet.take_said()));
+    }
+    host::foot(sheet, report, one);
+    told.accounting = sheet.take_said();
+}
+
+fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Boot, told: &mut Told) {
+    boot::header(sheet, report, one);
+    told.header = sheet.take_said();
+    boot::verdict(sheet, one);
+    boot::silent(sheet, report);
+    told.verdict = sheet.take_said();
+    for (name, write) in [
+        ("How far it had come when", boot::time_line as fn(&mut Sheet, &_)),
+        ("Who waited", boot::waits),
+        ("The critical chain", boot::chain),
+        ("Randomness", |sheet, one| {
+            randomness::section(sheet, &one.randomness);
+        }),
+        ("Not seen", boot::missing),
+    ] {
+        write(sheet, one);
+        told.parts.push((name, sheet.take_said()));
+    }
+    artefacts::understood(sheet, report);
+    told.parts.push(("What was read", sheet.take_said()));
+}
+
+fn of_scaling(sheet: &mut Sheet, one: &holdup_analysis::report::Scaling, told: &mut Told) {
+    scale::header(sheet, one);
+    told.header = sheet.take_said();
+    scale::verdict(sheet, one);
+    told.verdict = sheet.take_said();
+    scale::remarks(sheet, one);
+    told.parts.push(("How it was measured", sheet.take_said()));
+}
+
+fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
+    if let Some(one) = &report.experiment {
+        experiment::write(sheet, report, one);
+        told.parts.push(("The experiment", sheet.take_said()));
+    }
+    margins::header(sheet, report);
+    told.header = sheet.take_said();
+    elsewhere::write(sheet, report);
+    jvm::write(sheet, report);
+    requests::write(sheet, report);
+    churn::write(sheet, report);
+    told.about = sheet.take_said();
+    if too_little_seen(report) {
+        margins::no_verdict(sheet, report);
+    } else if report.findings.is_empty() || margins::healthy(report) {
+        margins::nothing_found(sheet, report);
+    }
+    told.verdict = sheet.take_said();
+    prediction::write(sheet, report);
+    told.parts.push(("Without a wait", sheet.take_said()));
+    margins::living(sheet, report);
+    told.living = sheet.take_said();
+    margins::accounting(sheet, report, None);
+    told.accounting = sheet.take_said();
+}
+
+fn entries(sheet: &mut Sheet, report: &Report, told: &mut Told) {
+    let whole = report.whole_ns();
+    let numbers: HashMap<*const Wait, usize> = report
+        .waits
+        .iter()
+        .enumerate()
+        .map(|(at, wait)| (std::ptr::from_ref(wait), at))
+        .collect();
+    let mut tell = |one: &Entry, elsewhere: bool| {
+        entry::write(sheet, report, one, Depth::Full, elsewhere);
+        ToldEntry {
+            cause: one.cause,
+            ns: one.ns,
+            open: one.open(),
+            share: percent(one.ns, whole),
+            time: match one.so_far() > one.ns {
+                true => duration(one.so_far()),
+                false => duration_beside(one.ns, whole),
+            },
+            rows: sheet.take_said(),
+            waits: one
+                .members
+                .iter()
+                .filter_map(|(wait, _)| numbers.get(&std::ptr::from_ref(*wait)).copied())
+                .collect(),
+        }
+    };
+    let picture = picture(report, false);
+    told.tiles = picture.tiles.iter().map(|one| tell(one, false)).collect();
+    told.handed_on = picture.handed_on.iter().map(|one| tell(one, true)).collect();
+    told.rest = picture.rest;
+}
+
+/// The verdict in one line, for a message to somebody: what it was, what is wrong, and where most of the time went.
+pub(crate) fn headline(report: &Report, told: &Told) -> String {
+    let of: Vec<String> = told.header.iter().map(|said| plain(said).0).collect();
+    let subject = of.first().map_or("holdup", String::as_str);
+    if let Some(answer) = report.experiment.as_ref().and_then(|one| one.verdict.first()) {
+        return format!("{subject}: {answer}");
+    }
+    // What a machine or a boot is said to be short of is a sentence by itself, and so are what got slower and what workers do.
+    let is_sentence = report.host.is_some() || report.boot.is_some();
+    if is_sentence || report.scaling.is_some() || report.comparison.is_some() {
+        return told
+            .verdict
+            .first()
+            .map_or_else(|| subject.to_owned(), |said| plain(said).1);
+    }
+    let finding = report.findings.first().filter(|_| findings_count(report));
+    let healthy = told.verdict.first().map(|said| plain(said).1);
+    let what = match (healthy, finding) {
+        (Some(words), _) => words,
+        (None, Some(finding)) => finding.title.clone(),
+        (None, None) => "where its time went".to_owned(),
+    };
+    let most = told.tiles.first().map(|tile| {
+        let least = if tile.open { "≥" } else { "" };
+        format!(
+            " ({} of {}: {least}{} {})",
+            tile.share,
+            duration(report.whole_ns()),
+            tile.time,
+            tile.cause.phrase()
+        )
+    });
+    format!("{subject}: {what}{}", most.unwrap_or_default())
+}
+
+/// The first piece of what is said, and all of it.
+fn plain(said: &Said) -> (String, String) {
+    let mut all = String::new();
+    for (text, _, blank) in &said.body {
+        if *blank && !all.is_empty() {
+            all.push(' ');
+        }
+        all.push_str(text);
+    }
+    let first = said.body.first().map(|(text, _, _)| text.clone());
+    (first.unwrap_or_default(), all)
+}
