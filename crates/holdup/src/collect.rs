@@ -1,24 +1,52 @@
-//! From a prepared child to attributed evidence: the loop that stands beside CMD.
+//! From a program to attributed evidence: the loop that stands beside it.
 //!
-//! The source of evidence is a [`Tracer`] today; what it hands out is named ([`naming`]) and pushed into the
-//! attribution at once, so that memory does not grow with the number of waits.
+//! What is observed is a command that holdup starts ([`run`]) or what runs already ([`attach`]). The source of evidence is a
+//! [`Tracer`] today; what it hands out is named ([`naming`]) and pushed into the attribution at once, so that memory does
+//! not grow with the number of waits.
 
+mod asleep;
+mod attach;
+mod behind;
+mod clients;
+mod dumps;
+mod elsewhere;
+pub(crate) mod jvms;
+mod look;
 mod naming;
+mod neighbours;
 mod own_ends;
+mod paths;
+mod queues;
+mod run;
+mod runtime_locks;
+mod runtimes;
+mod said_stacks;
+mod sampled;
+mod serving;
 
-use crate::commands::run::Collected;
-use crate::signals::{Control, Signals};
-use crate::subject::{Ended, Subject};
-use anyhow::Context;
+pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
+pub(crate) use dumps::Ask;
+pub(crate) use run::{Cut, run, run_for, wait_for};
+pub(crate) use sampled::run as sample;
+
+use crate::subject::Ended;
+use dumps::{Closed, Dumps};
+use holdup_analysis::Attributed;
 use holdup_analysis::attribution::Attribution;
-use holdup_bpf::{Options, RawEvent, Tracer};
-use holdup_evidence::{DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, ThreadId};
-use holdup_proc::{Root, cgroup, clocks, cpu_times, facts, mountinfo};
+use holdup_analysis::report::{Backend, Elsewhere};
+use holdup_bpf::{Loaded, Options, RawEvent, Tracer};
+use holdup_evidence::facts::CpuTime;
+use holdup_evidence::{
+    Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
+    Waker,
+};
+use holdup_jvm::{Structures, Unread};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_symbols::KernelSymbols;
+use jvms::Jvms;
 use naming::Naming;
-use nix::poll::PollTimeout;
 use nix::sys::resource::{UsageWho, getrusage};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -34,11 +62,54 @@ const OTHERS: usize = 64;
 /// How long a reaped process's last switch is waited for: many turns of others on its CPU.
 const LAST_SWITCH: Duration = Duration::from_millis(200);
 
+/// How to observe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How {
+    /// What the kernel's side does.
+    pub(crate) tracing: Options,
+    /// Whether Java virtual machines may be asked for dumps.
+    pub(crate) jvm_attach: Ask,
+    /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
+    pub(crate) predict: Option<Predict>,
+}
+
+/// What to predict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Predict {
+    /// Causes to take away together, beside each of those that cost most.
+    pub(crate) together: &'static [Cause],
+}
+
+/// What observing came to.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    /// Where the evidence came from.
+    pub(crate) backend: Backend,
+    /// The evidence, attributed.
+    pub(crate) attributed: Attributed,
+    /// What the machine says of itself.
+    pub(crate) facts: SystemFacts,
+    /// When observation began, `CLOCK_MONOTONIC`.
+    pub(crate) started: Ns,
+    /// How CMD ended; `None` when the person wanted the report before that, and of what was not started here.
+    pub(crate) ended: Option<Ended>,
+    /// What of the machine could not be read, for `-v`.
+    pub(crate) problems: Vec<Problem>,
+    /// Processes in other namespaces than holdup's.
+    pub(crate) elsewhere: Vec<Elsewhere>,
+    /// Build ids of files that were mapped, by base name; at the end.
+    pub(crate) build_ids: BTreeMap<String, String>,
+}
+
 /// What the loop gathers.
 struct Observation {
     tracer: Tracer,
     naming: Naming,
+    jvms: Jvms,
+    dumps: Dumps,
     attribution: Attribution,
+    cgroup: cgroup::Watch,
+    cpu_times: Vec<CpuTime>,
     /// Reused from one turn to the next.
     events: Vec<Event>,
     started: Option<Ns>,
@@ -48,140 +119,216 @@ struct Observation {
     leader_ended: bool,
     /// Of those who ran instead, by name; `None`: in no cgroup of their own.
     cgroups: BTreeMap<String, Option<String>>,
-    cmd: u32,
+    /// CMD; `None` where holdup started nothing.
+    cmd: Option<u32>,
+    /// Threads of the subject that live.
+    living: HashSet<ThreadId>,
+    /// Processes outside that ended waits, and how much time those waits were, nanoseconds.
+    waited_for: HashMap<u32, Ns>,
+    /// Whether the kernel tells of what is sent and received on sockets.
+    requests_told: bool,
     last_turn: Instant,
-}
-
-/// Runs CMD to its end, or until the person wants no more.
-///
-/// # Errors
-/// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(
-    subject: &mut Subject,
-    signals: &mut Signals,
-    options: Options,
-) -> anyhow::Result<Collected> {
-    let root = Root::system();
-    let mut problems = Vec::new();
-    let mut not_measured = Vec::new();
-    let mounts = mountinfo::read(&root, &mut problems);
-    let mut cgroup = cgroup::Watch::new(&root, &mounts);
-    let cpu_times = cpu_times::read(&root, &mut problems);
-    let kernel = kernel_symbols(&root, &mut not_measured);
-    let mut observation = Observation {
-        tracer: Tracer::load(options)?,
-        naming: Naming::new(kernel, whole_mounts(&mounts)),
-        attribution: Attribution::new(),
-        events: Vec::new(),
-        started: None,
-        ended: None,
-        leader_ended: false,
-        cgroups: BTreeMap::new(),
-        cmd: subject.pid(),
-        last_turn: Instant::now(),
-    };
-    let mut priority = Priority::begin();
-    subject
-        .wait_until_ready()
-        .context("the child that becomes the command does not answer")?;
-    observation.tracer.watch(subject.pid());
-    subject.go();
-    let mut ended: Option<Ended> = None;
-    while ended.is_none() && signals.serve(subject) == Control::Continue {
-        signals.wait(subject, PollTimeout::from(PERIOD_MS));
-        ended = subject.try_wait()?;
-        cgroup.look(subject.pid());
-        priority.adapt(observation.turn(&mut cgroup));
-    }
-    if ended.is_some() {
-        observation.await_last_switch(&mut cgroup);
-    }
-    observation.tracer.freeze(clocks::monotonic());
-    observation.last_turns(&mut cgroup);
-    let started = observation.started.unwrap_or_default();
-    let refused: Vec<Loss> = observation.naming.losses().collect();
-    let (user_stacks, known) = observation.naming.finish();
-    let question = facts::Question {
-        cgroup: Some(cgroup),
-        cpu_times,
-        cgroups: std::mem::take(&mut observation.cgroups)
-            .into_iter()
-            .filter_map(|(name, cgroup)| Some((name, cgroup?)))
-            .collect(),
-        known,
-        ..facts::Question::default()
-    };
-    let facts = facts::collect(&root, &question, &mut problems);
-    let mut report = observation.tracer.report();
-    report.losses.extend(refused);
-    not_measured.extend(report.not_measured);
-    let finish = Finish {
-        started,
-        ended: observation
-            .ended
-            .filter(|_| ended.is_some())
-            .unwrap_or_else(clocks::monotonic),
-        user_stacks,
-        losses: report.losses,
-        not_measured,
-        own_cost: own_cpu_time() + report.programs,
-        kernel_stack_budget: report.kernel_stack_budget,
-        user_stack_budget: report.user_stack_budget,
-        cpu_sample_period: report.cpu_sample_period,
-    };
-    Ok(Collected {
-        attributed: observation.attribution.finish(&finish, &facts),
-        started,
-        facts,
-        ended,
-        problems,
-    })
+    problems: Vec<Problem>,
+    elsewhere: Vec<Elsewhere>,
+    not_measured: Vec<NotMeasured>,
 }
 
 impl Observation {
+    /// Makes everything ready; nothing is watched yet. `loaded`: the programs, if they were kept; `cmd`: the process that holdup has
+    /// started.
+    fn begin(
+        how: How,
+        loaded: Option<Loaded>,
+        attribution: Attribution,
+        cmd: Option<u32>,
+    ) -> anyhow::Result<Observation> {
+        let root = Root::system();
+        let mut problems = Vec::new();
+        let mut not_measured = Vec::new();
+        let mounts = mountinfo::read(&root, &mut problems);
+        let cgroup = cgroup::Watch::new(&root, &mounts);
+        let cpu_times = cpu_times::read(&root, &mut problems);
+        let kernel = kernel_symbols(&root, &mut not_measured);
+        let mut naming = Naming::new(kernel, whole_mounts(&mounts));
+        Ok(Observation {
+            tracer: match loaded {
+                Some(loaded) => Tracer::with(loaded)?,
+                None => Tracer::load(how.tracing)?,
+            },
+            jvms: Jvms::read_by(naming.runtimes().machines()),
+            naming,
+            dumps: Dumps::new(how.jvm_attach),
+            attribution,
+            cgroup,
+            cpu_times,
+            events: Vec::new(),
+            started: None,
+            ended: None,
+            leader_ended: false,
+            cgroups: BTreeMap::new(),
+            cmd,
+            living: HashSet::new(),
+            waited_for: HashMap::new(),
+            requests_told: false,
+            last_turn: Instant::now(),
+            problems,
+            elsewhere: Vec::new(),
+            not_measured,
+        })
+    }
+
+    /// What it would come to if observation ended now, with these waits under way; without stacks, which are named at the
+    /// end.
+    fn so_far(&self, waits: &[Wait]) -> Collected {
+        let mut problems = Vec::new();
+        let mut facts = facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
+        facts.jvms = self.jvms.so_far();
+        let started = self.started.unwrap_or_default();
+        let finish = Finish {
+            started,
+            ended: clocks::monotonic(),
+            requests_told: self.requests_told,
+            untold_requests: self.tracer.untold_requests(),
+            traffic_told: self.tracer.tells_traffic(),
+            ..Finish::default()
+        };
+        Collected {
+            backend: Backend::Bpf,
+            attributed: self.attribution.so_far(waits, &finish, &facts),
+            started,
+            facts,
+            ended: None,
+            problems,
+            elsewhere: self.elsewhere.clone(),
+            build_ids: BTreeMap::new(),
+        }
+    }
+
+    /// Ends observation, and makes the whole of it.
+    fn finish(mut self, ended: Option<Ended>) -> Collected {
+        self.naming.runtimes().look_at_locks_now();
+        self.ask_jvms(true);
+        let frozen = clocks::monotonic();
+        self.tracer.freeze(frozen);
+        while self.take() > 0 {}
+        let started = self.started.unwrap_or_default();
+        let refused: Vec<Loss> = self.naming.losses().collect();
+        let unread: Vec<String> = self.naming.unread().map(|pid| pid.to_string()).collect();
+        if !unread.is_empty() {
+            self.not_measured.push(NotMeasured {
+                what: format!("who asked, and for which file, in threads of {} that sleep", unread.join(", ")),
+                why: "its memory could not be read in time: its address space is locked, or a page of it does not come"
+                    .into(),
+                fix: "none is needed for causes".into(),
+            });
+        }
+        let (user_stacks, known) = self.naming.finish();
+        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let question = facts::Question {
+            cgroup: Some(self.cgroup),
+            cpu_times: self.cpu_times,
+            cgroups: self
+                .cgroups
+                .into_iter()
+                .filter_map(|(name, cgroup)| Some((name, cgroup?)))
+                .collect(),
+            known,
+            ..facts::Question::default()
+        };
+        let mut problems = self.problems;
+        let mut facts = facts::collect(&Root::system(), &question, &mut problems);
+        facts.jvms = self.jvms.finish();
+        for jvm in &mut facts.jvms {
+            jvm.dumps = self.dumps.made(jvm.pid);
+        }
+        let mut report = self.tracer.report();
+        report.losses.extend(refused);
+        let mut not_measured = self.not_measured;
+        not_measured.extend(self.dumps.not_measured());
+        not_measured.extend(report.not_measured);
+        let finish = Finish {
+            started,
+            ended: self.ended.filter(|_| ended.is_some()).unwrap_or(frozen),
+            user_stacks,
+            losses: report.losses,
+            not_measured,
+            own_cost: own_cpu_time() + report.programs,
+            kernel_stack_budget: report.kernel_stack_budget,
+            user_stack_budget: report.user_stack_budget,
+            cpu_sample_period: report.cpu_sample_period,
+            requests_told: self.requests_told,
+            untold_requests: self.tracer.untold_requests(),
+            traffic_told: self.tracer.tells_traffic(),
+        };
+        Collected {
+            backend: Backend::Bpf,
+            attributed: self.attribution.finish(&finish, &facts),
+            started,
+            facts,
+            ended,
+            problems,
+            elsewhere: self.elsewhere,
+            build_ids,
+        }
+    }
+
     /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at
     /// signals and CMD again.
     /// Returns how many records there were.
-    fn turn(&mut self, cgroup: &mut cgroup::Watch) -> usize {
+    fn turn(&mut self) -> usize {
         let elapsed = self.last_turn.elapsed();
         self.last_turn = Instant::now();
         self.tracer
             .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
         let mut found = 0;
         loop {
-            let taken = self.take(cgroup);
+            let taken = self.take();
             found += taken;
             if taken == 0 || self.last_turn.elapsed() >= TURN {
-                return found;
+                break;
             }
         }
+        self.ask_jvms(false);
+        found
     }
 
-    /// A process can be reaped before its main thread has left its CPU for the last time, on a busy machine by many
-    /// milliseconds; until then its end is not told, and no list of tasks has it any more.
-    fn await_last_switch(&mut self, cgroup: &mut cgroup::Watch) {
-        let began = Instant::now();
-        loop {
-            self.turn(cgroup);
-            if self.leader_ended || began.elapsed() >= LAST_SWITCH {
-                return;
-            }
-            std::thread::sleep(LAST_SWITCH / 100);
+    /// Has those Java virtual machines asked whose structures can't be read, if it is time to, and takes what they have said.
+    fn ask_jvms(&mut self, last: bool) {
+        let Some(started) = self.started else { return };
+        let now = clocks::monotonic();
+        for (pid, jvm) in self.jvms.known() {
+            let unread = match self.naming.runtimes().structures(pid) {
+                None => Unread::NoLibrary,
+                Some(Structures::Unread(why)) => why,
+                Some(Structures::Untold | Structures::Read) => continue,
+            };
+            let closed = Closed { pid, unread, jvm };
+            self.dumps.consider(&closed, started, now, last);
         }
-    }
-
-    /// Takes all that is left.
-    fn last_turns(&mut self, cgroup: &mut cgroup::Watch) {
-        while self.take(cgroup) > 0 {}
+        let said = match last {
+            true => self.dumps.take_last(),
+            false => self.dumps.take(),
+        };
+        for said in said {
+            self.naming.dumped(said, &mut self.events);
+            for event in self.events.drain(..) {
+                self.attribution.push(&event);
+            }
+        }
     }
 
     /// Takes a batch; returns how many records that were.
-    fn take(&mut self, cgroup: &mut cgroup::Watch) -> usize {
+    fn take(&mut self) -> usize {
         let (mapped, raw) = self.tracer.drain();
         let taken = raw.len();
+        self.naming.runtimes().look_at_locks();
+        self.jvms.mapped(&mapped);
         self.naming.mapped(mapped);
+        for event in self.jvms.before(&raw) {
+            self.attribution.push(&event);
+        }
         for raw in raw {
-            self.note(&raw, cgroup);
+            self.note(&raw);
             self.naming.event(raw, &mut self.events);
             for event in self.events.drain(..) {
                 self.attribution.push(&event);
@@ -191,24 +338,41 @@ impl Observation {
     }
 
     /// Remembers the cgroup of one who ran instead while it is likely to be there still.
-    fn meet(&mut self, ran: &RanInstead, cgroup: &cgroup::Watch) {
+    fn meet(&mut self, ran: &RanInstead) {
         let Some(by) = ran.by.as_ref().filter(|by| !by.kernel) else {
             return;
         };
         if self.cgroups.len() < OTHERS && !self.cgroups.contains_key(&by.name) {
-            self.cgroups.insert(by.name.clone(), cgroup.of_process(by.pid));
+            self.cgroups
+                .insert(by.name.clone(), self.cgroup.of_process(by.pid));
         }
     }
 
-    fn note(&mut self, raw: &RawEvent, cgroup: &mut cgroup::Watch) {
+    fn note(&mut self, raw: &RawEvent) {
         match raw {
             // A program that moves itself into another cgroup mostly does so before it execs.
-            RawEvent::Exec { task, .. } => cgroup.look(task.pid),
-            RawEvent::RanInstead(ran) => self.meet(ran, cgroup),
-            RawEvent::Start(start) if start.thread == ThreadId(0) => self.started = Some(start.at),
-            RawEvent::End { end, .. } if end.task.pid == self.cmd => {
-                self.ended = self.ended.max(Some(end.at));
-                self.leader_ended |= end.task.tid == self.cmd;
+            RawEvent::Exec { task, .. } => self.cgroup.look(task.pid),
+            RawEvent::RanInstead(ran) => self.meet(ran),
+            RawEvent::Start(start) => {
+                self.started.get_or_insert(start.at);
+                if start.role == Role::Subject {
+                    self.living.insert(start.thread);
+                }
+            }
+            RawEvent::Wait(wait) => {
+                if let Waker::Outside { task, .. } = &wait.waker
+                    && !task.kernel
+                {
+                    let waited = self.waited_for.entry(task.pid).or_default();
+                    *waited = waited.saturating_add(wait.end.saturating_sub(wait.start));
+                }
+            }
+            RawEvent::End { end, .. } => {
+                self.living.remove(&end.thread);
+                if Some(end.task.pid) == self.cmd {
+                    self.ended = self.ended.max(Some(end.at));
+                    self.leader_ended |= end.task.tid == end.task.pid;
+                }
             }
             _ => {}
         }
@@ -273,7 +437,7 @@ fn kernel_symbols(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Ke
 }
 
 /// CPU time of this process so far, all threads.
-fn own_cpu_time() -> Ns {
+pub(crate) fn own_cpu_time() -> Ns {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
         return 0;
     };

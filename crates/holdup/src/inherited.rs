@@ -31,6 +31,16 @@ impl Inherited {
         }
     }
 
+    /// These signals ignored, and nothing else out of the ordinary.
+    #[cfg(test)]
+    pub(crate) fn ignoring(signals: &[i32]) -> Inherited {
+        Inherited {
+            ignored: signals.iter().fold(0, |all, signal| all | bit(*signal)),
+            blocked: 0,
+            closed: 0,
+        }
+    }
+
     /// Whether a signal was ignored.
     pub(crate) fn ignores(&self, signal: i32) -> bool {
         self.ignored & bit(signal) != 0

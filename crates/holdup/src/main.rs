@@ -5,8 +5,14 @@
 mod cli;
 mod collect;
 mod commands;
+mod experiment;
 mod inherited;
+mod lengths;
 mod output;
+mod progress;
+mod recorded;
+mod scale;
+mod selection;
 mod signals;
 mod subject;
 mod terminal;
@@ -19,9 +25,18 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = Cli::read().and_then(|cli| match cli.command {
         Command::Run(args) => commands::run::run(&args, cli.color),
+        Command::Attach(args) => commands::attach::run(&args, cli.color),
         Command::Read(args) => commands::read::run(&args, cli.color),
+        Command::Show(args) => commands::show::run(&args, cli.color),
+        Command::Host(args) => commands::host::run(&args, cli.color),
+        Command::Boot(args) => commands::boot::run(&args, cli.color),
+        Command::Diff(args) => commands::diff::run(&args, cli.color),
+        Command::Scale(args) => commands::scale::run(&args, cli.color),
+        Command::ScaleWork { plan } => scale::lead(&plan),
+        Command::Try(args) => commands::r#try::run(&args, cli.color),
+        Command::Record(args) => commands::record::run(&args),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
-        Command::Doctor => commands::doctor::run(),
+        Command::Doctor(args) => commands::doctor::run(&args, cli.color),
         Command::Generate(what) => commands::generate::run(&what),
     });
     ExitCode::from(result.unwrap_or_else(|error| output::say_error(&error)))

@@ -1,9 +1,9 @@
 //! Where the report goes, and holdup's own sentences.
 //!
-//! In: a report. Out: text on stderr, JSON in a file or on stdout. The file is opened before CMD runs, so that
-//! a wrong path fails at once; what goes wrong later never changes CMD's exit status.
+//! In: a report. Out: text on stderr or stdout, and the report in other formats in files or on stdout. Files are opened before
+//! CMD runs, so that a wrong path fails at once; what goes wrong later never changes CMD's exit status.
 
-use crate::cli::{Color, Format};
+use crate::cli::{Color, Format, ReportArgs};
 use crate::subject::{NotStarted, OWN_FAILURE};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
@@ -12,22 +12,9 @@ use holdup_analysis::report::Report;
 use holdup_views::Style;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-
-/// What the command line says of the report.
-#[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    /// Format of the report for the person.
-    pub(crate) format: Format,
-    /// Where JSON goes too.
-    pub(crate) json: Option<&'a Path>,
-    /// `-v`.
-    pub(crate) verbose: bool,
-    /// `-q`.
-    pub(crate) quiet: bool,
-}
 
 /// Where the report for the person goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +32,12 @@ pub(crate) struct Outputs {
     place: Place,
     silent: bool,
     style: Style,
-    json: Option<Json>,
+    files: Vec<(holdup_views::Format, Sink)>,
 }
 
+/// Where a report in a format of its own goes.
 #[derive(Debug)]
-enum Json {
+enum Sink {
     Stdout,
     File(File, PathBuf),
 }
@@ -58,16 +46,21 @@ impl Outputs {
     /// Opens what has to be opened.
     ///
     /// # Errors
-    /// When the file for JSON can't be written to.
-    pub(crate) fn open(asked: &Asked<'_>, place: Place, color: Color) -> anyhow::Result<Outputs> {
+    /// When a file can't be written to, or the format makes no sense where it would go.
+    pub(crate) fn open(asked: &ReportArgs, place: Place, color: Color) -> anyhow::Result<Outputs> {
         let look = match place {
             Place::Stdout => terminal::look(&std::io::stdout(), color),
             Place::Stderr => terminal::look(&std::io::stderr(), color),
         };
-        if asked.json == Some(Path::new("-")) && place == Place::Stdout && asked.format == Format::Json {
-            bail!(Usage::Wrong(
-                "--json - and --format json both write to stdout; leave one out".to_owned()
-            ));
+        if let Some(wrong) = wrong(asked, place, std::io::stdout().is_terminal()) {
+            bail!(Usage::Wrong(wrong));
+        }
+        let mut files = Vec::new();
+        for (path, format) in asked.named() {
+            files.push((format, Sink::open(path)?));
+        }
+        for export in &asked.export {
+            files.push((export.format, Sink::open(&export.file)?));
         }
         Ok(Outputs {
             format: asked.format,
@@ -79,9 +72,9 @@ impl Outputs {
                 quiet: asked.quiet,
             },
             // Two reports on one stream are none.
-            silent: asked.json == Some(Path::new("-")) && place == Place::Stdout,
+            silent: asked.on_stdout() > 0 && place == Place::Stdout,
             place,
-            json: asked.json.map(Json::open).transpose()?,
+            files,
         })
     }
 
@@ -97,18 +90,36 @@ impl Outputs {
             .open("/dev/null")
             .context("cannot open /dev/null")?;
         nix::unistd::dup2_stdin(&null).context("cannot let go of stdin")?;
-        if !matches!(self.json, Some(Json::Stdout)) {
+        if !self.files.iter().any(|(_, sink)| matches!(sink, Sink::Stdout)) {
             nix::unistd::dup2_stdout(&null).context("cannot let go of stdout")?;
         }
         Ok(())
     }
 
+    /// Writes what is known so far, in a few lines, where a person sits at a terminal and the report will go there too.
+    pub(crate) fn first_word(&self, so_far: &Report) {
+        let at_terminal = std::io::stdout().is_terminal();
+        let healthy = so_far.findings.is_empty();
+        if !at_terminal || self.silent || self.format != Format::Terminal || healthy {
+            return;
+        }
+        let style = Style {
+            quiet: true,
+            verbose: false,
+            ..self.style
+        };
+        let mut text = b"\n so far\n".to_vec();
+        holdup_views::terminal::write(so_far, &style, &mut text).expect("memory can be written to");
+        text.extend(b"\n still watching; Ctrl-C ends it\n\n");
+        write_all(&mut std::io::stdout(), &text).unwrap_or_default();
+    }
+
     /// Writes the report everywhere it should go. Nobody to read it is no error.
     pub(crate) fn write(self, report: &Report) {
         let mut text = Vec::new();
-        let written = match self.format {
-            Format::Terminal => holdup_views::terminal::write(report, &self.style, &mut text),
-            Format::Json => holdup_views::json::write(report, &mut text),
+        let written = match self.format.of_file() {
+            None => holdup_views::terminal::write(report, &self.style, &mut text),
+            Some(format) => format.write(report, &mut text),
         };
         written.expect("memory can be written to");
         match self.place {
@@ -116,19 +127,65 @@ impl Outputs {
             Place::Stdout => write_all(&mut std::io::stdout(), &text).unwrap_or_default(),
             Place::Stderr => write_all(&mut std::io::stderr(), &text).unwrap_or_default(),
         }
-        if let Some(json) = self.json
-            && let Err(error) = json.write(report)
-        {
-            say(&format!("{error:#}"));
+        for (format, sink) in self.files {
+            if let Err(error) = sink.write(format, report) {
+                say(&format!("{error:#}"));
+            }
         }
     }
 }
 
-impl Json {
+impl ReportArgs {
+    /// Files that have an option of their own.
+    fn named(&self) -> impl Iterator<Item = (&Path, holdup_views::Format)> {
+        let json = self
+            .json
+            .as_deref()
+            .map(|path| (path, holdup_views::Format::Json));
+        let html = self
+            .html
+            .as_deref()
+            .map(|path| (path, holdup_views::Format::Html));
+        json.into_iter().chain(html)
+    }
+
+    /// How many of them are stdout.
+    fn on_stdout(&self) -> usize {
+        self.named().filter(|(path, _)| *path == Path::new("-")).count()
+    }
+}
+
+/// What is wrong with formats and where they would go, in a sentence that says what would be right.
+fn wrong(asked: &ReportArgs, place: Place, at_terminal: bool) -> Option<String> {
+    if asked.on_stdout() > 1 {
+        return Some("--json - and --html - both write to stdout; give one of them a file".to_owned());
+    }
+    let format = asked.format.of_file()?;
+    let name = format.name();
+    match place {
+        Place::Stdout if asked.on_stdout() > 0 => Some(format!(
+            "{} - and --format {name} both write to stdout; leave one out",
+            if asked.json.as_deref() == Some(Path::new("-")) {
+                "--json"
+            } else {
+                "--html"
+            }
+        )),
+        Place::Stdout if format.is_binary() && at_terminal => Some(format!(
+            "{name} is binary, and stdout is a terminal; send it to a file: --export {name}=FILE"
+        )),
+        Place::Stderr if format.is_binary() => Some(format!(
+            "{name} is binary, and the report of run goes to stderr; send it to a file: --export {name}=FILE"
+        )),
+        Place::Stdout | Place::Stderr => None,
+    }
+}
+
+impl Sink {
     /// What the file holds stays until there is a report to replace it.
-    fn open(path: &Path) -> anyhow::Result<Json> {
+    fn open(path: &Path) -> anyhow::Result<Sink> {
         if path == Path::new("-") {
-            return Ok(Json::Stdout);
+            return Ok(Sink::Stdout);
         }
         let file = OpenOptions::new()
             .write(true)
@@ -136,17 +193,17 @@ impl Json {
             .truncate(false)
             .open(path);
         let file = file.with_context(|| format!("cannot write the report to {path:?}"))?;
-        Ok(Json::File(file, path.to_owned()))
+        Ok(Sink::File(file, path.to_owned()))
     }
 
-    fn write(self, report: &Report) -> anyhow::Result<()> {
+    fn write(self, format: holdup_views::Format, report: &Report) -> anyhow::Result<()> {
         let mut text = Vec::new();
-        holdup_views::json::write(report, &mut text).expect("memory can be written to");
+        format.write(report, &mut text).expect("memory can be written to");
         match self {
-            Json::Stdout => {
+            Sink::Stdout => {
                 write_all(&mut std::io::stdout(), &text).context("cannot write the report to stdout")
             }
-            Json::File(mut file, path) => {
+            Sink::File(mut file, path) => {
                 // Only a regular file has a length to be cut.
                 file.set_len(0).ok();
                 write_all(&mut file, &text).with_context(|| format!("cannot write the report to {path:?}"))
@@ -205,4 +262,52 @@ pub(crate) fn say_error(error: &anyhow::Error) -> u8 {
         None => say(&format!("{error:#}")),
     }
     error.downcast_ref().map_or(OWN_FAILURE, NotStarted::exit_status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, wrong};
+    use crate::cli::{Format, ReportArgs};
+
+    fn of(format: Format, json: Option<&str>, place: Place, at_terminal: bool) -> Option<String> {
+        let asked = ReportArgs {
+            format,
+            json: json.map(Into::into),
+            ..ReportArgs::default()
+        };
+        wrong(&asked, place, at_terminal)
+    }
+
+    #[test]
+    fn what_is_no_text_goes_to_no_terminal_and_not_among_the_words_of_cmd() {
+        for format in [Format::Pprof, Format::Perfetto] {
+            assert_eq!(of(format, None, Place::Stdout, false), None);
+            assert!(of(format, None, Place::Stdout, true).is_some_and(|words| words.contains("--export")));
+            assert!(of(format, None, Place::Stderr, false).is_some_and(|words| words.contains("--export")));
+        }
+        for format in [Format::Terminal, Format::Json, Format::Markdown, Format::Otlp] {
+            assert_eq!(of(format, None, Place::Stdout, true), None);
+            assert_eq!(of(format, None, Place::Stderr, true), None);
+        }
+    }
+
+    #[test]
+    fn stdout_has_one_report() {
+        assert!(of(Format::Json, Some("-"), Place::Stdout, false).is_some());
+        assert!(of(Format::Otlp, Some("-"), Place::Stdout, false).is_some());
+        assert_eq!(of(Format::Terminal, Some("-"), Place::Stdout, false), None);
+        assert_eq!(of(Format::Json, Some("-"), Place::Stderr, false), None);
+        assert_eq!(of(Format::Json, Some("x"), Place::Stdout, false), None);
+        let page = ReportArgs {
+            json: Some("x".into()),
+            html: Some("-".into()),
+            ..ReportArgs::default()
+        };
+        assert_eq!((wrong(&page, Place::Stdout, true), page.on_stdout()), (None, 1));
+        let both = ReportArgs {
+            json: Some("-".into()),
+            ..page
+        };
+        assert!(wrong(&both, Place::Stderr, false).is_some_and(|words| words.contains("--html -")));
+    }
 }

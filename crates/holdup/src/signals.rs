@@ -31,6 +31,10 @@ const WATCHED: [i32; 10] = [
     libc::SIGWINCH,
 ];
 
+/// Those by which holdup is told to end, and which it hears whatever it was started with: a shell has its background jobs ignore
+/// interrupts, so that a Ctrl-C at its terminal is not for them. One that a process sends to holdup itself is.
+const HEARD: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
+
 /// After how many Ctrl-C the observation ends.
 const INTERRUPTS_TO_END: u32 = 2;
 
@@ -39,6 +43,7 @@ const INTERRUPTS_TO_END: u32 = 2;
 pub(crate) struct Signals {
     descriptor: SignalFd,
     interrupts: u32,
+    inherited: Inherited,
 }
 
 /// Whether to go on observing.
@@ -66,7 +71,7 @@ enum Action {
 
 impl Signals {
     /// Begins to collect signals instead of acting on them. Call it before any thread is started. Signals that
-    /// holdup was told to ignore (nohup, a shell's background job) stay ignored.
+    /// holdup was told to ignore (nohup, a shell's background job) stay ignored, but for those that tell it to end.
     ///
     /// # Errors
     /// When the system refuses a descriptor.
@@ -82,6 +87,7 @@ impl Signals {
         Ok(Signals {
             descriptor,
             interrupts: 0,
+            inherited,
         })
     }
 
@@ -107,6 +113,27 @@ impl Signals {
         }
     }
 
+    /// The same where nothing was started that signals could be for: any that asks holdup to end ends the observation.
+    pub(crate) fn interrupted(&mut self) -> Control {
+        let mut control = Control::Continue;
+        while let Some(received) = self.next() {
+            if matches!(
+                received.signal,
+                libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
+            ) {
+                control = Control::EndObservation;
+            }
+        }
+        control
+    }
+
+    /// Sleeps until a signal came or the time is up.
+    pub(crate) fn sleep(&self, timeout: PollTimeout) {
+        let mut descriptors = [PollFd::new(self.fd(), PollFlags::POLLIN)];
+        // As below.
+        poll(&mut descriptors, timeout).ok();
+    }
+
     /// Sleeps until a signal came, CMD ended or the time is up, whichever is first.
     pub(crate) fn wait(&self, cmd: &Subject, timeout: PollTimeout) {
         let mut descriptors = [
@@ -121,11 +148,14 @@ impl Signals {
         loop {
             match self.descriptor.read_signal() {
                 Ok(Some(info)) => {
-                    return Some(Received {
+                    let received = Received {
                         signal: info.ssi_signo.cast_signed(),
                         // Codes above zero are the kernel's own.
                         sender: (info.ssi_code <= 0).then_some(info.ssi_pid),
-                    });
+                    };
+                    if is_for_us(received, &self.inherited) {
+                        return Some(received);
+                    }
                 }
                 Err(Errno::EINTR) => {}
                 Ok(None) | Err(_) => return None,
@@ -144,14 +174,20 @@ fn action(received: Received, cmd: u32) -> Action {
     }
 }
 
-/// The signals as the kernel wants them, without those that are ignored. nix knows no realtime signals, so the
+/// Whether a signal counts: of those that holdup was started to ignore only what a process sends, and only if it tells to end. The
+/// kernel keeps a blocked signal whether it is ignored or not.
+fn is_for_us(received: Received, inherited: &Inherited) -> bool {
+    !inherited.ignores(received.signal) || (HEARD.contains(&received.signal) && received.sender.is_some())
+}
+
+/// The signals as the kernel wants them, without those that are ignored and not heard all the same. nix knows no realtime signals, so the
 /// set is filled by the C library.
 fn libc_set(signals: impl Iterator<Item = i32>, inherited: &Inherited) -> SigSet {
     // SAFETY: a signal set is valid when all zero, and filled in by the calls, which refuse what is no signal.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in signals.filter(|signal| !inherited.ignores(*signal)) {
+        for signal in signals.filter(|signal| HEARD.contains(signal) || !inherited.ignores(*signal)) {
             libc::sigaddset(&raw mut set, signal);
         }
         SigSet::from_sigset_t_unchecked(set)
@@ -160,7 +196,8 @@ fn libc_set(signals: impl Iterator<Item = i32>, inherited: &Inherited) -> SigSet
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Control, Received, Signals, action};
+    use super::{Action, Control, Received, Signals, action, is_for_us};
+    use crate::inherited::Inherited;
     use crate::subject::{Command, Ended, Subject};
     use nix::poll::PollTimeout;
 
@@ -179,6 +216,16 @@ mod tests {
         assert_eq!(by(Some(7)), Action::Note);
         assert_eq!(by(Some(8)), Action::PassOn);
         assert_eq!(by(Some(0)), Action::PassOn, "from another pid namespace");
+    }
+
+    #[test]
+    fn who_was_started_to_ignore_interrupts_hears_those_that_are_sent_to_it() {
+        let background = Inherited::ignoring(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+        let counts = |signal, sender| is_for_us(Received { signal, sender }, &background);
+        assert!(counts(libc::SIGINT, Some(7)) && counts(libc::SIGTERM, Some(7)));
+        assert!(!counts(libc::SIGINT, None), "the terminal's");
+        assert!(!counts(libc::SIGHUP, Some(7)), "nohup");
+        assert!(counts(libc::SIGQUIT, None));
     }
 
     /// Signals are sent to this thread alone, because the test harness has others that would act on them.

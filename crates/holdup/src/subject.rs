@@ -10,9 +10,11 @@
 
 mod child;
 mod error;
+mod setting;
 mod user;
 
 pub(crate) use error::{NotStarted, OWN_FAILURE, Stage};
+pub(crate) use setting::{Setting, Standing};
 pub(crate) use user::User;
 
 use crate::inherited::Inherited;
@@ -75,6 +77,14 @@ impl Subject {
     /// # Errors
     /// When the system refuses a process or a descriptor, or an argument contains a NUL byte.
     pub(crate) fn prepare(command: &Command) -> anyhow::Result<Subject> {
+        Subject::prepare_in(command, None)
+    }
+
+    /// Makes the child elsewhere than where holdup is.
+    ///
+    /// # Errors
+    /// As above, and when the child can't get there.
+    pub(crate) fn prepare_in(command: &Command, setting: Option<&Setting<'_>>) -> anyhow::Result<Subject> {
         let image = child::Image::new(command, Inherited::at_start())?;
         // An inherited "ignore SIGCHLD" would make the kernel throw CMD's exit status away. CMD itself gets
         // the inherited one back.
@@ -89,9 +99,19 @@ impl Subject {
             0 => {
                 // SAFETY: as above. With its own copy open the child would not see holdup die.
                 unsafe { libc::close(go_write.as_raw_fd()) };
-                image.become_cmd(go_read.as_raw_fd(), failure_write.as_raw_fd())
+                let (go, failure) = (go_read.as_raw_fd(), failure_write.as_raw_fd());
+                match setting {
+                    None => image.become_cmd(go, failure),
+                    Some(setting) => setting.enter(&image, go, failure),
+                }
             }
             pid => Pid::from_raw(pid),
+        };
+        drop(failure_write);
+        let mut failure = File::from(failure_read);
+        let pid = match setting {
+            None => pid,
+            Some(_) => setting::arrived(pid, &mut failure, command)?,
         };
         // An error from here on closes the go pipe, at which the child ends.
         Ok(Subject {
@@ -99,7 +119,7 @@ impl Subject {
             pid,
             pidfd: pidfd_open(pid).context("cannot watch a process (Linux 5.3 or later is needed)")?,
             go: Some(go_write.into()),
-            failure: failure_read.into(),
+            failure,
             ended: None,
         })
     }
@@ -135,6 +155,11 @@ impl Subject {
     /// Whether CMD was let go and has not ended.
     pub(crate) fn runs(&self) -> bool {
         self.go.is_none() && self.ended.is_none()
+    }
+
+    /// Whether CMD was not let go yet.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.go.is_some()
     }
 
     /// CMD's process id, known before it is CMD.

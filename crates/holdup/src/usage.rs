@@ -56,10 +56,10 @@ fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::InvalidSubcommand => {
             let name = of(ContextKind::InvalidSubcommand).unwrap_or_default();
-            format!("there is no command {name}{}", or("use run, explain or doctor"))
+            format!("there is no command {name}{}", or("use run, read, boot, explain or doctor"))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "say what to do: holdup run -- CMD, holdup explain or holdup doctor".to_owned()
+            "say what to do: holdup run -- CMD, holdup read FILE, holdup boot, holdup explain or holdup doctor".to_owned()
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let valid = of(ContextKind::ValidValue).map(|values| format!("one of {values}"));
@@ -70,6 +70,9 @@ fn sentence(error: &clap::Error) -> String {
                 Some(value) => format!("{argument} wants {valid}, not {value}"),
                 None => format!("{argument} wants {valid}"),
             }
+        }
+        ErrorKind::MissingRequiredArgument if argument.contains("--getrandom") => {
+            "say what the workers do: holdup scale --read PATH, or holdup scale -- CMD".to_owned()
         }
         ErrorKind::MissingRequiredArgument if argument.contains("<CMD>") => {
             "say what to run: holdup run -- CMD".to_owned()
@@ -125,7 +128,7 @@ mod tests {
         for (line, expected) in [
             (
                 "holdup",
-                "say what to do: holdup run -- CMD, holdup explain or holdup doctor",
+                "say what to do: holdup run -- CMD, holdup read FILE, holdup boot, holdup explain or holdup doctor",
             ),
             (
                 "holdup explian",
@@ -133,7 +136,7 @@ mod tests {
             ),
             (
                 "holdup zzz",
-                "there is no command zzz; use run, explain or doctor",
+                "there is no command zzz; use run, read, boot, explain or doctor",
             ),
             ("holdup run", "say what to run: holdup run -- CMD"),
             (
@@ -146,7 +149,11 @@ mod tests {
             ),
             (
                 "holdup run --format xml -- ls",
-                "--format <FORMAT> wants one of terminal, json, not xml",
+                "--format <FORMAT> wants one of terminal, json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, not xml",
+            ),
+            (
+                "holdup run --export pprof -- ls",
+                "--export <FORMAT=FILE> wants FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus as FORMAT, not pprof",
             ),
             (
                 "holdup run -q -v -- ls",
@@ -166,7 +173,7 @@ mod tests {
     fn what_was_typed_cannot_move_the_cursor() {
         assert_eq!(
             wrong("holdup \x1b[2J\n"),
-            "there is no command \\u{1b}[2J\\n; use run, explain or doctor"
+            "there is no command \\u{1b}[2J\\n; use run, read, boot, explain or doctor"
         );
     }
 

@@ -1,14 +1,19 @@
 //! From what was collected to the report: the rules judge what attribution made of it, the report is built.
 
-use crate::commands::run::Collected;
+pub(crate) mod artefacts;
+
+use crate::collect::Collected;
 use crate::subject::{Command, Ended, Subject};
-use holdup_analysis::report::{Backend, Report, SubjectKind};
+use holdup_analysis::Attributed;
+use holdup_analysis::report::{Machine, Report, SubjectKind};
 use holdup_analysis::rules::{Judgement, RuleId, Run, judge};
+use holdup_evidence::SystemFacts;
+use holdup_recording::Segment;
 use holdup_views::report::{Subject as Observed, Verdicts};
 use std::collections::BTreeSet;
 
-/// The report of a run.
-pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected) -> Report {
+/// What a run was.
+pub(crate) fn subject_of_run(command: &Command, subject: &Subject, collected: &Collected) -> Observed {
     let attributed = &collected.attributed;
     let others: BTreeSet<u32> = attributed
         .threads
@@ -16,9 +21,9 @@ pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected
         .map(|thread| thread.name.pid)
         .filter(|pid| *pid != subject.pid())
         .collect();
-    let observed = Observed {
+    Observed {
         kind: SubjectKind::Run,
-        backend: Backend::Bpf,
+        backend: collected.backend,
         command: command
             .argv
             .iter()
@@ -27,14 +32,73 @@ pub(crate) fn report(command: &Command, subject: &Subject, collected: &Collected
         pids: std::iter::once(subject.pid()).chain(others).collect(),
         started: collected.started,
         exit: collected.ended.map(Ended::status).map(i32::from),
+        elsewhere: vec![],
+    }
+}
+
+/// What was looked at of what ran already; `asked` says what was asked about, as the command line has it.
+pub(crate) fn subject_of_attach(asked: Vec<String>, collected: &Collected) -> Observed {
+    let threads = collected.attributed.threads.iter();
+    let pids: BTreeSet<u32> = threads
+        .map(|thread| thread.name.pid)
+        .filter(|pid| *pid != 0)
+        .collect();
+    Observed {
+        kind: SubjectKind::Attach,
+        backend: collected.backend,
+        command: asked,
+        pids: pids.into_iter().collect(),
+        started: collected.started,
+        exit: None,
+        elsewhere: collected.elsewhere.clone(),
+    }
+}
+
+/// The machine that this runs on.
+pub(crate) fn this_machine() -> Option<Machine> {
+    let name = nix::sys::utsname::uname().ok()?;
+    Some(Machine {
+        host: name.nodename().to_string_lossy().into_owned(),
+        kernel: name.release().to_string_lossy().into_owned(),
+    })
+}
+
+/// The report of what was collected.
+pub(crate) fn of(observed: Observed, collected: &Collected) -> Report {
+    judged(observed, &collected.attributed, &collected.facts, this_machine())
+}
+
+/// The report of what was recorded: the same rules over the same evidence.
+pub(crate) fn of_segment(segment: &Segment) -> Report {
+    let head = &segment.head;
+    let observed = Observed {
+        kind: head.kind,
+        backend: head.backend,
+        command: head.command.clone(),
+        pids: head.pids.clone(),
+        started: head.started,
+        exit: head.exit,
+        elsewhere: head.elsewhere.clone(),
     };
-    holdup_views::report::build(
+    let machine = head.host.clone().zip(head.kernel.clone());
+    let machine = machine.map(|(host, kernel)| Machine { host, kernel });
+    judged(observed, &segment.attributed, &segment.facts, machine)
+}
+
+fn judged(
+    observed: Observed,
+    attributed: &Attributed,
+    facts: &SystemFacts,
+    machine: Option<Machine>,
+) -> Report {
+    let report = holdup_views::report::build(
         observed,
         attributed,
-        verdicts(judge(&Run::new(attributed, &collected.facts))),
-        &collected.facts,
+        verdicts(judge(&Run::new(attributed, facts))),
+        facts,
         env!("CARGO_PKG_VERSION"),
-    )
+    );
+    Report { machine, ..report }
 }
 
 /// Rule ids are text in a report.

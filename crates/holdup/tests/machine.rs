@@ -26,9 +26,10 @@ impl Mark {
     }
 
     /// holdup's arguments for a run that leaves the mark.
-    fn touch(&self) -> [&std::ffi::OsStr; 4] {
+    fn touch(&self) -> [&std::ffi::OsStr; 5] {
         [
             "run".as_ref(),
+            "--backend=bpf".as_ref(),
             "--".as_ref(),
             "touch".as_ref(),
             self.path.as_os_str(),
@@ -172,4 +173,82 @@ fn no_tracing_file_system_is_needed() {
     let report = json(&file);
     conserved(&report);
     assert_eq!(report["coverage"]["not_measured"], serde_json::json!([]));
+}
+
+/// An ordinary user's command line, with a holdup that he may run.
+fn as_nobody(directory: &tempfile::TempDir) -> Command {
+    use std::os::unix::fs::PermissionsExt;
+    const NOBODY: u32 = 65534;
+    let binary = directory.path().join("holdup");
+    std::fs::copy(HOLDUP, &binary).unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut command = Command::new(binary);
+    command.uid(NOBODY).gid(NOBODY);
+    command
+}
+
+/// Of a report: the cause with the longest part of the elapsed time that is no queueing, and that part of it.
+fn main_cause(report: &serde_json::Value) -> (String, f64) {
+    let causes = report["causes"].as_array().unwrap().iter();
+    let ns = |cause: &serde_json::Value| cause["ns"].as_u64().unwrap();
+    let busy: Vec<_> = causes
+        .filter(|cause| cause["cause"] != "sched.runqueue")
+        .collect();
+    let all: u64 = busy.iter().map(|cause| ns(cause)).sum();
+    let most = busy.into_iter().max_by_key(|cause| ns(cause)).unwrap();
+    let part = ns(most) as f64 / all as f64;
+    (most["cause"].as_str().unwrap().to_owned(), part)
+}
+
+#[test]
+fn who_may_not_trace_has_his_command_sampled_and_is_told_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = as_nobody(&directory);
+    let file = directory.path().join("report.json");
+    let script = "sleep 1; exit 3";
+    let output = command
+        .args(["run", "--json", file.to_str().unwrap(), "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let text = lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.starts_with("holdup: /proc is sampled, because "), "{text}");
+    assert!(text.contains("CAP_BPF"), "{text}");
+    let sampled = json(&file);
+    conserved(&sampled);
+    assert_eq!(sampled["coverage"]["backend"], "proc");
+    let unseen = sampled["coverage"]["not_measured"].as_array().unwrap();
+    let what = |word: &str| {
+        unseen
+            .iter()
+            .any(|line| line["what"].as_str().unwrap().contains(word))
+    };
+    assert!(
+        what("who ended each wait") && what("between two looks") && what("kernel stacks"),
+        "{unseen:?}"
+    );
+}
+
+#[test]
+fn both_backends_agree_on_what_a_command_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = ["bpf", "proc"].map(|backend| {
+        let file = directory.path().join(backend);
+        let output = Command::new(HOLDUP)
+            .args(["run", "--backend", backend, "--json", file.to_str().unwrap()])
+            // The path goes on through the shell's wait to the child that sleeps, in both.
+            .args(["--", "sh", "-c", "sleep 2; exit 3"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", lossy(&output.stderr));
+        let report = json(&file);
+        conserved(&report);
+        assert_eq!(report["coverage"]["backend"], backend);
+        main_cause(&report)
+    });
+    let [traced, sampled] = told;
+    assert_eq!(traced.0, "timer.sleep");
+    assert_eq!(sampled.0, "timer.sleep");
+    let apart = (traced.1 - sampled.1).abs();
+    assert!(apart <= 0.10, "{traced:?} {sampled:?}");
 }

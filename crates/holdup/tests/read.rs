@@ -423,3 +423,144 @@ fn bad_usage_is_2() {
         );
     }
 }
+
+/// What a sample of a format has, as it was captured.
+fn sample(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/samples")
+        .join(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn rules(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings.filter_map(|one| one["rule"].as_str()).collect()
+}
+
+#[test]
+fn times_that_run_backwards_are_said_and_are_no_gap() {
+    let folder = folder();
+    let path = folder.path();
+    let line = |time: &str| format!("2026-03-01 {time} INFO starting the next one\n");
+    let back: String = ["12:00:00", "12:00:02", "11:00:00", "11:00:03"]
+        .map(line)
+        .concat();
+    fs::write(path.join("back"), back).unwrap();
+    let once = report(&["back"], path);
+    assert_eq!(rules(&once), ["log-time-runs-backwards"]);
+    let title = once["findings"][0]["title"].as_str().unwrap();
+    assert!(title.contains("60 min 2 s"), "{title}");
+    // Shuffled: nothing between two lines can be told, and a sentence says so whole.
+    let shuffled: String = (0..300)
+        .map(|n| line(&format!("{:02}:{:02}:07", n * 7 % 24, n * 11 % 60)))
+        .collect();
+    fs::write(path.join("shuffled"), shuffled).unwrap();
+    let text = lossy(&read(&["shuffled"], path).stdout);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    assert!(
+        text.join(" ")
+            .contains("it is not in order, so gaps can't be told"),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn negative_lengths_are_not_taken() {
+    let folder = folder();
+    let path = folder.path();
+    let trace = "7 12:00:00.1 read(3, \"x\", 1) = 1 <-5.000000>\n7 12:00:09.1 read(3, \"x\", 1) = 1 <2.000000>\n\
+        7 11:00:01.1 read(3, \"x\", 1) = 1 <0.000010>\n";
+    fs::write(path.join("trace"), trace).unwrap();
+    let told = report(&["trace"], path);
+    assert_eq!(told["artefacts"][0]["not_understood"], 1, "{}", told["artefacts"]);
+    assert_eq!(told["waits"].as_array().unwrap().len(), 1);
+    assert_eq!(told["waits"][0]["ns"], 2_000_010_000_u64, "{}", told["waits"]);
+    let busy = "Device            r/s     w/s     rkB/s     wkB/s   await  %util\n\
+        sda              0.00  900.00      0.00   3600.00  -17.00 -99.00\n";
+    fs::write(path.join("iostat"), busy.repeat(3)).unwrap();
+    assert_eq!(rules(&report(&["iostat"], path)), [""; 0]);
+}
+
+#[test]
+fn artefacts_that_were_cut_are_read_to_the_cut() {
+    let folder = folder();
+    let path = folder.path();
+    let trace = sample("strace-log/sqlite.log");
+    // In the middle of a line.
+    let cut = (trace.len() / 2..).find(|at| trace[*at] == b'(').unwrap() + 3;
+    fs::write(path.join("trace"), &trace[..cut]).unwrap();
+    let told = report(&["trace"], path);
+    assert_eq!(rules(&told), ["small-synchronous-writes"]);
+    assert_eq!(told["artefacts"][0]["not_understood"], 0, "{}", told["artefacts"]);
+    // Half of a dump's header, and half of a thread's.
+    let dump = sample("thread-dump/stands-still-17.txt");
+    let header = dump.windows(4).position(|four| four == b"Full").unwrap();
+    fs::write(path.join("half"), &dump[header + 20..]).unwrap();
+    assert_eq!(rules(&report(&["half"], path)), ["thread-stands-still"]);
+    fs::write(path.join("short"), "Full thread du").unwrap();
+    nothing(&["short"], path, &["nothing understood of 1 line"]);
+    fs::write(
+        path.join("name"),
+        "Full thread dump OpenJDK:\n\n\"main\" #1 prio=5 os_pr",
+    )
+    .unwrap();
+    let output = read(&["name"], path);
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{}",
+        lossy(&output.stderr)
+    );
+    // Archives: what is whole in them counts, and a sentence says the rest.
+    for number in 0..40 {
+        fs::write(path.join(format!("table{number}")), TABLE.repeat(40)).unwrap();
+    }
+    run(
+        path,
+        &[
+            "sh",
+            "-c",
+            "tar cf whole.tar table?*; head -c 100000 whole.tar > cut.tar",
+        ],
+    );
+    run(
+        path,
+        &["sh", "-c", "gzip -1 < whole.tar | head -c 3000 > cut.tgz"],
+    );
+    for name in ["cut.tar", "cut.tgz"] {
+        let told = report(&[name], path);
+        let problems = told["artefacts"].to_string();
+        assert!(
+            problems.contains("cut off") || problems.contains("to its end"),
+            "{problems}"
+        );
+        assert!(
+            told["artefacts"][0]["files"]["read"].as_u64().unwrap() > 1,
+            "{problems}"
+        );
+    }
+}
+
+#[test]
+fn links_and_archives_within_archives_have_an_end() {
+    let folder = folder();
+    let path = folder.path();
+    fs::create_dir_all(path.join("tree/deeper")).unwrap();
+    fs::write(path.join("tree/table"), TABLE).unwrap();
+    symlink("..", path.join("tree/deeper/up")).unwrap();
+    symlink("itself", path.join("tree/itself")).unwrap();
+    let told = report(&["tree"], path);
+    assert_eq!(tables(&told), ["tree/table"]);
+    assert_eq!(told["artefacts"][0]["files"]["links"], 2);
+    nothing(&["tree/itself"], path, &["cannot read", "symbolic links"]);
+    run(
+        path,
+        &[
+            "sh",
+            "-c",
+            "cp table n; for i in 1 2 3; do tar czf m n; mv m n; done; cp n three; \
+             for i in 1 2 3 4 5 6 7 8 9; do tar czf m n; mv m n; done",
+        ],
+    );
+    assert_eq!(tables(&report(&["three"], path)), ["three/n/n/n"]);
+    nothing(&["n"], path, &["n"]);
+}

@@ -32,7 +32,7 @@ fn bad_usage_is_2_and_says_what_would_be_right() {
     );
     one_sentence(&call(&["run", "--user"]), 2, "--user");
     one_sentence(&call(&["run", "--buffer", "3M", "--", "true"]), 2, "64K to 1G");
-    one_sentence(&call(&["frobnicate"]), 2, "run, explain or doctor");
+    one_sentence(&call(&["frobnicate"]), 2, "run, read, boot, explain or doctor");
     one_sentence(&call(&["explain", "disk.snyc"]), 2, "disk.sync");
 }
 
@@ -104,7 +104,6 @@ fn holdups_own_failures_are_125_and_come_before_the_command_runs() {
             "/no/such/directory/report",
         ),
         (["--user", "no-such-user"], "no-such-user"),
-        (["--backend", "proc"], "not in this version"),
     ] {
         one_sentence(
             &holdup(&options).arg("touch").arg(&mark).output().unwrap(),
@@ -126,7 +125,7 @@ fn without_privileges_it_is_one_sentence_that_names_doctor() {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let output = Command::new(&binary)
-        .args(["run", "--", "echo", "ran"])
+        .args(["run", "--backend", "bpf", "--", "echo", "ran"])
         .uid(NOBODY)
         .gid(NOBODY)
         .output()
@@ -139,5 +138,5 @@ fn without_privileges_it_is_one_sentence_that_names_doctor() {
         .output()
         .unwrap();
     assert_eq!(doctor.status.code(), Some(1));
-    assert!(lossy(&doctor.stdout).contains("does not work here"));
+    assert!(lossy(&doctor.stdout).contains("holdup run can't trace here"));
 }

@@ -3,15 +3,23 @@
 //!
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
 
+mod stacks;
+
+use super::asleep;
+use super::dumps::Dumped;
+use super::neighbours::Neighbours;
 use super::own_ends::OwnEnds;
+use super::paths::Paths;
+use super::runtimes::Runtimes;
 use holdup_analysis::attribution::shared_lock_owner;
-use holdup_bpf::{Asleep, Change, Mapped, RawEvent, RawMemory, Registers};
+use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
+use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, Frame, KernelStackId, LockHolder, Loss, LossClass, Ns, OpenState, Seq,
-    TaskName, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
+    ObjectId, OpenState, Seq, TaskName, ThreadId, Wait, WaitMemory, Waker,
 };
-use holdup_proc::{Root, names};
-use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, UserStacks};
+use holdup_proc::{Root, maps, names};
+use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, UserStacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Names raw records.
@@ -26,6 +34,7 @@ pub(crate) struct Naming {
     /// Which image a process id stands for now, and which process a thread belongs to.
     processes: HashMap<u32, ProcessKey>,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
+    runtimes: Runtimes,
     next_process: u32,
     /// What came before the wait that it belongs to.
     kernel_stack_of: HashMap<ThreadId, (Seq, KernelStackId)>,
@@ -33,6 +42,17 @@ pub(crate) struct Naming {
     memory_of: HashMap<ThreadId, Box<RawMemory>>,
     open_wait_of: HashMap<ThreadId, Box<Wait>>,
     own_ends: OwnEnds,
+    neighbours: Neighbours,
+    /// Thread ids.
+    tids: HashMap<ThreadId, u32>,
+    /// What calls name in which threads are stuck.
+    paths: Paths,
+    /// Reads the stacks of those that still sleep.
+    asleep: asleep::Reader,
+    /// What processes had mapped that ran already.
+    mapped_before: HashMap<u32, Vec<maps::Mapping>>,
+    /// Waits that go on, of the subject and of neighbours.
+    peeked: Vec<(u32, Wait)>,
     /// Names of processes outside the run, looked up when they were first met.
     outsiders: BTreeMap<u32, String>,
     /// Threads outside the run that own, or owned, a lock which the run shares.
@@ -47,27 +67,31 @@ const MAX_SHARERS: usize = 1024;
 const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
-/// At most so much of a sleeping thread's stack is read from outside, bytes. The programs copy 16 KiB, because a
-/// record needs room for the most; here nothing does, and one function of Node.js alone has 20 KiB.
-const STACK_BYTES: usize = 64 * 1024;
-
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read.
     pub(crate) fn new(kernel: Option<KernelSymbols>, mounts: HashMap<DeviceNumber, String>) -> Naming {
+        let runtimes = Runtimes::default();
         Naming {
             kernel,
             mounts,
             kernel_stacks: HashMap::new(),
-            user_stacks: UserStacks::new(),
+            user_stacks: UserStacks::new().told_by(runtimes.reader()),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             threads: HashMap::new(),
+            runtimes,
             next_process: 0,
             kernel_stack_of: HashMap::new(),
             asked_of: HashMap::new(),
             memory_of: HashMap::new(),
             open_wait_of: HashMap::new(),
             own_ends: OwnEnds::default(),
+            neighbours: Neighbours::default(),
+            tids: HashMap::new(),
+            paths: Paths::default(),
+            asleep: asleep::Reader::default(),
+            mapped_before: HashMap::new(),
+            peeked: Vec::new(),
             outsiders: BTreeMap::new(),
             sharers: BTreeSet::new(),
         }
@@ -78,16 +102,64 @@ impl Naming {
         self.mapped.extend(changes);
     }
 
+    /// What runtimes say of their threads.
+    pub(super) fn runtimes(&mut self) -> &mut Runtimes {
+        &mut self.runtimes
+    }
+
+    /// A machine has said what its threads do.
+    pub(super) fn dumped(&mut self, dumped: Dumped, out: &mut Vec<Event>) {
+        if let Some(process) = self.processes.get(&dumped.pid) {
+            out.extend(self.runtimes.dumped(*process, dumped));
+        }
+    }
+
+    /// What a process had mapped when it was looked at; its threads are about to be adopted.
+    pub(super) fn was_mapped(&mut self, pid: u32, mappings: Vec<maps::Mapping>) {
+        self.mapped_before.insert(pid, mappings);
+    }
+
+    /// Processes whose sleeping threads could not be read in time, lowest first.
+    pub(super) fn unread(&self) -> impl Iterator<Item = u32> {
+        let stuck: BTreeSet<u32> = self.asleep.stuck().chain(self.paths.stuck()).collect();
+        stuck.into_iter()
+    }
+
+    /// The waits that were found to go on, and whose they are.
+    pub(super) fn take_peeked(&mut self) -> Vec<(u32, Wait)> {
+        std::mem::take(&mut self.peeked)
+    }
+
+    /// Reads the paths that these waits name; what was read is told with the waits when they are met again. Says whether there
+    /// was any.
+    pub(super) fn read_paths(&mut self, waits: &[(u32, Wait)]) -> bool {
+        let tids = &self.tids;
+        let with_tids = waits
+            .iter()
+            .filter_map(|(pid, wait)| Some((*pid, *tids.get(&wait.thread)?, wait)));
+        self.paths.look(with_tids)
+    }
+
+    /// What is known of other ends.
+    pub(super) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
     /// Names one record; `out` gets what it means, in order.
     pub(crate) fn event(&mut self, raw: RawEvent, out: &mut Vec<Event>) {
         match raw {
             RawEvent::Start(start) => {
                 self.catch_up(start.at);
+                self.tids.insert(start.thread, start.task.tid);
                 self.born(
                     start.thread,
                     start.task.pid,
                     start.parent.as_ref().map(|(parent, _)| *parent),
                 );
+                if let Some((_, process)) = self.threads.get(&start.thread) {
+                    let tid = start.inside.map_or(start.task.tid, |inside| inside.tid);
+                    self.runtimes.born(*process, tid, start.thread);
+                }
                 out.push(Event::Start(start));
             }
             RawEvent::Exec {
@@ -97,6 +169,7 @@ impl Naming {
                 program,
             } => {
                 self.catch_up(at);
+                self.tids.insert(thread, task.tid);
                 out.push(Event::Exec {
                     at,
                     thread,
@@ -104,7 +177,11 @@ impl Naming {
                     program,
                 });
             }
-            RawEvent::Renamed { thread, name } => out.push(Event::Renamed { thread, name }),
+            RawEvent::Renamed { thread, name } => {
+                if self.runtimes.renamed(thread, &name) {
+                    out.push(Event::Renamed { thread, name });
+                }
+            }
             RawEvent::Object {
                 id,
                 mut object,
@@ -112,6 +189,7 @@ impl Naming {
                 peer_inode,
             } => {
                 self.own_ends.described(id, &object, peer_inode);
+                self.neighbours.described(id, &object, peer_inode);
                 if in_file_system {
                     object.path = object
                         .path
@@ -136,10 +214,30 @@ impl Naming {
             }
             RawEvent::Tcp(tcp) => out.push(Event::Tcp(tcp)),
             RawEvent::Connection(connection) => out.push(Event::Connection(connection)),
+            RawEvent::Earlier(earlier) => out.push(Event::Earlier(earlier)),
+            RawEvent::Request(request) => out.push(Event::Request(request)),
+            RawEvent::MadeBy(what, memory) => {
+                let made = self.made_by(what, &memory, out);
+                out.extend(made);
+            }
+            RawEvent::Hello(hello) => out.push(Event::Hello(hello)),
+            RawEvent::Conversation(told) => out.push(Event::Conversation(told)),
+            RawEvent::Turned(turned) => out.push(Event::Turned(turned)),
             RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
+            RawEvent::Peek(mut wait) => {
+                self.attach(&mut wait, out);
+                out.push(Event::GoesOn(GoesOn {
+                    thread: wait.thread,
+                    start: wait.start,
+                    call: wait.call,
+                }));
+                if let Some((pid, _)) = self.threads.get(&wait.thread) {
+                    self.peeked.push((*pid, *wait));
+                }
+            }
             RawEvent::OpenWait(mut wait) => {
-                self.attach(&mut wait);
+                self.attach(&mut wait, out);
                 self.meet(&wait, out);
                 self.open_wait_of.insert(wait.thread, wait);
             }
@@ -158,9 +256,13 @@ impl Naming {
             RawEvent::End { mut end, asleep } => {
                 let thread = end.thread;
                 let mut asker = None;
-                if let Some(wait) = self.open_wait_of.remove(&thread) {
-                    let stack = asleep
-                        .and_then(|asleep| self.sleeping_stack(&wait, end.task.pid, end.task.tid, &asleep));
+                if let Some(mut wait) = self.open_wait_of.remove(&thread) {
+                    let (pid, tid) = (end.task.pid, end.task.tid);
+                    if let Some(asleep) = &asleep {
+                        let named = self.paths.complete_last(pid, tid, &mut wait, asleep.switches);
+                        self.describe(named, out);
+                    }
+                    let stack = asleep.and_then(|asleep| self.sleeping_stack(&wait, pid, tid, &asleep, out));
                     asker = stack.map(|stack| AskerSample {
                         thread,
                         first: wait.seq,
@@ -171,6 +273,8 @@ impl Naming {
                     });
                     end.open = Some(OpenState::Blocked(wait));
                 }
+                let told = self.runtimes.name(thread).map(str::to_owned);
+                end.task.name = told.unwrap_or(end.task.name);
                 out.push(Event::End(end));
                 // A stack belongs to a wait that is known, and an open wait becomes known with the end.
                 out.extend(asker.map(Event::Asker));
@@ -203,18 +307,32 @@ impl Naming {
         .filter(|loss| loss.count > 0)
     }
 
-    /// Frames of all user stacks, and names of the outsiders met.
-    pub(crate) fn finish(self) -> (Vec<Vec<Frame>>, BTreeMap<u32, String>) {
-        (self.user_stacks.finish(), self.outsiders)
+    /// The user stacks, and names of the outsiders met.
+    pub(crate) fn finish(self) -> (UserStacks, BTreeMap<u32, String>) {
+        (self.user_stacks, self.outsiders)
     }
 
     fn born(&mut self, thread: ThreadId, pid: u32, parent: Option<ThreadId>) {
         let parent = parent.and_then(|parent| self.threads.get(&parent).copied());
         let key = match parent {
             Some((parent_pid, key)) if parent_pid == pid => key,
+            None if self.processes.contains_key(&pid) && !self.mapped_before.contains_key(&pid) => {
+                self.processes[&pid]
+            }
             _ => {
                 let key = ProcessKey(self.next_process);
                 self.next_process += 1;
+                for one in self.mapped_before.remove(&pid).into_iter().flatten() {
+                    let mapping = Mapping {
+                        start: one.start,
+                        end: one.end,
+                        offset: one.offset,
+                        path: one.path,
+                        device: one.device,
+                        inode: one.inode,
+                    };
+                    self.user_stacks.map(key, pid, mapping);
+                }
                 if let Some((parent_pid, parent)) = parent {
                     self.own_ends.has_child(parent_pid);
                     self.user_stacks.fork(parent, key);
@@ -230,6 +348,9 @@ impl Naming {
         self.kernel_stack_of.remove(&thread);
         self.memory_of.remove(&thread);
         self.asked_of.remove(&thread);
+        self.tids.remove(&thread);
+        self.paths.forget(thread);
+        self.runtimes.forget(thread);
         if let Some((pid, key)) = self.threads.remove(&thread)
             && !self.threads.values().any(|(_, other)| *other == key)
         {
@@ -237,6 +358,7 @@ impl Naming {
                 self.processes.remove(&pid);
             }
             self.user_stacks.exit(key);
+            self.runtimes.exit(key);
         }
     }
 
@@ -265,7 +387,7 @@ impl Naming {
     }
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
-        self.attach(&mut wait);
+        self.attach(&mut wait, out);
         self.meet(&wait, out);
         let memory = self
             .memory_of
@@ -286,16 +408,29 @@ impl Naming {
         self.told(*memory, weight, out);
     }
 
-    fn attach(&mut self, wait: &mut Wait) {
+    fn attach(&mut self, wait: &mut Wait, out: &mut Vec<Event>) {
         if let Some((seq, stack)) = self.kernel_stack_of.remove(&wait.thread)
             && seq == wait.seq
         {
             wait.kernel_stack = Some(stack);
         }
+        if let Some(lock) = self.runtimes.lock_of(wait) {
+            wait.holder = Some(LockHolder::Runtime(lock));
+        }
         wait.asked = self
             .asked_of
             .remove(&wait.thread)
             .filter(|asked| asked.seq == wait.seq);
+        let named = self.paths.complete(wait);
+        self.describe(named, out);
+    }
+
+    /// An object that is known by its path.
+    fn describe(&mut self, named: Option<(ObjectId, Object)>, out: &mut Vec<Event>) {
+        if let Some((id, object)) = named {
+            self.neighbours.described(id, &object, None);
+            out.push(Event::Object { id, object });
+        }
     }
 
     fn memory(&mut self, memory: Box<RawMemory>, out: &mut Vec<Event>) {
@@ -312,7 +447,15 @@ impl Naming {
     fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
         let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
         let (first, seq) = (memory.wait.first, memory.wait.seq);
-        let stack = self.user_stack(thread, memory.pid, memory.at, &memory.registers, &memory.stack);
+        let stack = self.user_stack(
+            thread,
+            memory.pid,
+            memory.at,
+            &memory.registers,
+            &memory.stack,
+            (!on_cpu).then_some(seq),
+            out,
+        );
         if !on_cpu {
             self.own_ends.mark(memory.pid, &mut memory.wait.polled);
             out.push(Event::WaitMemory(Box::new(memory.wait)));
@@ -329,52 +472,24 @@ impl Naming {
         }
     }
 
-    fn user_stack(
-        &mut self,
-        thread: ThreadId,
-        pid: u32,
-        at: Ns,
-        registers: &Registers,
-        bytes: &[u8],
-    ) -> Option<UserStackId> {
-        let (_, process) = *self.threads.get(&thread)?;
-        Some(self.user_stacks.intern(&RawStack {
-            process,
-            pid,
-            at,
-            ip: registers.ip,
-            sp: registers.sp,
-            bp: registers.bp,
-            callee_saved: registers.callee_saved,
-            bytes,
+    fn made_by(&mut self, what: Made, memory: &RawMemory, out: &mut Vec<Event>) -> Option<Event> {
+        self.catch_up(memory.at);
+        let thread = memory.wait.thread;
+        let stack = self.user_stack(
+            thread,
+            memory.pid,
+            memory.at,
+            &memory.registers,
+            &memory.stack,
+            None,
+            out,
+        )?;
+        Some(Event::MadeBy(MadeBy {
+            thread,
+            what,
+            connection: memory.weight,
+            stack,
         }))
-    }
-
-    /// Reads the stack of a thread that still sleeps, and throws it away if the thread has run meanwhile.
-    fn sleeping_stack(&mut self, wait: &Wait, pid: u32, tid: u32, asleep: &Asleep) -> Option<UserStackId> {
-        self.catch_up(wait.end);
-        let bytes = holdup_proc::memory::read(tid, asleep.registers.sp, STACK_BYTES)?;
-        if holdup_proc::memory::voluntary_switches(&Root::system(), tid)? != asleep.switches {
-            return None;
-        }
-        self.user_stack(wait.thread, pid, wait.end, &asleep.registers, &bytes)
-    }
-
-    fn kernel_stack(&mut self, addresses: Vec<u64>, out: &mut Vec<Event>) -> KernelStackId {
-        if let Some(known) = self.kernel_stacks.get(&addresses) {
-            return *known;
-        }
-        let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).unwrap_or(u32::MAX));
-        let names = |symbols: &KernelSymbols| {
-            addresses
-                .iter()
-                .filter_map(|address| symbols.name(*address).map(str::to_owned))
-                .collect()
-        };
-        let frames = self.kernel.as_ref().map(names).unwrap_or_default();
-        self.kernel_stacks.insert(addresses, id);
-        out.push(Event::KernelStack { id, frames });
-        id
     }
 
     /// Remembers the names of those in the way while they are likely to be there still.
@@ -387,7 +502,7 @@ impl Naming {
                 self.meet_sharer(wait, out);
                 None
             }
-            None => None,
+            Some(LockHolder::Runtime(_)) | None => None,
         };
         if let Some(pid) = owner.filter(|pid| *pid != 0) {
             self.name_outsider(pid);

@@ -1,17 +1,23 @@
 //! `holdup doctor`: what can be seen here with these privileges, what is lost without the rest, and the fix.
 //!
-//! In: raw facts of the machine and the tracer's own trials. Out: a table, and 0 when `holdup run` works here, 1
-//! when it does not. [`decide`] is pure; reading and printing are at the ends.
+//! In: raw facts of the machine and the tracer's own trials. Out: a table, the machine's randomness, and 0 when `holdup run`
+//! works here, 1 when it does not. [`decide`] is pure; reading and printing are at the ends.
 
 mod sights;
+mod source_test;
 mod table;
 
-use crate::output;
+use crate::cli::{Color, DoctorArgs};
+use crate::{output, terminal};
+use holdup_analysis::randomness::aspects;
 use holdup_proc::Root;
 use holdup_proc::capability::{self, Machine};
+use holdup_proc::randomness::{self, try_generator};
+use holdup_views::Style;
+use holdup_views::terminal::randomness::text as section;
 use sights::Sight;
 
-/// `holdup run` does not work here.
+/// `holdup run` can't trace here.
 const CANNOT_RUN: u8 = 1;
 
 /// Something that the tracer tried.
@@ -70,7 +76,10 @@ impl Checkup {
                 "holdup run works here, but with less to see: {}.",
                 missing.join(", ")
             ),
-            (false, _) => format!("holdup run does not work here: {}.", missing.join(", ")),
+            (false, _) => format!(
+                "holdup run can't trace here: {}. It looks at /proc now and then instead, and tells less.",
+                missing.join(", ")
+            ),
         }
     }
 }
@@ -79,11 +88,25 @@ impl Checkup {
 ///
 /// # Errors
 /// When stdout can't be written to.
-pub(crate) fn run() -> anyhow::Result<u8> {
+pub(crate) fn run(args: &DoctorArgs, color: Color) -> anyhow::Result<u8> {
+    if let Some(path) = &args.test_randomness {
+        return source_test::run(path, args.blocks);
+    }
     let mut problems = Vec::new();
-    let machine = capability::read(&Root::system(), &mut problems);
+    let root = Root::system();
+    let machine = capability::read(&root, &mut problems);
     let checkup = decide(&machine, &holdup_bpf::probe());
     let mut text = table::text(&checkup, &machine);
+    let randomness = aspects(&randomness::read(&root, try_generator(), &mut problems));
+    let look = terminal::look(&std::io::stdout(), color);
+    let style = Style {
+        width: look.width,
+        colour: look.colour,
+        unicode: look.unicode,
+        ..Style::default()
+    };
+    text.push('\n');
+    text.push_str(&section(&randomness, &style));
     for problem in problems {
         text.push_str(&format!("  {problem}\n"));
     }

@@ -13,6 +13,7 @@ pub(crate) fn run(what: &Generate) -> anyhow::Result<u8> {
     match what {
         Generate::Man { directory } => man(directory)?,
         Generate::Schema => output::print(holdup_views::schema::text().as_bytes())?,
+        Generate::Page { report } => output::print(&page(report)?)?,
     }
     Ok(0)
 }
@@ -21,6 +22,16 @@ pub(crate) fn run(what: &Generate) -> anyhow::Result<u8> {
 fn man(directory: &Path) -> anyhow::Result<()> {
     clap_mangen::generate_to(Cli::definition(), directory)
         .with_context(|| format!("cannot write man pages into {directory:?}"))
+}
+
+/// The page of a report that `--json` wrote.
+fn page(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let text = std::fs::read(file).with_context(|| format!("cannot read {file:?}"))?;
+    let report =
+        serde_json::from_slice(&text).with_context(|| format!("{file:?} is no report of holdup's"))?;
+    let mut page = Vec::new();
+    holdup_views::html::write(&report, &mut page).expect("memory can be written to");
+    Ok(page)
 }
 
 #[cfg(test)]
@@ -37,10 +48,18 @@ mod tests {
         assert_eq!(
             names,
             [
+                "holdup-attach.1",
+                "holdup-boot.1",
+                "holdup-diff.1",
                 "holdup-doctor.1",
                 "holdup-explain.1",
+                "holdup-host.1",
                 "holdup-read.1",
+                "holdup-record.1",
                 "holdup-run.1",
+                "holdup-scale.1",
+                "holdup-show.1",
+                "holdup-try.1",
                 "holdup.1"
             ]
         );

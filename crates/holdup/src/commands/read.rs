@@ -4,19 +4,23 @@
 //! date the report.
 
 use crate::cli::{Color, ReadArgs};
-use crate::output::{Asked, Outputs, Place, print, say};
-use crate::verdict::verdicts;
-use anyhow::Context;
+use crate::output::{Outputs, Place, print, say};
+use crate::progress::Progress;
+use crate::verdict::artefacts;
+use anyhow::{Context, bail};
 use holdup_analysis::artefacts::attribute;
-use holdup_analysis::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
-use holdup_analysis::rules::{Run, judge};
-use holdup_readers::{Account, Readers, Reading};
-use holdup_views::report::Subject;
+use holdup_analysis::report::SubjectKind;
+use holdup_analysis::rules::Run;
+use holdup_readers::{Account, FORMATS, Family, Readers, Reading};
+use holdup_views::units::bytes;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::rc::Rc;
 
 /// Nothing was understood.
-const NOTHING_UNDERSTOOD: u8 = 1;
+pub(crate) const NOTHING_UNDERSTOOD: u8 = 1;
 
 /// Problems that the sentence names where nothing was understood; more are counted.
 const PROBLEMS: usize = 3;
@@ -30,39 +34,119 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
         print(holdup_readers::COLLECT_SCRIPT.as_bytes())?;
         return Ok(0);
     }
-    let outputs = Outputs::open(
-        &Asked {
-            format: args.format,
-            json: args.json.as_deref(),
-            verbose: args.verbose,
-            quiet: args.quiet,
-        },
-        Place::Stdout,
-        color,
-    )?;
-    let mut readers = Readers::new();
+    let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    let progress = Rc::new(RefCell::new(Reader::begin(args)));
+    let watch = Rc::clone(&progress);
+    let mut readers = Readers::watched(move |bytes| watch.borrow_mut().read(bytes));
     let mut unread = 0;
     for file in &args.files {
-        if let Err(error) = read(&mut readers, file) {
+        let done = if file == Path::new("-") {
+            let mut stdin = Told {
+                progress: Rc::clone(&progress),
+            };
+            readers.read("stdin", &mut stdin);
+            Ok(())
+        } else {
+            read(&mut readers, file)
+        };
+        if let Err(error) = done {
+            progress.borrow_mut().line.clear();
             say(&format!("{error:#}"));
             unread += 1;
         }
     }
     let reading = readers.finish();
-    if reading.observed.is_empty() {
+    progress.borrow_mut().line.clear();
+    // What says nothing of a trouble may still say what kind of machine it is.
+    let evidence = reading.accounts.iter().any(|account| account.evidence > 0);
+    if reading.observed.is_empty() && !evidence {
         if unread < args.files.len() {
             say(&nothing(&reading));
         }
         return Ok(NOTHING_UNDERSTOOD);
     }
-    outputs.write(&report(args, &reading));
+    let attributed = attribute(&reading.observed);
+    let judged = Run::of_artefacts(&attributed, &reading.facts, &reading.observed);
+    let names = args.files.iter().map(|file| file.to_string_lossy().into_owned());
+    outputs.write(&artefacts::report(
+        SubjectKind::Read,
+        names.collect(),
+        &reading,
+        &judged,
+    ));
     Ok(0)
 }
 
-fn read(readers: &mut Readers, file: &Path) -> anyhow::Result<()> {
+/// How far the reading is.
+#[derive(Debug)]
+struct Reader {
+    line: Progress,
+    /// Bytes that were read.
+    done: u64,
+    /// Bytes of all files; `None` where folders or a stream are among them.
+    whole: Option<u64>,
+}
+
+impl Reader {
+    fn begin(args: &ReadArgs) -> Reader {
+        let lengths = args.files.iter().map(|file| {
+            let metadata = std::fs::metadata(file).ok()?;
+            metadata.is_file().then_some(metadata.len())
+        });
+        Reader {
+            line: Progress::begin(args.report.quiet),
+            done: 0,
+            whole: lengths.sum(),
+        }
+    }
+
+    fn read(&mut self, length: u64) {
+        self.done = self.done.saturating_add(length);
+        let (done, whole) = (self.done, self.whole);
+        self.line.tell(|| read_so_far(done, whole));
+    }
+}
+
+/// `read 42 % of 277 MB`.
+fn read_so_far(done: u64, whole: Option<u64>) -> String {
+    match whole.filter(|whole| *whole > 0) {
+        Some(whole) => {
+            let percent = u128::from(done.min(whole)) * 100 / u128::from(whole);
+            format!("read {percent} % of {}", bytes(whole))
+        }
+        None => format!("read {}", bytes(done)),
+    }
+}
+
+/// stdin, with what is read of it told.
+struct Told {
+    progress: Rc<RefCell<Reader>>,
+}
+
+impl Read for Told {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = std::io::stdin().lock().read(buffer)?;
+        self.progress.borrow_mut().read(read as u64);
+        Ok(read)
+    }
+}
+
+/// Reads one of the files that a user named.
+///
+/// # Errors
+/// Why it can't be read.
+pub(crate) fn read(readers: &mut Readers, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         readers.read("stdin", &mut std::io::stdin().lock());
         return Ok(());
+    }
+    // A FIFO is only to be opened once.
+    let recording = || {
+        let head = holdup_recording::peek(file);
+        matches!(head, Ok(_) | Err(holdup_recording::Error::Newer { .. }))
+    };
+    if file.is_file() && recording() {
+        bail!("{} is a recording; `holdup show` reads it", file.display());
     }
     readers
         .read_path(file)
@@ -70,12 +154,10 @@ fn read(readers: &mut Readers, file: &Path) -> anyhow::Result<()> {
 }
 
 /// What was tried and what is wrong with it, in a sentence.
-fn nothing(reading: &Reading) -> String {
-    let formats: Vec<&str> = holdup_readers::FORMATS
-        .iter()
-        .map(|format| format.about)
-        .collect();
-    let formats = formats.join(", ");
+pub(crate) fn nothing(reading: &Reading) -> String {
+    let families: BTreeSet<Family> = FORMATS.iter().map(|format| format.family).collect();
+    let families: Vec<&str> = families.into_iter().map(Family::name).collect();
+    let formats = format!("{} ({} formats)", families.join(", "), FORMATS.len());
     let sum = |of: fn(&Account) -> u64| reading.accounts.iter().map(of).sum::<u64>();
     let files = sum(|account| account.files.as_ref().map_or(0, |files| files.not_recognised));
     let mut sentence = match (sum(|account| account.lines), files) {
@@ -99,61 +181,15 @@ fn nothing(reading: &Reading) -> String {
     sentence
 }
 
-fn report(args: &ReadArgs, reading: &Reading) -> Report {
-    let attributed = attribute(&reading.observed);
-    let run = Run::of_artefacts(&attributed, &reading.facts, &reading.observed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let subject = Subject {
-        kind: SubjectKind::Read,
-        backend: Backend::Artefact,
-        command: args
-            .files
-            .iter()
-            .map(|file| file.to_string_lossy().into_owned())
-            .collect(),
-        pids: Vec::new(),
-        started: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
-        exit: None,
-    };
-    let judgement = verdicts(judge(&run));
-    let version = env!("CARGO_PKG_VERSION");
-    let mut report = holdup_views::report::build(subject, &attributed, judgement, &reading.facts, version);
-    report.artefacts = artefacts(reading);
-    if attributed.elapsed == 0 {
-        report.coverage.observed_ns = None;
-        report.coverage.attributed_ns = None;
-        report.coverage.unknown_ns = None;
-    }
-    report
-}
+#[cfg(test)]
+mod tests {
+    use super::read_so_far;
 
-fn artefacts(reading: &Reading) -> Vec<Artefact> {
-    let sources = reading.observed.sources.iter().zip(&reading.accounts);
-    sources
-        .map(|(source, account): (_, &Account)| Artefact {
-            name: source.name.clone(),
-            format: Some(source.format.clone()).filter(|format| !format.is_empty()),
-            host: source.host.clone(),
-            bytes: account.bytes,
-            lines: account.lines,
-            understood: account.evidence + account.ignorable,
-            not_understood: account.not_understood,
-            misunderstood: account
-                .misunderstood
-                .iter()
-                .map(|one| Misunderstood {
-                    line: one.line,
-                    text: one.text.clone(),
-                })
-                .collect(),
-            left_out: account.left_out,
-            problems: account.problems.clone(),
-            files: account.files.as_ref().map(|files| FilesWithin {
-                read: files.read,
-                not_recognised: files.not_recognised,
-                names: files.names.clone(),
-                links: files.links,
-            }),
-        })
-        .collect()
+    #[test]
+    fn how_far_it_is_is_told_where_the_whole_is_known() {
+        assert_eq!(read_so_far(117_000_000, Some(277_000_000)), "read 42 % of 277 MB");
+        assert_eq!(read_so_far(300, Some(277)), "read 100 % of 277 bytes");
+        assert_eq!(read_so_far(1_500_000, None), "read 1.5 MB");
+        assert_eq!(read_so_far(1, Some(0)), "read 1 byte");
+    }
 }

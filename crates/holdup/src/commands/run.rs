@@ -1,15 +1,15 @@
 //! `holdup run`: plan, collect, attribute, diagnose, render.
 
 use crate::cli::{Backend, Color, RunArgs};
+use crate::collect::{self, Collected, Predict};
 use crate::commands::doctor;
-use crate::output::{Asked, Outputs, Place, say};
+use crate::output::{Outputs, Place, say};
+use crate::recorded::{Recording, Scope};
 use crate::signals::Signals;
-use crate::subject::{Command, Ended, NotStarted, Subject, User};
-use crate::{collect, verdict};
+use crate::subject::{Command, NotStarted, Subject, User};
+use crate::usage::Usage;
+use crate::verdict;
 use anyhow::{anyhow, bail};
-use holdup_analysis::Attributed;
-use holdup_evidence::{Ns, SystemFacts};
-use holdup_proc::Problem;
 use nix::poll::PollTimeout;
 
 /// What is to be done: all that can be wrong about it was found out before CMD runs.
@@ -17,23 +17,20 @@ use nix::poll::PollTimeout;
 struct Plan {
     command: Command,
     outputs: Outputs,
-    tracing: holdup_bpf::Options,
+    recording: Option<Recording>,
+    source: Source,
     verbose: bool,
 }
 
-/// What observing CMD came to.
+/// Where the evidence is to come from.
 #[derive(Debug)]
-pub(crate) struct Collected {
-    /// The evidence, attributed.
-    pub(crate) attributed: Attributed,
-    /// What the machine says of itself.
-    pub(crate) facts: SystemFacts,
-    /// When observation began, `CLOCK_MONOTONIC`.
-    pub(crate) started: Ns,
-    /// How CMD ended; `None` when the person wanted the report before that.
-    pub(crate) ended: Option<Ended>,
-    /// What of the machine could not be read, for `-v`.
-    pub(crate) problems: Vec<Problem>,
+enum Source {
+    /// Tracing, and nothing else.
+    Traced(collect::How),
+    /// Looking at `/proc`, because that was asked for.
+    Sampled,
+    /// Tracing; where that is not to be had, looking at `/proc`.
+    Best(collect::How),
 }
 
 /// Runs CMD, prints the report and returns CMD's exit status.
@@ -45,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
     let mut signals = Signals::watch()?;
     let mut subject = Subject::prepare(&plan.command)?;
     plan.outputs.leave_stdio_to_cmd()?;
-    match collect::run(&mut subject, &mut signals, plan.tracing) {
+    match collect_by(&plan.source, &mut subject, &mut signals) {
         Ok(collected) => {
             if plan.verbose {
                 collected
@@ -53,47 +50,84 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
                     .iter()
                     .for_each(|problem| say(&problem.to_string()));
             }
-            plan.outputs
-                .write(&verdict::report(&plan.command, &subject, &collected));
+            let observed = verdict::subject_of_run(&plan.command, &subject, &collected);
+            plan.outputs.write(&verdict::of(observed.clone(), &collected));
+            if let Some(recording) = plan.recording
+                && let Err(error) = recording.write(observed, collected)
+            {
+                say(&error.to_string());
+            }
         }
         // CMD runs and must not be left alone because of our trouble.
         Err(error) if subject.runs() => say(&format!("observing the command failed: {error:#}")),
-        Err(error) => return Err(without_evidence(error)),
+        Err(error) => return Err(without_evidence(error, "the command")),
     }
     see_out(&mut subject, &mut signals)
 }
 
 fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
-    if args.backend == Backend::Proc {
-        bail!("--backend proc is not in this version; leave the option out, or use --backend bpf");
+    if args.predict && matches!(args.backend, Backend::Proc) {
+        bail!(Usage::Wrong(
+            "--predict replays who waits for whom, which sampling does not see: leave --backend proc out"
+                .to_owned()
+        ));
     }
     Ok(Plan {
         command: Command {
             argv: args.command.clone(),
             user: args.user.as_deref().map(User::look_up).transpose()?,
         },
-        outputs: Outputs::open(
-            &Asked {
-                format: args.format,
-                json: args.json.as_deref(),
-                verbose: args.verbose,
-                quiet: args.quiet,
-            },
-            Place::Stderr,
-            color,
-        )?,
-        tracing: holdup_bpf::Options { buffer: args.buffer },
-        verbose: args.verbose,
+        outputs: Outputs::open(&args.report, Place::Stderr, color)?,
+        recording: Recording::open(&args.recording, Scope::default())?,
+        source: source(args),
+        verbose: args.report.verbose,
     })
 }
 
+fn source(args: &RunArgs) -> Source {
+    let how = collect::How {
+        tracing: holdup_bpf::Options {
+            buffer: args.buffer,
+            pace: holdup_bpf::Pace::Command,
+        },
+        jvm_attach: args.jvm.ask(),
+        predict: args.predict.then_some(Predict { together: &[] }),
+    };
+    match args.backend {
+        Backend::Bpf => Source::Traced(how),
+        Backend::Proc => Source::Sampled,
+        Backend::Auto => Source::Best(how),
+    }
+}
+
+/// Collects, and falls back where that was left open: tracing fails before CMD runs, if it does.
+fn collect_by(source: &Source, subject: &mut Subject, signals: &mut Signals) -> anyhow::Result<Collected> {
+    let (how, error) = match source {
+        Source::Traced(how) => return collect::run(subject, signals, *how),
+        Source::Sampled => return collect::sample(subject, signals, None),
+        Source::Best(how) => match collect::run(subject, signals, *how) {
+            Err(error) if subject.is_held_back() && !error.is::<NotStarted>() => (how, error),
+            collected => return collected,
+        },
+    };
+    let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
+    say(&format!(
+        "/proc is sampled, because the command cannot be traced here: {why}; `holdup doctor` says what to change"
+    ));
+    if how.predict.is_some() {
+        say("nothing is predicted: sampling does not see who waits for whom");
+    }
+    collect::sample(subject, signals, Some(&why))
+}
+
 /// A CMD that did not start is its own sentence; anything else is a matter of this machine or these privileges.
-fn without_evidence(error: anyhow::Error) -> anyhow::Error {
-    if error.is::<NotStarted>() {
+/// `what` is what should have been observed.
+pub(crate) fn without_evidence(error: anyhow::Error, what: &str) -> anyhow::Error {
+    if error.is::<NotStarted>() || error.is::<collect::EndedBefore>() {
         return error;
     }
     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
-    anyhow!("cannot observe the command here: {why}; `holdup doctor` says what to change")
+    anyhow!("cannot observe {what} here: {why}; `holdup doctor` says what to change")
 }
 
 /// Stays until CMD has ended, passing signals on, and returns its status.

@@ -76,9 +76,17 @@ impl Image {
 
     /// Waits for the go-ahead and becomes CMD. Runs in the child; allocates nothing.
     pub(super) fn become_cmd(&self, go: RawFd, failure: RawFd) -> ! {
+        self.become_cmd_after(go, failure, || true)
+    }
+
+    /// The same, with something to be done before it becomes another user, while it still may; if that fails errno says why.
+    pub(super) fn become_cmd_after(&self, go: RawFd, failure: RawFd, first: impl FnOnce() -> bool) -> ! {
         if !told_to_go(go) {
             // SAFETY: ends the child at once, without the parent's exit handlers.
             unsafe { libc::_exit(STATUS_WITHOUT_START) };
+        }
+        if !first() {
+            give_up(failure, Stage::Filter, errno());
         }
         if let Some(user) = &self.user
             && !user.assume()
@@ -118,11 +126,11 @@ impl Image {
 /// What the child wrote, as an error.
 pub(super) fn failure(message: [u8; FAILURE_LENGTH], command: &Command) -> NotStarted {
     let [a, b, c, d, e, f, g, h] = message;
-    let stage = if i32::from_ne_bytes([a, b, c, d]) == Stage::User as i32 {
-        Stage::User
-    } else {
-        Stage::Exec
-    };
+    let number = i32::from_ne_bytes([a, b, c, d]);
+    let stage = [Stage::User, Stage::Enter, Stage::Filter]
+        .into_iter()
+        .find(|stage| *stage as i32 == number)
+        .unwrap_or(Stage::Exec);
     NotStarted::new(stage, i32::from_ne_bytes([e, f, g, h]), command)
 }
 
@@ -138,7 +146,7 @@ fn told_to_go(go: RawFd) -> bool {
     }
 }
 
-fn give_up(failure: RawFd, stage: Stage, errno: i32) -> ! {
+pub(super) fn give_up(failure: RawFd, stage: Stage, errno: i32) -> ! {
     let message = [stage as i32, errno];
     // SAFETY: writes the bytes of a local array; less than a pipe holds, so all or nothing.
     unsafe {
@@ -147,7 +155,7 @@ fn give_up(failure: RawFd, stage: Stage, errno: i32) -> ! {
     }
 }
 
-fn errno() -> i32 {
+pub(super) fn errno() -> i32 {
     // SAFETY: the location is valid for as long as the thread lives.
     unsafe { *libc::__errno_location() }
 }

@@ -11,6 +11,10 @@ pub(crate) enum Stage {
     User,
     /// Executing the program.
     Exec,
+    /// Getting to where it is to run.
+    Enter,
+    /// Putting the filter on itself.
+    Filter,
 }
 
 /// The child never became CMD.
@@ -39,11 +43,21 @@ impl NotStarted {
         }
     }
 
+    /// A program that another child than a [`super::Subject`] could not become.
+    pub(crate) fn of_program(errno: i32, program: std::ffi::OsString) -> NotStarted {
+        NotStarted {
+            stage: Stage::Exec,
+            errno: Errno::from_raw(errno),
+            program,
+            user: None,
+        }
+    }
+
     /// 127 when there is no such program, 126 when there is and it can't be executed, 125 when it is not CMD's
     /// fault.
     pub(crate) fn exit_status(&self) -> u8 {
         match (self.stage, self.errno) {
-            (Stage::User, _) => OWN_FAILURE,
+            (Stage::User | Stage::Enter | Stage::Filter, _) => OWN_FAILURE,
             (Stage::Exec, Errno::ENOENT) => NOT_FOUND,
             (Stage::Exec, _) => NOT_EXECUTABLE,
         }
@@ -54,6 +68,17 @@ impl std::fmt::Display for NotStarted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // `{:?}` makes hostile names printable.
         let program = &self.program;
+        if self.stage == Stage::Enter {
+            let why = self.errno.desc();
+            return write!(f, "{program:?} can't be started in namespaces of its own: {why}");
+        }
+        if self.stage == Stage::Filter {
+            let why = self.errno.desc();
+            return write!(
+                f,
+                "the kernel takes no filter on system calls (CONFIG_SECCOMP_FILTER, and a right to add one): {why}"
+            );
+        }
         if self.stage == Stage::User {
             let user = self.user.as_deref().unwrap_or_default();
             return write!(

@@ -74,7 +74,7 @@ fn ascii(text: &str) -> String {
 }
 
 /// Sets words behind a head, the lines after the first indented.
-fn wrap(text: &mut String, head: &str, words: &str, indent: usize) {
+pub(super) fn wrap(text: &mut String, head: &str, words: &str, indent: usize) {
     let mut line = format!("{head:<indent$}");
     let mut empty = true;
     for word in words.split(' ') {

@@ -1,0 +1,111 @@
+//! Clients that the observed processes do not accept: evidence of demand that no request shows.
+//!
+//! In: processes, as observation begins and as it ends. Out: their listeners at which clients stood both times.
+
+use holdup_evidence::facts::Unaccepted;
+use holdup_proc::descriptors::ends;
+use holdup_proc::sockets::{self, Sockets};
+use holdup_proc::{Root, names};
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+
+/// The queues of some processes' listeners at an instant.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    /// By the inode of the listener.
+    listeners: HashMap<u64, Queue>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    address: SocketAddr,
+    waiting: u32,
+    knocking: u32,
+    overflows: u64,
+    processes: BTreeSet<u32>,
+}
+
+/// A network namespace.
+struct Namespace {
+    sockets: Sockets,
+    overflows: u64,
+}
+
+impl Queues {
+    /// Looks at these processes.
+    pub(super) fn look(pids: &BTreeSet<u32>) -> Queues {
+        let root = Root::system();
+        let mut namespaces: HashMap<Option<String>, Namespace> = HashMap::new();
+        let mut found = Queues::default();
+        for pid in pids {
+            let Some(ends) = ends(&root, *pid) else { continue };
+            let namespace = namespaces
+                .entry(names::network_namespace(&root, *pid))
+                .or_insert_with(|| Namespace {
+                    sockets: sockets::read(&root, *pid),
+                    overflows: sockets::overflows(&root, *pid).unwrap_or(0),
+                });
+            let all = &namespace.sockets.tcp;
+            let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
+            for listener in all.iter().filter(|one| one.listens && own(one.inode)) {
+                let at = |peer: SocketAddr| {
+                    let (own, ip) = (listener.local.ip().to_canonical(), peer.ip().to_canonical());
+                    peer.port() == listener.local.port() && (own == ip || own.is_unspecified())
+                };
+                let knocking = all.iter().filter(|one| one.knocks && at(one.peer)).count();
+                let queue = found.listeners.entry(listener.inode).or_insert_with(|| Queue {
+                    address: listener.local,
+                    waiting: listener.waiting,
+                    knocking: u32::try_from(knocking).unwrap_or(u32::MAX),
+                    overflows: namespace.overflows,
+                    processes: BTreeSet::new(),
+                });
+                queue.processes.insert(*pid);
+            }
+        }
+        found
+    }
+
+    /// The listeners at which clients stand that had some before, too.
+    pub(super) fn since(self, before: &Queues) -> Vec<Unaccepted> {
+        let mut found: Vec<Unaccepted> = self
+            .listeners
+            .into_iter()
+            .filter_map(|(inode, queue)| {
+                let before = before.listeners.get(&inode)?;
+                (before.waiting > 0 && queue.waiting > 0).then(|| Unaccepted {
+                    address: queue.address,
+                    processes: queue.processes.into_iter().collect(),
+                    before: before.waiting,
+                    after: queue.waiting,
+                    knocking: queue.knocking.min(before.knocking),
+                    overflows: queue.overflows.saturating_sub(before.overflows),
+                })
+            })
+            .collect();
+        found.sort_by_key(|one| one.address);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Queues;
+    use std::collections::BTreeSet;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn clients_that_nobody_accepts_are_found() {
+        let own = BTreeSet::from([std::process::id()]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let empty = Queues::look(&own);
+        let _client = TcpStream::connect(address).unwrap();
+        let here = |found: Vec<super::Unaccepted>| found.into_iter().find(|one| one.address == address);
+        let full = Queues::look(&own);
+        assert_eq!(here(Queues::look(&own).since(&empty)), None, "it came meanwhile");
+        let found = here(Queues::look(&own).since(&full)).unwrap();
+        assert_eq!((found.before, found.after, found.knocking), (1, 1, 0));
+        assert!(found.processes.contains(&std::process::id()));
+    }
+}

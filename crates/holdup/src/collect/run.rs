@@ -1,0 +1,141 @@
+//! Observes a command that holdup starts, from its exec to its end.
+
+use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
+use crate::signals::{Control, Signals};
+use crate::subject::{Ended, Subject};
+use anyhow::Context;
+use holdup_analysis::attribution::Attribution;
+use holdup_analysis::prediction::Question;
+use nix::poll::PollTimeout;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+use std::time::{Duration, Instant};
+
+/// Runs CMD to its end, or until the person wants no more.
+///
+/// # Errors
+/// When nothing can be observed here, or CMD did not start.
+pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, how: How) -> anyhow::Result<Collected> {
+    let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
+    let (observation, ended) = observe(subject, signals, how, go_on)?;
+    Ok(observation.finish(ended))
+}
+
+/// Why a run was not waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The person wants no more.
+    Interrupted,
+    /// It took too long.
+    TimedOut,
+}
+
+/// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end.
+///
+/// # Errors
+/// As above.
+pub(crate) fn run_for(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    how: How,
+    limit: Duration,
+) -> anyhow::Result<Result<Collected, Cut>> {
+    let mut cut = None;
+    let mut began = None;
+    let go_on = |_: &Subject, signals: &mut Signals| {
+        cut = is_cut(signals, *began.get_or_insert_with(Instant::now), limit);
+        cut.is_none()
+    };
+    let (observation, ended) = observe(subject, signals, how, go_on)?;
+    Ok(match (ended, cut) {
+        (None, Some(cut)) => Err(cut),
+        (ended, _) => Ok(observation.finish(ended)),
+    })
+}
+
+/// Waits for the end of a command that nobody observes.
+///
+/// # Errors
+/// When it did not start.
+pub(crate) fn wait_for(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    limit: Duration,
+) -> anyhow::Result<Result<Ended, Cut>> {
+    let began = Instant::now();
+    loop {
+        if let Some(ended) = subject.try_wait()? {
+            return Ok(Ok(ended));
+        }
+        if let Some(cut) = is_cut(signals, began, limit) {
+            return Ok(Err(cut));
+        }
+        signals.wait(subject, PollTimeout::from(PERIOD_MS));
+    }
+}
+
+fn is_cut(signals: &mut Signals, began: Instant, limit: Duration) -> Option<Cut> {
+    match signals.interrupted() {
+        Control::EndObservation => Some(Cut::Interrupted),
+        Control::Continue if began.elapsed() > limit => Some(Cut::TimedOut),
+        Control::Continue => None,
+    }
+}
+
+/// Lets CMD go and observes it until it ends, or until it is not to be gone on with.
+fn observe(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    how: How,
+    mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
+) -> anyhow::Result<(Observation, Option<Ended>)> {
+    let attribution = match how.predict {
+        Some(predict) => Attribution::new().predicting(Question {
+            cpus: allowed_cpus(),
+            together: predict.together,
+        }),
+        None => Attribution::new(),
+    };
+    let mut observation = Observation::begin(how, None, attribution, Some(subject.pid()))?;
+    let mut priority = Priority::begin();
+    subject
+        .wait_until_ready()
+        .context("the child that becomes the command does not answer")?;
+    observation.tracer.watch(subject.pid())?;
+    subject.go();
+    let mut ended: Option<Ended> = None;
+    while ended.is_none() && go_on(subject, signals) {
+        signals.wait(subject, PollTimeout::from(PERIOD_MS));
+        ended = subject.try_wait()?;
+        observation.cgroup.look(subject.pid());
+        priority.adapt(observation.turn());
+    }
+    if ended.is_some() {
+        await_last_switch(&mut observation);
+    }
+    Ok((observation, ended))
+}
+
+/// A process can be reaped before its main thread has left its CPU for the last time, on a busy machine by many
+/// milliseconds; until then its end is not told, and no list of tasks has it any more.
+fn await_last_switch(observation: &mut Observation) {
+    let began = Instant::now();
+    loop {
+        observation.turn();
+        if observation.leader_ended || began.elapsed() >= LAST_SWITCH {
+            return;
+        }
+        std::thread::sleep(LAST_SWITCH / 100);
+    }
+}
+
+/// On how many CPUs CMD may run: it inherits where holdup may.
+fn allowed_cpus() -> u32 {
+    let online = std::thread::available_parallelism().map_or(1, usize::from);
+    let allowed = sched_getaffinity(Pid::from_raw(0)).map(|set| {
+        let all = 0..CpuSet::count();
+        all.filter(|cpu| set.is_set(*cpu).unwrap_or(false)).count()
+    });
+    let cpus = allowed.unwrap_or(online).max(1);
+    u32::try_from(cpus).unwrap_or(u32::MAX)
+}

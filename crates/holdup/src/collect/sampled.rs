@@ -1,0 +1,168 @@
+//! Observes a command by looking at it now and then: where tracing is not to be had.
+//!
+//! In: CMD, held back until the first look. Out: the same [`Collected`] as from tracing, with what could not be seen. The looks
+//! are [`holdup_proc::sampling`]'s; here they are made as often as the budget allows, stacks get numbers ([`stacks`]), and the
+//! whole is put together.
+
+mod stacks;
+mod unseen;
+
+use super::{Collected, own_cpu_time};
+use crate::signals::{Control, Signals};
+use crate::subject::{Ended, Subject};
+use anyhow::Context;
+use holdup_analysis::attribution::Attribution;
+use holdup_analysis::report::Backend;
+use holdup_evidence::facts::CpuTime;
+use holdup_evidence::{Finish, Loss, LossClass, Ns};
+use holdup_proc::sampling::{Rate, Sampler};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
+use nix::poll::PollTimeout;
+use stacks::SampledStacks;
+use std::time::Duration;
+
+/// What looking gathers.
+struct Sampling {
+    sampler: Sampler,
+    stacks: SampledStacks,
+    attribution: Attribution,
+    rate: Rate,
+    cgroup: cgroup::Watch,
+    cpu_times: Vec<CpuTime>,
+    problems: Vec<Problem>,
+    started: Ns,
+}
+
+/// Runs CMD to its end, or until the person wants no more. `why`: why it is not traced, where that was not asked for.
+///
+/// # Errors
+/// When CMD did not start.
+pub(crate) fn run(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    why: Option<&str>,
+) -> anyhow::Result<Collected> {
+    room_for_files();
+    adopt_orphans();
+    subject
+        .wait_until_ready()
+        .context("the child that becomes the command does not answer")?;
+    let mut sampling = Sampling::begin(subject.pid())?;
+    subject.go();
+    let mut ended: Option<Ended> = None;
+    let mut nap = Duration::ZERO;
+    while ended.is_none() && signals.serve(subject) == Control::Continue {
+        signals.wait(subject, timeout(nap));
+        sampling.cgroup.look(subject.pid());
+        // CMD is looked at once more after its end, before its last figures go with it.
+        sampling.round();
+        ended = subject.try_wait()?;
+        nap = sampling.rate.sleep(clocks::monotonic(), own_cpu_time());
+    }
+    Ok(sampling.finish(ended, why))
+}
+
+/// A nap for `poll`, which takes whole milliseconds, the shortest being one.
+fn timeout(nap: Duration) -> PollTimeout {
+    PollTimeout::try_from(nap.as_millis().max(1)).unwrap_or(PollTimeout::MAX)
+}
+
+/// Each thread that is followed has two files open; what the system allows at most is asked for. CMD, forked before, keeps its
+/// own limit.
+fn room_for_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        setrlimit(Resource::RLIMIT_NOFILE, most, most).ok();
+    }
+}
+
+/// Processes whose parent ends become holdup's children instead of the system's first process's, so that they are still found.
+fn adopt_orphans() {
+    // SAFETY: changes nothing but who orphans among this process's descendants are given to.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+impl Sampling {
+    fn begin(pid: u32) -> anyhow::Result<Sampling> {
+        let root = Root::system();
+        let mut problems = Vec::new();
+        let mounts = mountinfo::read(&root, &mut problems);
+        let mut sampler = Sampler::new(root.clone(), std::process::id());
+        let cgroup = cgroup::Watch::new(&root, &mounts);
+        let cpu_times = cpu_times::read(&root, &mut problems);
+        let started = clocks::monotonic();
+        anyhow::ensure!(
+            sampler.begin(pid, started),
+            "/proc does not show the command's process; is it mounted?"
+        );
+        Ok(Sampling {
+            sampler,
+            stacks: SampledStacks::default(),
+            attribution: Attribution::new(),
+            rate: Rate::new(started, own_cpu_time(), started),
+            cgroup,
+            cpu_times,
+            problems,
+            started,
+        })
+    }
+
+    fn round(&mut self) {
+        let before = own_cpu_time();
+        for event in self.sampler.round(clocks::monotonic(), &mut self.stacks) {
+            self.attribution.push(&event);
+        }
+        self.stacks.round_took(own_cpu_time().saturating_sub(before));
+    }
+
+    /// Ends observation, and makes the whole of it.
+    fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+        let now = clocks::monotonic();
+        for event in self.sampler.leave(now) {
+            self.attribution.push(&event);
+        }
+        let shortfall = self.sampler.shortfall();
+        let stuck: Vec<u32> = self.sampler.stuck().collect();
+        let unseen = unseen::Unseen {
+            why,
+            shortfall,
+            stuck: &stuck,
+            lasted: now.saturating_sub(self.started),
+            cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
+        };
+        let not_measured = unseen.told();
+        let losses = (shortfall.threads > 0).then_some(Loss {
+            class: LossClass::Thread,
+            count: shortfall.threads,
+            ns: 0,
+        });
+        let user_stacks = self.stacks.finish();
+        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let question = facts::Question {
+            cgroup: Some(self.cgroup),
+            cpu_times: self.cpu_times,
+            ..facts::Question::default()
+        };
+        let mut problems = self.problems;
+        let facts = facts::collect(&Root::system(), &question, &mut problems);
+        let finish = Finish {
+            started: self.started,
+            ended: now,
+            user_stacks,
+            losses: losses.into_iter().collect(),
+            not_measured,
+            own_cost: own_cpu_time(),
+            ..Finish::default()
+        };
+        Collected {
+            backend: Backend::Proc,
+            attributed: self.attribution.finish(&finish, &facts),
+            started: self.started,
+            facts,
+            ended,
+            problems,
+            elsewhere: Vec::new(),
+            build_ids,
+        }
+    }
+}

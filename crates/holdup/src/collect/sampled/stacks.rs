@@ -1,0 +1,132 @@
+//! Stacks of sleeping threads, as far as stack pointer and memory lead.
+//!
+//! The kernel tells of a sleeper where its stack is and where it goes on, and no other register. So a frame whose caller can only be
+//! found by one that it has not saved itself is the last. In: mappings, as `/proc/PID/maps` has them, and memory. Out: numbers of
+//! stacks.
+
+use holdup_evidence::{Ns, UserStackId};
+use holdup_proc::maps;
+use holdup_proc::sampling::Stacks;
+use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
+use std::collections::HashMap;
+
+/// Of what a round may take, a stack may take so much more: the dearer they turn out, the fewer are taken.
+const SHARE: Ns = 100;
+
+/// Code regions of a process, and its number.
+#[derive(Debug, Default)]
+struct Process {
+    key: Option<ProcessKey>,
+    code: Vec<(u64, u64)>,
+}
+
+/// All stacks of a run.
+#[derive(Debug)]
+pub(super) struct SampledStacks {
+    stacks: UserStacks,
+    processes: HashMap<u32, Process>,
+    next: u32,
+    /// Stacks that were asked for in this round.
+    asked: u64,
+    /// What a stack costs, lately, nanoseconds.
+    cost: Ns,
+    /// Before this instant none is wanted.
+    not_before: Ns,
+}
+
+impl Default for SampledStacks {
+    fn default() -> SampledStacks {
+        SampledStacks {
+            stacks: UserStacks::new(),
+            processes: HashMap::new(),
+            next: 0,
+            asked: 0,
+            cost: 100_000,
+            not_before: 0,
+        }
+    }
+}
+
+impl SampledStacks {
+    /// A round took so much CPU time, stacks included.
+    pub(super) fn round_took(&mut self, took: Ns) {
+        if let Some(each) = took.checked_div(self.asked) {
+            self.cost = (self.cost * 7 + each) / 8;
+        }
+        self.asked = 0;
+    }
+
+    /// All of them.
+    pub(super) fn finish(self) -> UserStacks {
+        self.stacks
+    }
+}
+
+impl Stacks for SampledStacks {
+    fn born(&mut self, pid: u32, _parent: u32) {
+        self.ended(pid);
+    }
+
+    fn mapped(&mut self, pid: u32, mappings: &[maps::Mapping]) {
+        let process = self.processes.entry(pid).or_default();
+        if let Some(old) = process.key.take() {
+            self.stacks.exit(old);
+        }
+        let key = ProcessKey(self.next);
+        self.next += 1;
+        process.key = Some(key);
+        process.code = mappings.iter().map(|one| (one.start, one.end)).collect();
+        for one in mappings {
+            let mapping = Mapping {
+                start: one.start,
+                end: one.end,
+                offset: one.offset,
+                path: one.path.clone(),
+                device: one.device,
+                inode: one.inode,
+            };
+            self.stacks.map(key, pid, mapping);
+        }
+    }
+
+    fn ended(&mut self, pid: u32) {
+        if let Some(key) = self.processes.remove(&pid).and_then(|process| process.key) {
+            self.stacks.exit(key);
+        }
+    }
+
+    fn wanted(&mut self, now: Ns) -> bool {
+        if now < self.not_before {
+            return false;
+        }
+        self.asked += 1;
+        // Each is paid for before the next: a hundredth of a CPU goes into them.
+        self.not_before = self.not_before.max(now.saturating_sub(100_000_000)) + self.cost * SHARE;
+        true
+    }
+
+    fn knows(&self, pid: u32, address: u64) -> bool {
+        let process = self.processes.get(&pid);
+        process.is_some_and(|process| {
+            process
+                .code
+                .iter()
+                .any(|(start, end)| (*start..*end).contains(&address))
+        })
+    }
+
+    fn stack(&mut self, pid: u32, at: Ns, (sp, ip): (u64, u64), bytes: &[u8]) -> Option<UserStackId> {
+        let process = self.processes.get(&pid)?.key?;
+        Some(self.stacks.intern(&RawStack {
+            process,
+            pid,
+            at,
+            ip,
+            sp,
+            bp: 0,
+            callee_saved: [0; 5],
+            partial: true,
+            bytes,
+        }))
+    }
+}

@@ -1,0 +1,165 @@
+//! What looking now and then does not show, in words, each with what would show it.
+//!
+//! In: what was counted while sampling. Out: lines of the report.
+
+use holdup_evidence::{NotMeasured, Ns};
+use holdup_proc::sampling::Shortfall;
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// CPU time of what was never seen that is worth a line, nanoseconds.
+const WORTH_SAYING: Ns = 10_000_000;
+
+/// All that is to be said.
+pub(super) struct Unseen<'a> {
+    /// Why it is not traced, where that was not asked for.
+    pub(super) why: Option<&'a str>,
+    pub(super) shortfall: Shortfall,
+    /// Processes that could not be read in time.
+    pub(super) stuck: &'a [u32],
+    /// How long was looked.
+    pub(super) lasted: Ns,
+    /// CPU time of children that no thread that was seen has used.
+    pub(super) cpu_unseen: Ns,
+}
+
+/// The same again.
+const SAME: &str = "trace, as above";
+
+/// What gives all that tracing gives.
+const TRACE: &str =
+    "run holdup as root on a kernel that it can trace on; `holdup doctor` says what is missing";
+
+impl Unseen<'_> {
+    pub(super) fn told(&self) -> Vec<NotMeasured> {
+        let line = |what: String, why: String, fix: &str| NotMeasured {
+            what,
+            why,
+            fix: fix.to_owned(),
+        };
+        let why = match self.why {
+            Some(why) => format!("/proc was sampled, because tracing is not to be had here: {why}"),
+            None => "/proc was sampled, as --backend proc asks".to_owned(),
+        };
+        let fix = match self.why {
+            Some(_) => TRACE,
+            None => "leave --backend out",
+        };
+        let interval = self.lasted / self.shortfall.rounds.max(1);
+        let untraced = || "only tracing shows it".to_owned();
+        let mut lines = vec![
+            line("who ended each wait".to_owned(), why, fix),
+            line(
+                format!(
+                    "which waits were over between two looks, {} apart on average and {} at most",
+                    milliseconds(interval),
+                    milliseconds(self.shortfall.longest_interval),
+                ),
+                "their time is known, and is given to the waits that were met".to_owned(),
+                SAME,
+            ),
+            line(
+                "kernel stacks beyond the innermost function".to_owned(),
+                untraced(),
+                SAME,
+            ),
+            line("user stacks of threads on a CPU".to_owned(), untraced(), SAME),
+            line(
+                "callers beyond a function that is found by a register".to_owned(),
+                "of a sleeping thread only the stack pointer is known".to_owned(),
+                SAME,
+            ),
+        ];
+        let shortfall = &self.shortfall;
+        let own = "look at processes of your own user, that are not set-user-ID, and may be traced (PR_SET_DUMPABLE)";
+        if shortfall.calls > 0 {
+            lines.push(line(
+                format!(
+                    "the system call in {} of {} looks at sleeping threads",
+                    shortfall.calls,
+                    shortfall.looks.max(shortfall.calls)
+                ),
+                "the kernel did not show /proc/PID/syscall and wchan of them".to_owned(),
+                own,
+            ));
+        }
+        if shortfall.without_turns {
+            lines.push(line(
+                "time in queues for a CPU, and CPU time finer than 10 ms".to_owned(),
+                "/proc/PID/schedstat is missing or may not be read".to_owned(),
+                "a kernel with CONFIG_SCHED_INFO, and its own /proc",
+            ));
+        }
+        if shortfall.without_blockings {
+            lines.push(line(
+                "how often each thread waited".to_owned(),
+                "/proc/PID/status is missing or may not be read".to_owned(),
+                "the kernel's own /proc",
+            ));
+        }
+        if !self.stuck.is_empty() {
+            let pids: Vec<String> = self.stuck.iter().map(u32::to_string).collect();
+            lines.push(line(
+                format!("calls, memory and stacks of {}", pids.join(", ")),
+                "they could not be read in time: the process is in the middle of an exec, or its address space is locked".to_owned(),
+                "none is needed for its CPU time and the lengths of its waits",
+            ));
+        }
+        if self.cpu_unseen >= WORTH_SAYING {
+            lines.push(line(
+                format!(
+                    "processes and threads that lived between two looks: they used {} of CPU time, as their parents' counters say",
+                    milliseconds(self.cpu_unseen)
+                ),
+                "they were born and gone before they were looked at".to_owned(),
+                SAME,
+            ));
+        }
+        lines
+    }
+}
+
+fn milliseconds(ns: Ns) -> String {
+    format!("{:.1} ms", ns as f64 / 1e6)
+}
+
+/// CPU time of all children that were waited for, and of theirs.
+pub(super) fn cpu_of_children() -> Ns {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return 0;
+    };
+    let time = |time: nix::sys::time::TimeVal| {
+        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
+            + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
+    };
+    time(usage.user_time()) + time(usage.system_time())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unseen;
+    use holdup_proc::sampling::Shortfall;
+
+    #[test]
+    fn what_is_never_seen_is_always_said_and_the_rest_where_it_happened() {
+        let mut unseen = Unseen {
+            why: Some("not root"),
+            shortfall: Shortfall {
+                rounds: 10,
+                ..Shortfall::default()
+            },
+            stuck: &[],
+            lasted: 100_000_000,
+            cpu_unseen: 0,
+        };
+        let usual = unseen.told();
+        assert!(usual[0].why.contains("not root"), "{usual:?}");
+        assert!(usual.iter().all(|line| !line.fix.is_empty()), "{usual:?}");
+        assert!(usual.iter().any(|line| line.what.contains("10.0 ms apart")));
+        unseen.shortfall.calls = 3;
+        unseen.shortfall.without_turns = true;
+        unseen.shortfall.without_blockings = true;
+        unseen.stuck = &[7];
+        unseen.cpu_unseen = 20_000_000;
+        assert_eq!(unseen.told().len(), usual.len() + 5);
+    }
+}

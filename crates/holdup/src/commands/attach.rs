@@ -1,0 +1,129 @@
+//! `holdup attach`: the same for what runs already.
+//!
+//! Nothing is stopped, started or changed; the report goes to stdout when the time is over, the subject has ended, or the
+//! person presses Ctrl-C.
+
+use crate::cli::{AttachArgs, Backend, Color};
+use crate::commands::run::without_evidence;
+use crate::output::{Outputs, Place, say};
+use crate::progress::Progress;
+use crate::recorded::{Recording, Scope};
+use crate::selection::Selection;
+use crate::signals::Signals;
+use crate::{collect, verdict};
+use anyhow::bail;
+use std::time::Duration;
+
+/// How long a person waits for a whole answer without wondering.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Observes, prints the report, and returns 0.
+///
+/// # Errors
+/// When what was named is not there, or nothing could be observed.
+pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
+    if args.backend == Backend::Proc {
+        bail!(
+            "--backend proc is for `holdup run` in this version; leave the option out, or use --backend bpf"
+        );
+    }
+    let selection = Selection::new(args)?;
+    selection.resolve()?;
+    let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    let scope = Scope {
+        unit: args.unit.first().cloned(),
+        cgroup: args.cgroup.first().map(|path| path.display().to_string()),
+    };
+    let recording = Recording::open(&args.recording, scope)?;
+    let mut signals = Signals::watch()?;
+    let how = collect::How {
+        tracing: holdup_bpf::Options {
+            buffer: args.buffer,
+            pace: holdup_bpf::Pace::Service,
+        },
+        jvm_attach: args.jvm.ask(),
+        predict: None,
+    };
+    let duration = args.duration.map(Duration::from_secs_f64);
+    // Who asked for a second or two has the whole answer as soon.
+    let wants_word = duration.is_none_or(|duration| duration > PATIENCE);
+    let mut notice = |notice: collect::Notice<'_>| match notice {
+        collect::Notice::FirstWord(so_far) if wants_word => {
+            outputs.first_word(&verdict::of(
+                verdict::subject_of_attach(asked(args), so_far),
+                so_far,
+            ));
+        }
+        collect::Notice::FirstWord(_) | collect::Notice::Began => {}
+    };
+    let mut progress = Progress::begin(args.report.quiet);
+    let collected = collect::attach(
+        &selection,
+        duration,
+        &mut signals,
+        how,
+        collect::Kept::default(),
+        &mut progress,
+        &mut notice,
+    );
+    drop(progress);
+    let collected = collected.map_err(|error| without_evidence(error, "what runs"))?;
+    if args.report.verbose {
+        collected
+            .problems
+            .iter()
+            .for_each(|problem| say(&problem.to_string()));
+    }
+    let observed = verdict::subject_of_attach(asked(args), &collected);
+    outputs.write(&verdict::of(observed.clone(), &collected));
+    recording.map_or(Ok(()), |recording| recording.write(observed, collected))?;
+    Ok(0)
+}
+
+/// Processes named in a row; of more their number is told, and the first few.
+const MOST_NAMED: usize = 6;
+const FIRST_NAMED: usize = 3;
+
+/// What was asked about, as it was said.
+fn asked(args: &AttachArgs) -> Vec<String> {
+    let pids = processes(&args.pid).into_iter();
+    let names = args.name.iter().map(|name| format!("every {name}"));
+    let units = args.unit.iter().map(|unit| format!("unit {unit}"));
+    let cgroups = args
+        .cgroup
+        .iter()
+        .map(|path| format!("cgroup {}", path.display()));
+    pids.chain(names).chain(units).chain(cgroups).collect()
+}
+
+/// `process 7`, `processes 7, 8, 9`, `40 processes (7, 8, 9 …)`: never more than a line has room for.
+fn processes(pids: &[u32]) -> Option<String> {
+    let listed = |pids: &[u32]| pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    match pids {
+        [] => None,
+        [pid] => Some(format!("process {pid}")),
+        few if few.len() <= MOST_NAMED => Some(format!("processes {}", listed(few))),
+        many => Some(format!(
+            "{} processes ({} …)",
+            many.len(),
+            listed(&many[..FIRST_NAMED])
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::processes;
+
+    #[test]
+    fn many_processes_are_counted_and_a_few_named() {
+        let pids: Vec<u32> = (101..=140).collect();
+        assert_eq!(processes(&[]), None);
+        assert_eq!(processes(&pids[..1]).as_deref(), Some("process 101"));
+        assert_eq!(processes(&pids[..3]).as_deref(), Some("processes 101, 102, 103"));
+        assert_eq!(
+            processes(&pids).as_deref(),
+            Some("40 processes (101, 102, 103 …)")
+        );
+    }
+}

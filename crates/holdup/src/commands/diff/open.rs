@@ -1,0 +1,249 @@
+//! From the files that a user named to what can be compared of them.
+//!
+//! In: paths. Out: [`Source`]s. Reports of holdup are told by their schema, collapsed stacks in plain files are added up as
+//! they are read, everything else goes to the readers of artefacts. Nothing is followed out of a folder, nothing is opened
+//! that could block, and what is read as a whole is bounded: a file may have been made to do harm.
+
+use anyhow::{Context, bail};
+use holdup_analysis::comparison::artefacts;
+use holdup_analysis::comparison::frames::Frames;
+use holdup_analysis::comparison::source::{BUILD, Source};
+use holdup_analysis::report::Report;
+use holdup_readers::{HEAD, Readers, recognise, stacks};
+use holdup_views::report::{Subject, Verdicts, build};
+use std::fs::File;
+use std::io::{Chain, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a report that is read: those of four thousand threads have some fifty million.
+const REPORT: u64 = 512 << 20;
+
+/// Files of a folder, and folders within one another.
+const FILES: usize = 10_000;
+const DEPTH: u32 = 8;
+
+/// The word by which a report is known, and the one version that there is.
+const SCHEMA: &[u8] = b"\"schema\"";
+const REPORTS: &str = "holdup.report/";
+const VERSION: &str = "holdup.report/1";
+
+/// What a recording begins with: it is a Parquet file.
+const RECORDING: &[u8] = b"PAR1";
+
+/// Outputs of commands that a shell puts in place of files.
+const STREAMS: [&str; 2] = ["/dev/fd/", "/proc/self/fd/"];
+
+/// What is wanted of the files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// Only stacks through such a function.
+    pub(super) under: Option<&'a str>,
+    /// The stacks themselves too, for a picture.
+    pub(super) stacks: bool,
+}
+
+/// A file with its beginning put back.
+type Whole = Chain<Cursor<Vec<u8>>, File>;
+
+/// All sides, read side by side: profiles are large.
+///
+/// # Errors
+/// Why one of them can't be read.
+pub(super) fn all(sides: &[&[PathBuf]; 3], wanted: Wanted<'_>) -> anyhow::Result<[Vec<Source>; 3]> {
+    std::thread::scope(|scope| {
+        let mut sides = sides.iter();
+        let readers = [false, false, true].map(|apart| {
+            let files = sides.next().copied().unwrap_or_default();
+            scope.spawn(move || side(files, wanted, apart))
+        });
+        let [before, after, noise] = readers.map(|reader| {
+            reader
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok([before?, after?, noise?])
+    })
+}
+
+/// One side. Segments of a recorder's folder are one run, unless they are to be told `apart`, as runs of their own.
+fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for file in files {
+        let kind = std::fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?;
+        if kind.is_dir() {
+            let mut within = Vec::new();
+            list(file, DEPTH, &mut within)?;
+            let mut segments: Option<Source> = None;
+            for one in &within {
+                // What is no artefact lies in folders, too; a recording that can't be read is missed.
+                let read = match read(one, wanted) {
+                    Err(error) if recorded(one) => return Err(error),
+                    read => read.unwrap_or_default(),
+                };
+                for source in read {
+                    match &mut segments {
+                        _ if apart || !source.goes_on() => sources.push(source),
+                        Some(whole) => whole.append(source),
+                        None => segments = Some(source),
+                    }
+                }
+            }
+            sources.extend(segments);
+        } else {
+            let stream = STREAMS.iter().any(|prefix| file.starts_with(prefix));
+            if !kind.is_file() && !stream {
+                bail!("cannot read {}: it is no file and no folder", file.display());
+            }
+            sources.extend(read(file, wanted).with_context(|| format!("cannot read {}", file.display()))?);
+        }
+    }
+    Ok(sources)
+}
+
+/// The files below a folder, in the order of their names; links are not followed.
+fn list(folder: &Path, depth: u32, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if files.len() >= FILES {
+            bail!("{} has more than {FILES} files", folder.display());
+        }
+        if kind.is_dir() && depth > 0 {
+            list(&entry.path(), depth - 1, files)?;
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// One file.
+fn read(path: &Path, wanted: Wanted<'_>) -> anyhow::Result<Vec<Source>> {
+    let name = path.to_string_lossy().into_owned();
+    let mut file = File::open(path)?;
+    let mut head = Vec::with_capacity(HEAD);
+    Read::by_ref(&mut file).take(HEAD as u64).read_to_end(&mut head)?;
+    if head.starts_with(RECORDING) {
+        return Ok(vec![of_recording(name, path)?]);
+    }
+    let report = is_report(&head);
+    let collapsed = !report && recognise(&head).is_some_and(|format| format.id == "collapsed");
+    let mut whole: Whole = Cursor::new(head).chain(file);
+    if report {
+        return Ok(vec![of_report(name, whole)?]);
+    }
+    if collapsed {
+        return Ok(vec![of_stacks(name, &mut whole, wanted)]);
+    }
+    let mut readers = Readers::new();
+    readers.read(&name, &mut whole);
+    let reading = readers.finish();
+    Ok(artefacts::sources(
+        &name,
+        &reading.observed,
+        &reading.facts,
+        wanted.under,
+    ))
+}
+
+/// Whether a file begins as a recording does.
+fn recorded(path: &Path) -> bool {
+    let mut head = [0; RECORDING.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == RECORDING
+}
+
+/// A recording, as the report that would have been printed then.
+fn of_recording(name: String, path: &Path) -> anyhow::Result<Source> {
+    let segment = holdup_recording::read_one(path)?;
+    let head = segment.head;
+    let subject = Subject {
+        kind: head.kind,
+        backend: head.backend,
+        command: head.command,
+        pids: head.pids,
+        started: head.started,
+        exit: head.exit,
+        elsewhere: head.elsewhere,
+    };
+    let report = build(
+        subject,
+        &segment.attributed,
+        Verdicts::default(),
+        &segment.facts,
+        &head.holdup,
+    );
+    let mut source = Source::of_report(name, &report).context("nothing in it took any time")?;
+    source.notes.extend(head.approximate);
+    let told = [
+        ("host", head.host),
+        ("kernel", head.kernel),
+        ("unit", head.unit),
+        ("cgroup", head.cgroup),
+    ];
+    let facts = told
+        .into_iter()
+        .filter_map(|(what, is)| Some((what.to_owned(), is?)));
+    source.facts.extend(facts);
+    // Another build of a library is another package of it, whatever its name and version say.
+    let builds = head
+        .build_ids
+        .into_iter()
+        .map(|(file, id)| (format!("{BUILD}{file}"), id));
+    source.facts.extend(builds);
+    Ok(source)
+}
+
+/// Whether it begins as a report of ours, of whatever version.
+fn is_report(head: &[u8]) -> bool {
+    let has = |words: &[u8]| head.windows(words.len()).any(|part| part == words);
+    head.trim_ascii_start().starts_with(b"{") && has(SCHEMA) && has(REPORTS.as_bytes())
+}
+
+fn of_report(name: String, whole: Whole) -> anyhow::Result<Source> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema: String,
+    }
+    let mut text = Vec::new();
+    whole.take(REPORT + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > REPORT {
+        bail!("a report of more than {} MiB", REPORT >> 20);
+    }
+    let version: Version =
+        serde_json::from_slice(&text).context("it begins as a report of holdup and is damaged")?;
+    if version.schema != VERSION {
+        bail!(
+            "it is {}, and this holdup reads {VERSION}: use the holdup that wrote it, or a newer one",
+            version.schema
+        );
+    }
+    let report: Report =
+        serde_json::from_slice(&text).context("it begins as a report of holdup and is damaged")?;
+    Source::of_report(name, &report).context("a report of holdup that has no time in it to compare")
+}
+
+fn of_stacks(name: String, whole: &mut Whole, wanted: Wanted<'_>) -> Source {
+    let mut frames = Frames::under(wanted.under);
+    if wanted.stacks {
+        frames = frames.with_stacks();
+    }
+    let told = stacks(whole, &mut |stack, weight| frames.add(stack, weight));
+    let mut source = Source::of_profile(name.clone(), &frames, told.weight);
+    if told.not_understood > 0 {
+        let lines = told.not_understood;
+        source
+            .notes
+            .push(format!("{name}: {lines} lines were not understood"));
+    }
+    if let Some(why) = told.failure {
+        source
+            .notes
+            .push(format!("{name} could not be read to its end: {why}"));
+    }
+    source
+}

@@ -1,0 +1,409 @@
+//! `holdup host`: how the whole machine does, from the kernel's files alone.
+//!
+//! In: this machine, for some seconds. Out: the report. What was seen goes through the readers and rules of `holdup read`, so
+//! that a machine is judged in the same way whether it is looked at or its artefacts are read. Nothing is traced, and
+//! nothing that can block is waited for.
+
+mod aside;
+mod counters;
+mod kernel_log;
+mod once;
+mod places;
+mod snapshots;
+#[cfg(test)]
+mod tests;
+
+use crate::cli::{Color, HostArgs};
+use crate::collect::own_cpu_time;
+use crate::output::{Outputs, Place};
+use crate::progress::{self, Progress};
+use crate::signals::{Control, Signals};
+use crate::verdict::{self, artefacts};
+use counters::Counters;
+use holdup_analysis::artefacts::attribute;
+use holdup_analysis::host as told;
+use holdup_analysis::randomness::{Aspect, aspects};
+use holdup_analysis::report::{Backend, NotMeasured, Report, SubjectKind};
+use holdup_analysis::rules::{Run, judge};
+use holdup_evidence::SystemFacts;
+use holdup_evidence::host::{Hole, HostSight, Use};
+use holdup_evidence::observed::{Metric, Point, Quote, Series, Source};
+use holdup_proc::links::{self, Link};
+use holdup_proc::pressure;
+use holdup_proc::randomness::{self, try_generator};
+use holdup_proc::{Root, clocks, facts};
+use holdup_readers::{Account, Readers, Reading};
+use nix::poll::PollTimeout;
+use once::{Ask, Once};
+use snapshots::Snapshots;
+use std::time::{Duration, Instant};
+
+/// The shortest time between two turns: what is shorter shows no more, and the kernel's counters of CPU time have hundredths.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Turns of a look: of a long one every second would fill memory and say nothing more.
+const TURNS: u32 = 120;
+
+/// Part of one CPU that the turns may take; the rest of the 2 % that a look may take is for its begin, which costs most, and its end.
+const COST: f64 = 0.007;
+
+/// Format of the lists of tasks among artefacts: they are of all tasks.
+const LISTS: &str = "host-tasks";
+
+/// Where the lists are read.
+const TASKS: &str = "/proc/PID/stat";
+
+/// Where the limits of cgroups are.
+const LIMITS: &str = "/sys/fs/cgroup";
+
+/// Where the kernel counts how long tasks stood still.
+const STALLS: &str = "/proc/pressure";
+
+/// Where network devices count.
+const LINKS: &str = "/proc/net/dev";
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+/// Looks, judges, prints.
+///
+/// # Errors
+/// When the report can't be written, or signals can't be watched.
+pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
+    let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    let signals = Signals::watch()?;
+    let root = Root::system();
+    let began = clocks::monotonic();
+    let mut host = Host::new(&root, std::process::id(), holdup_proc::room::of);
+    let mut progress = Progress::begin(args.report.quiet);
+    watch(
+        &mut host,
+        signals,
+        Duration::from_secs_f64(args.duration),
+        &mut progress,
+    );
+    let looked = clocks::monotonic().saturating_sub(began);
+    let (reading, sight) = host.finish();
+    let aspects = aspects(&randomness::read(&root, try_generator(), &mut Vec::new()));
+    let mut report = report(&reading, &sight, aspects);
+    report.subject.wall_ns = looked;
+    report.machine = verdict::this_machine();
+    report.coverage.own_cost_ns = own_cpu_time();
+    drop(progress);
+    outputs.write(&report);
+    Ok(0)
+}
+
+/// Takes turns until the time is over: the counters in each, all tasks as often as they may cost.
+fn watch(host: &mut Host, mut signals: Signals, duration: Duration, progress: &mut Progress) {
+    let began = Instant::now();
+    let until = began + duration;
+    let pause = SHORTEST.max(duration / TURNS);
+    let mut next_list = Instant::now();
+    loop {
+        let before = own_cpu_time();
+        let is_last = until <= Instant::now();
+        if is_last || next_list <= Instant::now() {
+            host.turn();
+            let cost = own_cpu_time().saturating_sub(before) as f64 / SECOND;
+            let between = Duration::from_secs_f64(cost / COST).max(pause);
+            next_list = Instant::now() + between.saturating_sub(pause / 2);
+            host.sight.interval = u64::try_from(between.as_nanos()).unwrap_or(u64::MAX);
+        } else {
+            host.counters.turn(&host.root);
+        }
+        if is_last {
+            return;
+        }
+        let threads = usize::try_from(host.snapshots.threads()).unwrap_or(usize::MAX);
+        progress.tell(|| progress::watching(began.elapsed(), Some(duration), threads));
+        // The last turn is at the end, so that the first and the last are as far apart as was asked for.
+        let left = until.saturating_duration_since(Instant::now());
+        let next = Instant::now() + if left < pause * 3 / 2 { left } else { pause };
+        loop {
+            let rest = next.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                break;
+            }
+            // A millisecond more than none: a rest of less must not become a busy wait.
+            let rest = rest.as_millis() + 1;
+            signals.sleep(PollTimeout::try_from(rest).unwrap_or(PollTimeout::MAX));
+            if signals.interrupted() == Control::EndObservation {
+                host.turn();
+                return;
+            }
+        }
+    }
+}
+
+/// A look at a machine.
+#[derive(Debug)]
+struct Host {
+    root: Root,
+    counters: Counters,
+    snapshots: Snapshots,
+    once: Once,
+    /// Pressure when the look began.
+    stalled: Vec<(Metric, u64)>,
+    /// Network devices when the look began.
+    links: Vec<Link>,
+    sight: HostSight,
+}
+
+impl Host {
+    /// Begins a look at a machine; `own` is the process that looks, and is not listed.
+    fn new(root: &Root, own: u32, ask: Ask) -> Host {
+        Host {
+            once: Once::start(root, ask),
+            stalled: pressure::read(root),
+            links: links::read(root),
+            root: root.clone(),
+            counters: Counters::default(),
+            snapshots: Snapshots::without(own),
+            sight: HostSight::default(),
+        }
+    }
+
+    /// Looks once.
+    fn turn(&mut self) {
+        self.counters.turn(&self.root);
+        self.snapshots.turn(&self.root, self.counters.now());
+    }
+
+    /// What was seen.
+    fn finish(mut self) -> (Reading, HostSight) {
+        let (root, mut sight) = (self.root, self.sight);
+        let watched = self.counters.watched();
+        sight.watched = (watched * SECOND) as u64;
+        sight.lists = u32::try_from(self.snapshots.count()).unwrap_or(u32::MAX);
+        sight.threads = self.snapshots.threads();
+        holes(&root, &self.counters, &self.snapshots, &mut sight);
+
+        let mut readers = Readers::new();
+        self.counters.hand_over(&mut readers);
+        if let Some(text) = holdup_proc::root::text_if_there(&root.proc.join("swaps")) {
+            readers.read_taken("/proc/swaps", &mut text.as_bytes(), counters::now());
+        }
+        let log = kernel_log::read(&root, self.counters.now(), &mut sight);
+        if !log.is_empty() {
+            readers.read_taken(kernel_log::NAME, &mut log.as_bytes(), counters::now());
+        }
+        let mut reading = readers.finish();
+        kernel_log::keep_trouble(&mut reading.observed, self.counters.now(), &mut sight);
+        self.counters.place(&mut reading);
+
+        let source = add_source(&mut reading, TASKS, LISTS);
+        let limits = add_source(&mut reading, LIMITS, "");
+        let (seen, jvms) = self.once.take(source, limits, &mut sight);
+        let processes: Vec<_> = self.snapshots.processes().cloned().collect();
+        let swapped = (reading.observed.of(Metric::SwapUsedKib))
+            .any(|series| series.points.last().is_some_and(|point| point.value > 0.0));
+        seen.users(&root, &processes, watched, swapped, &mut sight);
+        reading.observed.file_systems = seen.file_systems;
+        reading.observed.devices = seen.devices;
+        reading.observed.cgroups = seen.cgroups;
+        sight.cpu = self.snapshots.cpu(watched);
+        sight.memory = self.snapshots.memory(page());
+        for (metric, used) in [
+            (Metric::ProcessCpuPercent, &sight.cpu),
+            (Metric::ProcessReadKibPerSecond, &sight.reads),
+            (Metric::ProcessWriteKibPerSecond, &sight.writes),
+        ] {
+            let series = used.iter().map(|one| of_process(metric, one, source, &sight));
+            reading.observed.series.extend(series);
+        }
+        let stalls = add_source(&mut reading, STALLS, "");
+        let stalled = stalled(&self.stalled, &pressure::read(&root), stalls, watched);
+        reading.observed.series.extend(stalled);
+        let devices = add_source(&mut reading, LINKS, "");
+        let links = lost(&self.links, &links::read(&root), devices, watched);
+        reading.observed.series.extend(links);
+        self.snapshots.hand_over(source, &mut reading.observed);
+        reading.facts = facts_of(&root, &reading.facts);
+        reading.facts.jvms = jvms;
+        (reading, sight)
+    }
+}
+
+/// Adds what something was read from.
+fn add_source(reading: &mut Reading, name: &str, format: &str) -> u32 {
+    reading.observed.sources.push(Source {
+        name: name.to_owned(),
+        format: format.to_owned(),
+        ..Source::default()
+    });
+    reading.accounts.push(Account::default());
+    u32::try_from(reading.observed.sources.len() - 1).expect("artefacts are far fewer than 2^32")
+}
+
+/// The use of a process as a figure, for the rules.
+fn of_process(metric: Metric, one: &Use, source: u32, sight: &HostSight) -> Series {
+    let of = format!("{} (pid {})", one.process, one.pid);
+    series(metric, of, one.amount, source, sight.watched)
+}
+
+/// One figure over the whole look.
+fn series(metric: Metric, of: String, value: f64, source: u32, watched: u64) -> Series {
+    Series {
+        metric,
+        of,
+        source,
+        points: vec![Point {
+            value,
+            over: Some(watched),
+            quote: Quote { source, line: 0 },
+            ..Point::default()
+        }],
+        count: 1,
+        sum: value,
+    }
+}
+
+/// For what share of the look tasks stood still for want of something, percent.
+fn stalled(before: &[(Metric, u64)], now: &[(Metric, u64)], source: u32, watched: f64) -> Vec<Series> {
+    const MICROSECONDS: f64 = 1e6;
+    if watched <= 0.0 {
+        return Vec::new();
+    }
+    let known = now.iter().filter_map(|(metric, now)| {
+        let (_, before) = before.iter().find(|(other, _)| other == metric)?;
+        let percent = now.saturating_sub(*before) as f64 / MICROSECONDS / watched * 100.0;
+        let percent = percent.min(100.0);
+        Some(series(
+            *metric,
+            String::new(),
+            percent,
+            source,
+            (watched * SECOND) as u64,
+        ))
+    });
+    known.collect()
+}
+
+/// What network devices lost in a second of the look; those that were not there when it began are left out.
+fn lost(before: &[Link], now: &[Link], source: u32, watched: f64) -> Vec<Series> {
+    if watched <= 0.0 {
+        return Vec::new();
+    }
+    let known = now.iter().filter_map(|link| {
+        let same = before.iter().find(|other| other.name == link.name)?;
+        Some((link, same))
+    });
+    known
+        .flat_map(|(link, same)| {
+            let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / watched;
+            [
+                (
+                    Metric::NetworkReceiveDropsPerSecond,
+                    rate(link.dropped, same.dropped),
+                ),
+                (
+                    Metric::NetworkReceiveErrorsPerSecond,
+                    rate(link.damaged, same.damaged),
+                ),
+            ]
+            .map(|(metric, rate)| series(metric, link.name.clone(), rate, source, (watched * SECOND) as u64))
+        })
+        .collect()
+}
+
+/// What the machine says of itself, with the settings that the readers met.
+fn facts_of(root: &Root, read: &SystemFacts) -> SystemFacts {
+    let mut facts = facts::collect(root, &facts::Question::default(), &mut Vec::new());
+    for (name, value) in &read.sysctl {
+        facts.sysctl.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    facts.cpus = facts.cpus.or(read.cpus);
+    facts
+}
+
+/// Bytes of a page.
+fn page() -> u64 {
+    /// What it is nearly everywhere, should the system not tell.
+    const USUAL: u64 = 4096;
+    // SAFETY: `sysconf` reads a constant of the system and takes no pointer.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).ok().filter(|size| *size > 0).unwrap_or(USUAL)
+}
+
+/// Adds something that could not be seen.
+fn hole(sight: &mut HostSight, what: &str, why: &str, fix: &str) {
+    sight.holes.push(Hole {
+        what: what.to_owned(),
+        why: why.to_owned(),
+        fix: fix.to_owned(),
+    });
+}
+
+/// What the tree itself shows that it does not show.
+fn holes(root: &Root, counters: &Counters, snapshots: &Snapshots, sight: &mut HostSight) {
+    if counters.cut() {
+        hole(
+            sight,
+            "the machine's counters to the end",
+            "there are more than are kept",
+            "a shorter -d",
+        );
+    }
+    if snapshots.untold > 0 && !once::is_root(root) {
+        hole(
+            sight,
+            "where tasks are blocked in the kernel",
+            "only root sees that of others' tasks",
+            "sudo holdup host",
+        );
+    }
+    let mounts = holdup_proc::mountinfo::read(root, &mut Vec::new());
+    let hidden = mounts.iter().any(|mount| {
+        mount.file_system == "proc"
+            && mount
+                .super_options
+                .split(',')
+                .any(|option| option.starts_with("hidepid=") && option != "hidepid=0")
+    });
+    if hidden && !once::is_root(root) {
+        hole(
+            sight,
+            "other users' processes",
+            "/proc is mounted with hidepid",
+            "sudo holdup host",
+        );
+    }
+}
+
+/// Judges it.
+fn report(reading: &Reading, sight: &HostSight, randomness: Vec<Aspect>) -> Report {
+    let attributed = attribute(&reading.observed);
+    let run = Run::of_artefacts(&attributed, &reading.facts, &reading.observed);
+    let mut host = told::of(&reading.observed, &reading.facts, sight);
+    told::mark_short(&mut host, &judge(&run).findings);
+    host.randomness = randomness;
+    let names = vec!["this machine".to_owned()];
+    let mut report = artefacts::report(SubjectKind::Host, names, reading, &run);
+    // They are no files that anybody has.
+    report.artefacts.clear();
+    report.coverage.backend = Backend::Proc;
+    report.subject.wall_ns = sight.watched;
+    report.coverage.not_measured = sight
+        .holes
+        .iter()
+        .map(|hole| NotMeasured {
+            what: hole.what.clone(),
+            why: hole.why.clone(),
+            fix: hole.fix.clone(),
+        })
+        .collect();
+    report.coverage.not_measured.push(NotMeasured {
+        what: "how long each wait took".to_owned(),
+        why: "lists of tasks show instants, so no cause has a length".to_owned(),
+        fix: "holdup attach".to_owned(),
+    });
+    report.coverage.not_measured.push(NotMeasured {
+        what: "who reads randomness, how much and for how long".to_owned(),
+        why: "no file tells, and a hook on the calls that read it would slow each system call of the machine"
+            .to_owned(),
+        fix: "holdup attach shows whose reads wait, and how much of a CPU getrandom takes".to_owned(),
+    });
+    report.host = Some(host);
+    report
+}

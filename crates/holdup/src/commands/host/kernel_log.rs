@@ -1,0 +1,204 @@
+//! The kernel's log, as far as it tells of trouble.
+//!
+//! In: `/dev/kmsg`. Out: the records of the last hour, which rules judge, and in short what came before: a process that was
+//! ended for memory last week is no trouble of now, and worth knowing. Where a counter tells whether something still goes on,
+//! it decides, and not the hour. How the machine came up is `holdup boot`'s.
+
+use holdup_evidence::Observed;
+use holdup_evidence::host::{HostSight, OlderTrouble};
+use holdup_evidence::observed::{Happening, KernelEvent, Metric, What, When};
+use holdup_proc::{Root, kernel_log};
+
+/// Its name among artefacts.
+pub(super) const NAME: &str = "/dev/kmsg";
+
+/// Microseconds for which a record is of now: an hour, in which who calls for help has noticed.
+const RECENT: u64 = 3_600_000_000;
+
+/// Microseconds, nanoseconds in a second.
+const MICRO: f64 = 1e6;
+const NANO: f64 = 1e9;
+
+/// The records of the last hour; what the older ones tell goes into `sight`.
+pub(super) fn read(root: &Root, now: Option<f64>, sight: &mut HostSight) -> String {
+    let log = match kernel_log::text(root) {
+        Ok(log) => log,
+        Err(error) => {
+            let why = format!("{NAME}: {error}");
+            super::hole(
+                sight,
+                "what the kernel's log tells (hung tasks, kills for memory, failing disks)",
+                &why,
+                "root, or CAP_SYSLOG",
+            );
+            return String::new();
+        }
+    };
+    let now = now.unwrap_or(0.0);
+    let from = ((now * MICRO) as u64).saturating_sub(RECENT);
+    let (recent, old) = split(&log, from);
+    if !old.is_empty() {
+        let observed = holdup_readers::read_text(NAME, old.as_bytes()).observed;
+        add_older(&observed.happenings, now, &mut sight.older);
+    }
+    recent
+}
+
+/// Records from an instant on, in microseconds since boot, and those before. A line that is none belongs to the one before it.
+fn split(log: &str, from: u64) -> (String, String) {
+    let (mut recent, mut old) = (String::new(), String::new());
+    let mut is_recent = false;
+    for line in log.lines() {
+        let prefix = line.split_once(';').map(|(prefix, _)| prefix);
+        let at = prefix.and_then(|prefix| prefix.split(',').nth(2)?.parse::<u64>().ok());
+        is_recent = at.map_or(is_recent, |at| at >= from);
+        let part = if is_recent { &mut recent } else { &mut old };
+        part.push_str(line);
+        part.push('\n');
+    }
+    (recent, old)
+}
+
+/// What somebody should know of, in a word; `None` of what is no trouble, or that of a boot.
+fn trouble(event: &KernelEvent) -> Option<&'static str> {
+    Some(match event {
+        KernelEvent::HungTask { .. } => "hung task",
+        KernelEvent::SoftLockup { .. } => "CPU lock-up",
+        KernelEvent::RcuStall => "stalled CPU",
+        KernelEvent::OomKill { .. } => "kill for memory",
+        KernelEvent::IoError { .. } => "failed request to a device",
+        KernelEvent::FileSystemError { .. } => "file system error",
+        KernelEvent::ConntrackFull => "full connection table",
+        KernelEvent::SynFlood { .. } => "flood of connection requests",
+        KernelEvent::DeviceReset { .. }
+        | KernelEvent::NfsServer { .. }
+        | KernelEvent::ClockUnstable { .. }
+        | KernelEvent::Boot { .. }
+        | KernelEvent::RandomSeeded { .. }
+        | KernelEvent::UnseededRead { .. }
+        | KernelEvent::Step(_) => return None,
+    })
+}
+
+/// Adds what was told, by kind: how often, and the words and the age of the last; `now` in seconds since boot.
+fn add_older(happenings: &[Happening], now: f64, older: &mut Vec<OlderTrouble>) {
+    for happening in happenings {
+        let What::Kernel(event) = &happening.what else {
+            continue;
+        };
+        let Some(what) = trouble(event) else { continue };
+        let at = older.iter().position(|known| known.what == what);
+        let at = at.unwrap_or_else(|| {
+            older.push(OlderTrouble {
+                what: what.to_owned(),
+                ..OlderTrouble::default()
+            });
+            older.len() - 1
+        });
+        let Some(told) = older.get_mut(at) else {
+            continue;
+        };
+        told.count += 1;
+        told.text = message(happening);
+        let since_boot = match (happening.since_boot, happening.at) {
+            (Some(ns), _) | (None, Some(When::SinceBoot(ns))) => ns,
+            _ => 0,
+        };
+        told.ago = ((now * NANO) as u64).saturating_sub(since_boot);
+    }
+}
+
+/// The kernel's words, without what stands before them.
+fn message(happening: &Happening) -> String {
+    let text = happening.text.as_str();
+    text.split_once(';').map_or(text, |(_, words)| words).to_owned()
+}
+
+/// Leaves of what was read what tells of trouble: a pause in the kernel's log is none of a machine that runs, and how it came up
+/// is another question. A flood of connection requests, of which the kernel speaks once a listener, is of now only if requests
+/// found a queue full during the look; else it joins what is over.
+pub(super) fn keep_trouble(observed: &mut Observed, now: Option<f64>, sight: &mut HostSight) {
+    observed.spans.clear();
+    let counted = observed
+        .of(Metric::SynQueueOverflows)
+        .flat_map(|series| &series.points);
+    let floods = counted
+        .filter(|point| !point.since_boot)
+        .any(|point| point.value > 0.0);
+    let all = std::mem::take(&mut observed.happenings);
+    let (over, of_now): (Vec<_>, Vec<_>) = all.into_iter().partition(|happening| {
+        matches!(happening.what, What::Kernel(KernelEvent::SynFlood { .. })) && !floods
+    });
+    add_older(&over, now.unwrap_or(0.0), &mut sight.older);
+    observed.happenings = of_now;
+    observed.happenings.retain(|happening| match &happening.what {
+        What::Kernel(
+            KernelEvent::Boot { .. }
+            | KernelEvent::RandomSeeded { .. }
+            | KernelEvent::UnseededRead { .. }
+            | KernelEvent::Step(_),
+        ) => false,
+        What::Kernel(_) => true,
+        What::Unit(_) | What::Jvm(_) | What::Tls(_) | What::Log(_) => false,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{add_older, keep_trouble, split};
+    use holdup_evidence::host::HostSight;
+    use holdup_evidence::observed::{Metric, Point, Series};
+
+    #[test]
+    fn what_is_of_now_is_told_from_what_was() {
+        let log = "4,1,1000000,-;first\n SUBSYSTEM=x\n4,2,9000000,-;second\n more\n";
+        let (recent, old) = split(log, 5_000_000);
+        assert_eq!(recent, "4,2,9000000,-;second\n more\n");
+        assert_eq!(old, "4,1,1000000,-;first\n SUBSYSTEM=x\n");
+        assert_eq!(split("no record\n", 5).0, "");
+    }
+
+    #[test]
+    fn old_kills_are_counted_and_the_boot_is_not() {
+        let kill =
+            "Out of memory: Killed process 77 (java) total-vm:1kB, anon-rss:5kB, file-rss:0kB, shmem-rss:0kB";
+        let log =
+            format!("6,1,0,-;Linux version 6.1.0 (x) #1 SMP\n3,2,5000000,-;{kill}\n3,3,65000000,-;{kill}\n");
+        let observed = holdup_readers::read_text("kmsg", log.as_bytes()).observed;
+        let mut told = Vec::new();
+        add_older(&observed.happenings, 125.0, &mut told);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((told[0].what.as_str(), told[0].count), ("kill for memory", 2));
+        assert_eq!(told[0].ago, 60_000_000_000);
+        assert!(told[0].text.starts_with("Out of memory"), "{}", told[0].text);
+    }
+
+    #[test]
+    fn a_flood_is_of_now_if_requests_find_a_queue_full_now() {
+        let log = "6,3,65000000,-;TCP: request_sock_TCP: Possible SYN flooding on port 127.0.0.1:9000. Sending cookies.\n";
+        for (counted, of_now) in [(None, false), (Some(0.0), false), (Some(3.0), true)] {
+            let mut observed = holdup_readers::read_text("kmsg", log.as_bytes()).observed;
+            let points = counted.map(|value| Point {
+                value,
+                ..Point::default()
+            });
+            let before = Point {
+                value: 9.0,
+                since_boot: true,
+                ..Point::default()
+            };
+            observed.series.push(Series {
+                metric: Metric::SynQueueOverflows,
+                of: "dropped".to_owned(),
+                source: 0,
+                points: std::iter::once(before).chain(points).collect(),
+                count: 2,
+                sum: 12.0,
+            });
+            let mut sight = HostSight::default();
+            keep_trouble(&mut observed, Some(125.0), &mut sight);
+            assert_eq!(observed.happenings.len(), usize::from(of_now), "{counted:?}");
+            assert_eq!(sight.older.len(), usize::from(!of_now), "{counted:?}");
+        }
+    }
+}

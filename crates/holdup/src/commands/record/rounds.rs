@@ -1,0 +1,394 @@
+//! One segment after the other, each observed and written by a process of its own.
+//!
+//! The problem: an observation holds what it has seen in the kernel and in memory, and a recorder has to run for months; and
+//! between one that ends and one that begins nobody would look. The choice: the recorder itself holds nothing. It forks a child
+//! for each segment a moment before it is due; when that one says that it is watching, the one before is told to end, writes what
+//! it saw and is gone. So segments overlap by some milliseconds and have no gap; one that fails, or is killed for memory, costs
+//! its own minute and is spoken of; and a recorder that is killed leaves its child to write what it has.
+
+use super::detail::Detail;
+use super::folder::Folder;
+use super::textfile;
+use crate::cli::RecordArgs;
+use crate::output::say;
+use crate::progress::Progress;
+use crate::recorded::{self, Scope};
+use crate::selection::Selection;
+use crate::signals::{Control, Signals};
+use crate::{collect, verdict};
+use anyhow::Context;
+use holdup_bpf::Loaded;
+use holdup_evidence::{LossClass, Ns};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, pipe2};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long before a segment is due its process begins: loading and looking at a machine's processes takes half a second to a
+/// second.
+const LEAD: Duration = Duration::from_millis(1_500);
+
+/// How long a process may take to begin before it is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// After a failure, before the next try.
+const REST: Duration = Duration::from_secs(5);
+
+/// The rounds.
+pub(crate) struct Rounds<'a> {
+    args: &'a RecordArgs,
+    selection: &'a Selection,
+    folder: &'a Folder,
+    signals: Signals,
+    detail: Detail,
+    /// Programs that are loaded: those of the segment that is observed, and those of the next, in turns.
+    loaded: [Option<Kept>; 2],
+    /// Which of them the next segment takes.
+    turn: usize,
+    /// Whether a failure to begin was said already: a unit that is down is told once, and not each minute.
+    failing: bool,
+}
+
+/// Programs that are loaded, and whether a process that observes has had them.
+struct Kept {
+    loaded: Loaded,
+    used: bool,
+}
+
+/// A process that observes a segment.
+struct Observer {
+    pid: Pid,
+    /// When it ends at the latest, by itself.
+    due: Instant,
+}
+
+impl Observer {
+    /// Whether it is there no more, or waits to be taken note of.
+    fn has_ended(&self) -> bool {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT | WaitPidFlag::WEXITED;
+        let id = nix::sys::wait::Id::Pid(self.pid);
+        !matches!(nix::sys::wait::waitid(id, flags), Ok(WaitStatus::StillAlive))
+    }
+}
+
+/// How a segment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Written,
+    Failed,
+    Killed(Signal),
+}
+
+impl<'a> Rounds<'a> {
+    /// Nothing is observed yet.
+    ///
+    /// # Errors
+    /// When signals can't be watched.
+    pub(crate) fn new(
+        args: &'a RecordArgs,
+        selection: &'a Selection,
+        folder: &'a Folder,
+    ) -> anyhow::Result<Rounds<'a>> {
+        Ok(Rounds {
+            args,
+            selection,
+            folder,
+            signals: Signals::watch()?,
+            detail: Detail::on(&args.on),
+            loaded: [None, None],
+            turn: 0,
+            failing: false,
+        })
+    }
+
+    /// Until somebody asks it to end.
+    ///
+    /// # Errors
+    /// When not even the first segment can be begun.
+    pub(crate) fn go(&mut self) -> anyhow::Result<()> {
+        let mut now = self.begin(None)?;
+        if now.is_none() {
+            anyhow::bail!("nothing can be recorded here: see the message above");
+        }
+        loop {
+            let due = now
+                .as_ref()
+                .map_or(Instant::now() + REST, |observer| observer.due);
+            if self.rest_until(due.checked_sub(LEAD).unwrap_or(due), now.as_ref()) == Control::EndObservation
+            {
+                break;
+            }
+            let next = self.begin(now.as_ref())?;
+            now = match (now, next) {
+                // A segment that is too long is better than none.
+                (Some(before), None) if !before.has_ended() => Some(Observer {
+                    due: Instant::now() + LEAD + REST,
+                    ..before
+                }),
+                (before, next) => {
+                    if let Some(before) = before {
+                        self.end(&before);
+                    }
+                    next
+                }
+            };
+            self.folder.sweep(SystemTime::now());
+        }
+        if let Some(last) = now {
+            self.end(&last);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until an instant, a signal, or the end of who observes.
+    fn rest_until(&mut self, until: Instant, observer: Option<&Observer>) -> Control {
+        while let Some(left) = until
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero())
+        {
+            let slice = left.min(Duration::from_secs(1)).as_millis();
+            self.signals
+                .sleep(PollTimeout::from(u16::try_from(slice).expect("at most a second")));
+            self.detail.now();
+            if self.signals.interrupted() == Control::EndObservation {
+                return Control::EndObservation;
+            }
+            let ended = observer.is_some_and(Observer::has_ended);
+            if ended {
+                break;
+            }
+        }
+        Control::Continue
+    }
+
+    /// How segments are observed.
+    fn tracing(&self) -> holdup_bpf::Options {
+        holdup_bpf::Options {
+            buffer: self.args.buffer,
+            pace: holdup_bpf::Pace::Record,
+        }
+    }
+
+    /// Has the kernel take the programs for the next segment, if it has not yet.
+    fn load(&mut self) -> Result<(), holdup_bpf::TraceError> {
+        if self.loaded[self.turn].is_none() {
+            let loaded = Loaded::load(self.tracing())?;
+            self.loaded[self.turn] = Some(Kept { loaded, used: false });
+        }
+        Ok(())
+    }
+
+    /// Forks one, and waits until it watches. `None`: it could not, and has said why.
+    fn begin(&mut self, before: Option<&Observer>) -> anyhow::Result<Option<Observer>> {
+        if let Err(error) = self.load() {
+            self.complain(&anyhow::Error::from(error));
+            self.failing = true;
+            return Ok(None);
+        }
+        let (ready, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).context("cannot make a pipe")?;
+        let now = SystemTime::now();
+        // What begins a moment before a border is for the segment behind it; a quarter of a segment is worth one.
+        let due = next_border(now + LEAD + self.args.every / 4, self.args.every);
+        let due = Instant::now() + due.duration_since(now).unwrap_or(self.args.every);
+        // SAFETY: this process has one thread only, so its copy may do whatever a program does.
+        match unsafe { fork() }.context("cannot start a process for the next segment")? {
+            ForkResult::Child => {
+                drop(ready);
+                let status = self.observe(tell, before.map(|before| before.pid));
+                std::process::exit(status);
+            }
+            ForkResult::Parent { child } => {
+                drop(tell);
+                let observer = Observer { pid: child, due };
+                if watches(&ready) {
+                    self.failing = false;
+                    if let Some(kept) = &mut self.loaded[self.turn] {
+                        kept.used = true;
+                    }
+                    self.turn = (self.turn + 1) % self.loaded.len();
+                    return Ok(Some(observer));
+                }
+                // Whatever was wrong with them is not to be so for good.
+                self.loaded[self.turn] = None;
+                kill(child, Signal::SIGKILL).ok();
+                waitpid(child, None).ok();
+                self.failing = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tells one to end, and waits until what it saw is written.
+    fn end(&self, observer: &Observer) {
+        kill(observer.pid, Signal::SIGTERM).ok();
+        let outcome = match waitpid(observer.pid, None) {
+            Ok(WaitStatus::Exited(_, 0)) => Outcome::Written,
+            Ok(WaitStatus::Signaled(_, signal, _)) => Outcome::Killed(signal),
+            _ => Outcome::Failed,
+        };
+        match outcome {
+            Outcome::Written | Outcome::Failed => {}
+            Outcome::Killed(signal) => say(&format!(
+                "a segment is lost: the process that observed it was ended by {signal}; the next one is under way"
+            )),
+        }
+    }
+
+    /// Says once why a segment can't begin.
+    fn complain(&self, error: &anyhow::Error) {
+        if !self.failing {
+            say(&format!("{error:#}; trying again until it works"));
+        }
+    }
+
+    /// In the process of a segment: observes until it is told to end, and writes.
+    fn observe(&mut self, tell: OwnedFd, before: Option<Pid>) -> i32 {
+        // What its parent's end leaves behind writes what it has.
+        // SAFETY: sets a property of this process alone.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+        let mut others = vec![nix::unistd::getppid().as_raw().unsigned_abs()];
+        others.extend(before.map(|pid| pid.as_raw().unsigned_abs()));
+        let selection = self.selection.without(&others);
+        let mut tell = Some(File::from(tell));
+        let mut notice = |notice: collect::Notice<'_>| {
+            if let collect::Notice::Began = notice
+                && let Some(mut tell) = tell.take()
+            {
+                // Nobody who reads it: the recorder has ended, and so will this one.
+                tell.write_all(b"!").ok();
+            }
+        };
+        let how = collect::How {
+            tracing: self.tracing(),
+            jvm_attach: collect::Ask::Never,
+            predict: None,
+        };
+        let mut silent = Progress::begin(true);
+        let loaded = match self.loaded[self.turn].take().map(Kept::fresh).transpose() {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                self.complain(&anyhow::Error::from(error));
+                return 1;
+            }
+        };
+        self.detail.begin();
+        let detail = &mut self.detail;
+        let mut in_detail = || detail.now();
+        let kept = collect::Kept {
+            loaded,
+            in_detail: self
+                .args
+                .on
+                .first()
+                .map(|_| &mut in_detail as &mut dyn FnMut() -> bool),
+        };
+        let signals = &mut self.signals;
+        let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
+        let collected = match observed {
+            Ok(collected) => collected,
+            Err(error) => {
+                self.complain(&error);
+                return 1;
+            }
+        };
+        lost(&collected);
+        let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
+        if let Some(path) = &self.args.prometheus
+            && let Err(error) = textfile::write(path, &verdict::of(subject.clone(), &collected))
+        {
+            say(&format!("{error:#}"));
+        }
+        let scope = Scope {
+            unit: self.args.unit.first().cloned(),
+            cgroup: self.args.cgroup.first().map(|path| path.display().to_string()),
+        };
+        let place = |began| self.folder.place(began);
+        match recorded::save(
+            subject,
+            collected,
+            scope,
+            self.detail.held(),
+            self.args.redact,
+            place,
+        ) {
+            Ok(()) => {
+                if self.detail.is_asked() {
+                    Detail::thin(self.folder);
+                }
+                0
+            }
+            Err(error) => {
+                say(&format!("a segment is lost: {error}"));
+                1
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// The programs, as if nobody had had them before.
+    fn fresh(mut self) -> Result<Loaded, holdup_bpf::TraceError> {
+        if self.used {
+            self.loaded.blank()?;
+        }
+        Ok(self.loaded)
+    }
+}
+
+/// A plain word where it has fallen behind: records that found the buffer full.
+fn lost(collected: &collect::Collected) {
+    let dropped = [
+        LossClass::WaitRecord,
+        LossClass::ThreadRecord,
+        LossClass::ObjectRecord,
+        LossClass::Request,
+        LossClass::Connection,
+    ]
+    .map(LossClass::phrase);
+    let lost = collected.attributed.coverage.lost.iter();
+    let records: u64 = lost
+        .filter(|(what, ..)| dropped.contains(&what.as_str()))
+        .map(|(_, count, _)| count)
+        .sum();
+    if records > 0 {
+        say(&format!(
+            "fell behind: {records} records of this segment are lost, and counted in it; a larger --buffer takes more"
+        ));
+    }
+}
+
+/// Waits for the word of one that has begun.
+fn watches(ready: &OwnedFd) -> bool {
+    let patience = u16::try_from(PATIENCE.as_millis()).expect("20 s are so many milliseconds");
+    let mut descriptors = [PollFd::new(ready.as_fd(), PollFlags::POLLIN)];
+    let came = poll(&mut descriptors, PollTimeout::from(patience));
+    let mut byte = [0];
+    came.is_ok_and(|count| count > 0) && nix::unistd::read(ready, &mut byte) == Ok(1)
+}
+
+/// The next instant at which a segment ends: whole multiples of its length since midnight UTC, so that segments of many hosts are
+/// of the same minutes.
+fn next_border(now: SystemTime, every: Duration) -> SystemTime {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let every = every.as_nanos().max(1);
+    let rest = every - since.as_nanos() % every;
+    now + Duration::from_nanos(Ns::try_from(rest).unwrap_or(Ns::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_border;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn segments_end_at_the_same_instants_on_all_hosts() {
+        let at = |seconds: f64| SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds);
+        assert_eq!(next_border(at(61.5), Duration::from_secs(60)), at(120.0));
+        assert_eq!(next_border(at(120.0), Duration::from_secs(60)), at(180.0));
+        assert_eq!(next_border(at(0.25), Duration::from_millis(500)), at(0.5));
+    }
+}

@@ -1,0 +1,77 @@
+//! The last segment's figures for node_exporter's textfile collector: `--prometheus FILE`.
+//!
+//! In: a segment's report. Out: the file, replaced whole: whoever reads it finds the segment before or this one, and never half of one.
+//! Readable for all, as the collector runs as a user of its own: labels are names of causes, rules and processes.
+
+use anyhow::Context;
+use holdup_analysis::report::Report;
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// How the collector wants a file's name to end; others it does not read.
+const EXTENSION: &str = "prom";
+
+/// Refuses what the collector would not read, or what can't be written, before anything is observed.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        anyhow::bail!(crate::usage::Usage::Wrong(format!(
+            "--prometheus {path:?}: node_exporter reads files that end in .{EXTENSION}, such as /var/lib/prometheus/node-exporter/holdup.prom"
+        )));
+    }
+    fresh(path).map(drop)
+}
+
+/// Replaces the file.
+///
+/// # Errors
+/// When it can't be written.
+pub(crate) fn write(path: &Path, report: &Report) -> anyhow::Result<()> {
+    let mut file = fresh(path)?;
+    let failed = || format!("cannot write the figures to {path:?}");
+    let mut text = Vec::new();
+    holdup_views::Format::Prometheus
+        .write(report, &mut text)
+        .expect("memory can be written to");
+    file.write_all(&text).with_context(failed)?;
+    file.as_file()
+        .set_permissions(Permissions::from_mode(0o644))
+        .with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}
+
+/// A file beside it, which the collector does not read; gone unless it is given the name.
+fn fresh(path: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    tempfile::Builder::new()
+        .prefix(".holdup-")
+        .tempfile_in(folder)
+        .with_context(|| format!("cannot write the figures to {path:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn what_would_not_be_read_is_refused_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(check(&place.path().join("holdup.prom")).is_ok());
+        assert_eq!(
+            std::fs::read_dir(place.path()).unwrap().count(),
+            0,
+            "nothing is left"
+        );
+        let words = |name: &str| check(&place.path().join(name)).unwrap_err().to_string();
+        assert!(words("holdup.txt").contains("files that end in .prom"));
+        assert!(words("none/holdup.prom").contains("cannot write the figures"));
+    }
+}

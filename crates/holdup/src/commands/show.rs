@@ -1,0 +1,175 @@
+//! `holdup show`: the verdict for what was recorded.
+//!
+//! In: a recording, or a directory of them, and which part is asked for. Out: the report that the rules make of that part, as
+//! they would have then.
+
+mod page;
+mod part;
+mod window;
+mod words;
+
+use crate::cli::{Color, ShowArgs};
+use crate::output::{Outputs, Place, say};
+use crate::usage::Usage;
+use crate::verdict;
+use anyhow::bail;
+use holdup_recording::unlike::{self, FEWEST, Outlier, Rates};
+use holdup_recording::{
+    Error, Folder, Head, Merging, Segment, folder, only_process, peek, read_one, read_sums,
+};
+use jiff::tz::TimeZone;
+use part::Causes;
+use std::path::{Path, PathBuf};
+use window::Window;
+
+/// Nothing was recorded then, or of that.
+const NOTHING: u8 = 1;
+
+/// Reads, judges, prints.
+///
+/// # Errors
+/// When the recording can't be read, or the report can't be written.
+pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
+    let zone = TimeZone::system();
+    let causes = args.cause.as_deref().map(Causes::named).transpose()?;
+    let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    if let Some(report) = page::report(&args.path)? {
+        outputs.write(&report);
+        return Ok(0);
+    }
+    let Folder {
+        segments: files,
+        mut problems,
+    } = files(args)?;
+    let newest = files.iter().map(|(_, head)| head.ended_unix()).max();
+    let window = Window::asked(args.at.as_deref(), args.last, newest.unwrap_or_default(), &zone)?;
+    let inside: Vec<(PathBuf, Head)> = files
+        .iter()
+        .filter(|(_, head)| window.holds(head))
+        .cloned()
+        .collect();
+    if inside.is_empty() {
+        say(&words::nothing_then(&window, &files, &zone));
+        return Ok(NOTHING);
+    }
+    let found = match args.worst {
+        true => worst(&inside, args, &mut problems)?,
+        false => None,
+    };
+    let told: Vec<(PathBuf, Head)> = match found.as_ref().and_then(|found| found.first()) {
+        Some(outlier) => vec![inside[outlier.number].clone()],
+        None => inside.clone(),
+    };
+    let Some((segment, first)) = together(&told, args, &mut problems)? else {
+        say(&words::nothing_of(args));
+        return Ok(NOTHING);
+    };
+    let mut report = verdict::of_segment(&segment);
+    if args.request && !part::only_requests(&mut report) {
+        say(
+            "no request was told in this recording: `holdup attach` tells those that come in over accepted connections",
+        );
+        return Ok(NOTHING);
+    }
+    if let Some(causes) = causes {
+        part::only_causes(&mut report, &causes);
+    }
+    let found = found.map(|found| words::unlike(&found, &inside));
+    report.recording = Some(words::recording(&segment, &first, args, &problems, found, &zone));
+    outputs.write(&report);
+    Ok(0)
+}
+
+/// The segments that there are, oldest first, and what is wrong with others.
+fn files(args: &ShowArgs) -> anyhow::Result<Folder> {
+    let path = &args.path;
+    if !path.is_dir() {
+        return Ok(Folder {
+            segments: vec![(path.clone(), peek(path)?)],
+            problems: vec![],
+        });
+    }
+    let mut found = folder(path)?;
+    if found.segments.is_empty() {
+        // The one that is wrong says more than that there is none.
+        let empty = || Error::Empty { path: path.clone() };
+        bail!(found.problems.pop().unwrap_or_else(empty));
+    }
+    Ok(found)
+}
+
+/// One segment, or what was asked for of it; its time line only where it is told of alone.
+fn segment(path: &Path, args: &ShowArgs, alone: bool) -> Result<Option<Segment>, Error> {
+    let mut segment = match alone {
+        true => read_one(path)?,
+        false => read_sums(path)?,
+    };
+    Ok(match &args.process {
+        Some(process) if !only_process(&mut segment, process) => None,
+        _ => Some(segment),
+    })
+}
+
+/// All of them as one, and the head of the first. A file that is damaged is told of and left out, unless it is the only one.
+fn together(
+    files: &[(PathBuf, Head)],
+    args: &ShowArgs,
+    problems: &mut Vec<Error>,
+) -> anyhow::Result<Option<(Segment, Head)>> {
+    let mut merging: Option<(Merging, Head)> = None;
+    for (path, head) in files {
+        let segment = match segment(path, args, files.len() == 1) {
+            Ok(Some(segment)) => segment,
+            Ok(None) => continue,
+            Err(error) if files.len() == 1 => bail!(error),
+            Err(error) => {
+                problems.push(error);
+                continue;
+            }
+        };
+        match &mut merging {
+            Some((merging, _)) => merging.push(segment),
+            None => merging = Some((Merging::new(segment), head.clone())),
+        }
+    }
+    Ok(merging.map(|(merging, first)| (merging.finish(), first)))
+}
+
+/// Which of these segments are unlike the others.
+fn worst(
+    files: &[(PathBuf, Head)],
+    args: &ShowArgs,
+    problems: &mut Vec<Error>,
+) -> anyhow::Result<Option<Vec<Outlier>>> {
+    if files.len() < FEWEST {
+        bail!(Usage::Wrong(format!(
+            "--worst compares segments, and there are {} then: it takes {FEWEST} at the least",
+            files.len()
+        )));
+    }
+    let mut rates = Vec::with_capacity(files.len());
+    let mut numbers = Vec::with_capacity(files.len());
+    for (number, (path, _)) in files.iter().enumerate() {
+        match segment(path, args, false) {
+            Ok(Some(segment)) => {
+                rates.push(Rates::of(&segment));
+                numbers.push(number);
+            }
+            // What was asked for did nothing then.
+            Ok(None) => {
+                rates.push(Rates::default());
+                numbers.push(number);
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    let outliers = unlike::outliers(&rates).into_iter();
+    Ok(Some(
+        outliers
+            .map(|outlier| Outlier {
+                number: numbers[outlier.number],
+                ..outlier
+            })
+            .collect(),
+    ))
+}

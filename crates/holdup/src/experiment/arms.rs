@@ -1,0 +1,274 @@
+//! The runs: A B B A, each in a room of its own, observed like any other run.
+//!
+//! In: a [`Laboratory`]. Out: one [`Done`] a run. Outside the clock: the room, `--prepare`, `sync`, files brought
+//! into memory, `--cleanup`. Without the sync a run would pay for what the one before it did not wait for.
+
+use super::complaint;
+use super::directory::{Files, copy_up};
+use super::filter::{Answer, program};
+use super::mounts::Mount;
+use super::room::Room;
+use super::without::{Means, Way};
+use crate::collect::{self, Collected, Cut};
+use crate::commands::run::without_evidence;
+use crate::experiment::checks::{Directory, fits};
+use crate::signals::Signals;
+use crate::subject::{Command, Ended, Setting, Standing, Subject};
+use crate::verdict;
+use anyhow::{Context, anyhow, bail};
+use holdup_views::report::Subject as Observed;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which way a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// As it is.
+    AsIs,
+    /// Without the wait.
+    Without,
+}
+
+impl Kind {
+    /// For sentences and names of files.
+    pub(crate) fn words(self, way: &Way) -> String {
+        match self {
+            Kind::AsIs => "as it is".to_owned(),
+            Kind::Without => format!("without {}", way.name),
+        }
+    }
+}
+
+/// In which order the arms of this pair run, counted from 0.
+pub(crate) fn order(pair: u32) -> [Kind; 2] {
+    match pair % 2 {
+        0 => [Kind::AsIs, Kind::Without],
+        _ => [Kind::Without, Kind::AsIs],
+    }
+}
+
+/// Commands of the person's, for a shell, outside the clock.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hooks {
+    /// Before each run.
+    pub(crate) prepare: Option<OsString>,
+    /// Once, before the first.
+    pub(crate) warmup: Option<OsString>,
+    /// After each run.
+    pub(crate) cleanup: Option<OsString>,
+}
+
+/// Everything that runs have in common.
+pub(crate) struct Laboratory<'a> {
+    pub(crate) way: &'a Way,
+    pub(crate) command: Command,
+    pub(crate) hooks: Hooks,
+    pub(crate) directory: Option<Directory>,
+    pub(crate) how: collect::How,
+    /// How long a run may take.
+    pub(crate) limit: Duration,
+    /// CMD's, if it can be given again and again.
+    pub(crate) stdin: Option<File>,
+    pub(crate) nothing: File,
+    pub(crate) standing: Standing,
+    pub(crate) here: PathBuf,
+    pub(crate) signals: &'a mut Signals,
+    /// Files below the directory that runs as it is have written to, by path below it.
+    pub(crate) written: Vec<PathBuf>,
+}
+
+/// A run.
+pub(crate) struct Done {
+    pub(crate) observed: Observed,
+    pub(crate) collected: Collected,
+    pub(crate) ended: Ended,
+    /// CMD's last words on stderr.
+    pub(crate) words: String,
+}
+
+/// CMD was ended; the sentence that says so.
+#[derive(Debug)]
+pub(crate) struct TookTooLong(String);
+
+impl std::fmt::Display for TookTooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TookTooLong {}
+
+impl Laboratory<'_> {
+    /// Runs what comes once before the first.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub(crate) fn warm_up(&mut self) -> anyhow::Result<()> {
+        let room = Room::make(&[])?;
+        let warmup = self.hooks.warmup.clone();
+        self.hook(&room, "--warmup", warmup.as_ref())
+    }
+
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// When it can't be made or observed, takes too long, or the person wants no more.
+    pub(crate) fn run(&mut self, kind: Kind) -> anyhow::Result<Done> {
+        let room = Room::make(&self.mounts(kind))?;
+        let prepare = self.hooks.prepare.clone();
+        self.hook(&room, "--prepare", prepare.as_ref())?;
+        if self.way.settles {
+            self.hook(
+                &room,
+                "bringing to the disk what was written, by",
+                Some(&"sync".into()),
+            )?;
+        }
+        let mut before = None;
+        if let Some(directory) = &self.directory {
+            match kind {
+                Kind::Without => copy_up(&room, &directory.path, &self.written)?,
+                Kind::AsIs => before = Some(Files::of(&directory.path)?),
+            }
+        }
+        let (stderr, complaint) = complaint::listen()?;
+        let done = self.observe(&room, kind, stderr.as_raw_fd());
+        drop(stderr);
+        if let (Some(before), Some(directory)) = (before, &self.directory) {
+            let (written, bytes) = before.written_since(&Files::of(&directory.path)?);
+            fits(directory, bytes).map_err(|why| anyhow!(why))?;
+            self.written = written;
+        }
+        let done = done?;
+        let cleanup = self.hooks.cleanup.clone();
+        self.hook(&room, "--cleanup", cleanup.as_ref())?;
+        drop(room);
+        Ok(Done {
+            words: complaint.words(),
+            ..done
+        })
+    }
+
+    fn mounts(&self, kind: Kind) -> Vec<Mount> {
+        match (kind, self.way.means, &self.directory) {
+            (Kind::Without, Means::Bind { from, over }, _) => vec![Mount::Bind {
+                from: from.into(),
+                over: over.into(),
+            }],
+            (Kind::Without, Means::Memory, Some(directory)) => vec![Mount::Memory {
+                over: directory.path.clone(),
+                most: directory.memory,
+            }],
+            _ => vec![],
+        }
+    }
+
+    fn observe(&mut self, room: &Room, kind: Kind, stderr: i32) -> anyhow::Result<Done> {
+        let answer = match kind {
+            Kind::AsIs => Answer::Done,
+            Kind::Without => Answer::AtOnce,
+        };
+        let filter = match self.way.means {
+            Means::Calls(calls) => program(calls, answer),
+            Means::Bind { .. } | Means::Memory => vec![],
+        };
+        if let Some(stdin) = &mut self.stdin {
+            stdin
+                .seek(SeekFrom::Start(0))
+                .context("cannot give CMD its stdin again")?;
+        }
+        let stdin = self.stdin.as_ref().unwrap_or(&self.nothing).as_raw_fd();
+        let setting = self.setting(room, [stdin, self.nothing.as_raw_fd(), stderr], &filter)?;
+        let mut subject = Subject::prepare_in(&self.command, Some(&setting))?;
+        let observed = collect::run_for(&mut subject, self.signals, self.how, self.limit);
+        let ended = match &observed {
+            Ok(Ok(_)) => Some(subject.wait()?),
+            _ => {
+                end(&mut subject);
+                None
+            }
+        };
+        let observed = observed.map_err(|error| without_evidence(error, "the command"))?;
+        match (observed, ended) {
+            (Ok(collected), Some(ended)) => Ok(Done {
+                observed: verdict::subject_of_run(&self.command, &subject, &collected),
+                collected,
+                ended,
+                words: String::new(),
+            }),
+            (Err(Cut::TimedOut), _) => bail!(TookTooLong(format!(
+                "CMD did not end within {} s, {}; it was ended. --timeout gives it longer",
+                self.limit.as_secs(),
+                kind.words(self.way)
+            ))),
+            (Err(Cut::Interrupted) | Ok(_), _) => {
+                bail!("interrupted; CMD was ended, and nothing of it is left")
+            }
+        }
+    }
+
+    fn setting<'f>(
+        &self,
+        room: &Room,
+        stdio: [i32; 3],
+        filter: &'f [libc::sock_filter],
+    ) -> anyhow::Result<Setting<'f>> {
+        Ok(Setting {
+            namespaces: room.namespaces().collect(),
+            directory: CString::new(self.here.clone().into_os_string().into_vec())
+                .context("the working directory's path contains a NUL byte")?,
+            stdio,
+            filter,
+            standing: self.standing,
+        })
+    }
+
+    /// Runs a command of the person's in the room.
+    fn hook(&mut self, room: &Room, option: &str, words: Option<&OsString>) -> anyhow::Result<()> {
+        let Some(words) = words else { return Ok(()) };
+        let command = Command {
+            argv: vec!["sh".into(), "-c".into(), words.clone()],
+            user: None,
+        };
+        let nothing = self.nothing.as_raw_fd();
+        let setting = self.setting(room, [nothing, nothing, libc::STDERR_FILENO], &[])?;
+        let mut subject = Subject::prepare_in(&command, Some(&setting))?;
+        subject.go();
+        match collect::wait_for(&mut subject, self.signals, self.limit) {
+            Ok(Ok(ended)) if ended.status() == 0 => Ok(()),
+            Ok(Ok(ended)) => bail!("{option} {words:?} ended with status {}", ended.status()),
+            other => {
+                end(&mut subject);
+                match other? {
+                    Err(Cut::TimedOut) => {
+                        bail!("{option} {words:?} did not end within {} s", self.limit.as_secs())
+                    }
+                    _ => bail!("interrupted; nothing of CMD is left"),
+                }
+            }
+        }
+    }
+}
+
+/// Ends a child of ours for good: the room's end waits for it.
+fn end(subject: &mut Subject) {
+    subject.signal(libc::SIGKILL);
+    subject.wait().ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, order};
+
+    #[test]
+    fn the_arms_change_places_from_pair_to_pair() {
+        use Kind::{AsIs, Without};
+        let all: Vec<Kind> = (0..4).flat_map(order).collect();
+        assert_eq!(all, [AsIs, Without, Without, AsIs, AsIs, Without, Without, AsIs]);
+    }
+}

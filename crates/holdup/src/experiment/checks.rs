@@ -1,0 +1,290 @@
+//! Can it be done safely, and what will CMD reach all the same? Decided before anything runs.
+//!
+//! In: the way, and what was seen of this machine and of `--memory DIR` ([`Sight`]). Out: what is contained and what is not, or the
+//! reason why it is not done. Pure: tested by taking one thing away at a time.
+
+use super::without::{Means, Way};
+use holdup_views::units::bytes;
+use std::path::{Path, PathBuf};
+
+/// What was seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sight {
+    /// Whether holdup is root.
+    pub(crate) root: bool,
+    /// Whether CMD is to be another user than holdup.
+    pub(crate) other_user: bool,
+    /// How often CMD will run, all in all.
+    pub(crate) runs: u32,
+    /// What `--memory` names.
+    pub(crate) directory: Option<Directory>,
+}
+
+/// What was seen of a directory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Directory {
+    pub(crate) path: PathBuf,
+    /// Its file system.
+    pub(crate) file_system: String,
+    /// All files below it.
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// There was more than was looked at.
+    pub(crate) too_many: bool,
+    /// A file that belongs to somebody else than who runs holdup.
+    pub(crate) anothers: Option<PathBuf>,
+    /// A socket on which somebody listens.
+    pub(crate) served: Option<PathBuf>,
+    /// Another file system that is mounted below.
+    pub(crate) mounted_below: Option<PathBuf>,
+    /// How many bytes of memory may be used.
+    pub(crate) memory: u64,
+}
+
+/// What CMD can touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) contained: Vec<String>,
+    pub(crate) not_contained: Vec<String>,
+}
+
+/// File systems of which a look at a file can block for good.
+fn can_block(file_system: &str) -> bool {
+    file_system.starts_with("nfs")
+        || file_system.starts_with("fuse")
+        || ["cifs", "smb3", "9p", "afs", "ceph", "autofs"].contains(&file_system)
+}
+
+/// Whether its files may be looked at: it is on a disk of this machine.
+pub(crate) fn is_local(directory: &Directory) -> bool {
+    !can_block(&directory.file_system)
+}
+
+/// Decides.
+///
+/// # Errors
+/// One sentence: why it is not done, and what would be right.
+pub(crate) fn decide(way: &Way, sight: &Sight) -> Result<Reach, String> {
+    let memory = matches!(way.means, Means::Memory);
+    let directory = match (&sight.directory, memory) {
+        (None, true) => {
+            return Err(format!(
+                "--without {} needs --memory DIR: the directory below which CMD writes",
+                way.name
+            ));
+        }
+        (Some(_), false) => {
+            return Err(format!(
+                "--memory is for --without disk and lock.file; for {} leave it out",
+                way.name
+            ));
+        }
+        (directory, _) => directory.as_ref(),
+    };
+    if !sight.root && sight.other_user {
+        return Err("--user needs root: only root can become somebody else".to_owned());
+    }
+    if let Some(directory) = directory {
+        fit(directory, sight)?;
+    }
+    Ok(reach(directory, sight))
+}
+
+/// Whether an overlay over it does what it should.
+fn fit(directory: &Directory, sight: &Sight) -> Result<(), String> {
+    let path = &directory.path;
+    if path == Path::new("/") {
+        return Err("--memory / would be everything; name the directory below which CMD writes".to_owned());
+    }
+    if !is_local(directory) {
+        return Err(format!(
+            "{path:?} is on {}, where a look at a file can block for good; name a directory on a disk of this machine",
+            directory.file_system
+        ));
+    }
+    if let Some(below) = &directory.mounted_below {
+        return Err(format!(
+            "another file system is mounted below {path:?}, on {below:?}, and would be missing there; name a directory without"
+        ));
+    }
+    if directory.too_many {
+        return Err(format!(
+            "{path:?} has more than {} files and folders; name the directory below which CMD writes",
+            directory.files
+        ));
+    }
+    if let Some(socket) = &directory.served {
+        return Err(format!(
+            "a program that runs already listens on {socket:?} and would write to the disk, whatever CMD does; end it, and let CMD start \
+             its own"
+        ));
+    }
+    if let Some(file) = directory.anothers.as_ref().filter(|_| !sight.root) {
+        return Err(format!(
+            "{file:?} belongs to somebody else, and only root can make a copy of it that still does; run holdup as root"
+        ));
+    }
+    Ok(())
+}
+
+/// What there is room for in memory.
+///
+/// # Errors
+/// One sentence, when files that CMD writes to take more.
+pub(crate) fn fits(directory: &Directory, written: u64) -> Result<(), String> {
+    if written <= directory.memory {
+        return Ok(());
+    }
+    Err(format!(
+        "files below {:?} that CMD writes to have {}, and only {} of memory can be taken for them (half of what is available)",
+        directory.path,
+        bytes(written),
+        bytes(directory.memory)
+    ))
+}
+
+fn reach(directory: Option<&Directory>, sight: &Sight) -> Reach {
+    let runs = sight.runs;
+    let mut contained = vec![
+        "processes: what CMD leaves running is ended after each run, and with holdup".to_owned(),
+        "mounts: those that CMD makes are its own".to_owned(),
+    ];
+    let mut not_contained = Vec::new();
+    match directory {
+        Some(directory) => {
+            contained.push(format!(
+                "files below {:?} ({} in {} files) in runs without: their changes go to memory, {} at most, and are gone afterwards",
+                directory.path,
+                bytes(directory.bytes),
+                directory.files,
+                bytes(directory.memory)
+            ));
+            not_contained.push(format!(
+                "files below {:?} in runs as it is, and all others in every run: they are really written",
+                directory.path
+            ));
+            let rename = if sight.root {
+                ""
+            } else {
+                "; without root a directory that was there before can't be renamed either"
+            };
+            not_contained.push(format!(
+                "of files below it that are changed: a second name (hard link) keeps the old content in runs without{rename}"
+            ));
+        }
+        None => not_contained.push(format!(
+            "files: what CMD writes is really written, {runs} times (--prepare and --cleanup can set things back)"
+        )),
+    }
+    not_contained.push(format!(
+        "the network: servers that CMD calls are called, mail that it sends is sent, {runs} times"
+    ));
+    not_contained
+        .push("programs that run already, devices, and the clock: CMD reaches them as ever".to_owned());
+    if !sight.root {
+        not_contained.push(
+            "without root CMD can't become another user (sudo, su and other set-user-id programs)".to_owned(),
+        );
+    }
+    Reach {
+        contained,
+        not_contained,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Directory, Reach, Sight, decide, fits};
+    use crate::experiment::without::way;
+
+    fn sight(change: impl FnOnce(&mut Directory)) -> Sight {
+        let mut directory = Directory {
+            path: "/var/spool/mail".into(),
+            file_system: "ext4".into(),
+            files: 3,
+            bytes: 4096,
+            memory: 1 << 30,
+            ..Directory::default()
+        };
+        change(&mut directory);
+        Sight {
+            root: true,
+            runs: 12,
+            directory: Some(directory),
+            ..Sight::default()
+        }
+    }
+
+    fn of(sight: &Sight) -> Result<Reach, String> {
+        decide(way("disk").unwrap(), sight)
+    }
+
+    #[test]
+    fn each_thing_that_is_in_the_way_is_said() {
+        assert!(of(&sight(|_| {})).is_ok());
+        for (change, word) in [
+            ((|one| one.path = "/".into()) as fn(&mut Directory), "everything"),
+            (|one| one.file_system = "fuse.sshfs".into(), "block"),
+            (|one| one.file_system = "nfs4".into(), "block"),
+            (
+                |one| one.mounted_below = Some("/var/spool/mail/x".into()),
+                "mounted below",
+            ),
+            (|one| one.too_many = true, "more than"),
+            (
+                |one| one.served = Some("/var/spool/mail/private/smtp".into()),
+                "listens",
+            ),
+        ] {
+            let why = of(&sight(change)).unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_root_can_copy_only_what_is_his() {
+        let anothers = sight(|one| one.anothers = Some("/var/spool/mail/bin".into()));
+        assert!(of(&anothers).is_ok());
+        let user = Sight {
+            root: false,
+            ..anothers
+        };
+        assert!(of(&user).is_err_and(|why| why.contains("belongs to somebody else")));
+        let mine = Sight {
+            root: false,
+            ..sight(|_| {})
+        };
+        let reach = of(&mine).unwrap();
+        assert!(reach.not_contained.iter().any(|one| one.contains("set-user-id")));
+        assert!(reach.not_contained.iter().any(|one| one.contains("renamed")));
+        let user = Sight {
+            other_user: true,
+            ..mine
+        };
+        assert!(of(&user).is_err());
+    }
+
+    #[test]
+    fn memory_and_its_causes_go_together() {
+        let sync = way("disk.sync").unwrap();
+        let with = sight(|_| {});
+        assert!(decide(sync, &with).is_err());
+        let without = Sight {
+            directory: None,
+            ..with
+        };
+        let reach = decide(sync, &without).unwrap();
+        assert!(
+            reach
+                .not_contained
+                .iter()
+                .any(|one| one.contains("really written, 12 times"))
+        );
+        assert!(of(&without).is_err_and(|why| why.contains("--memory DIR")));
+        let directory = Directory {
+            memory: 10,
+            ..Directory::default()
+        };
+        assert!(fits(&directory, 10).is_ok() && fits(&directory, 11).is_err());
+    }
+}

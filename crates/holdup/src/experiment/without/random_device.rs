@@ -1,0 +1,21 @@
+//! Without `random.device`: `/dev/random` is `/dev/urandom`, for CMD alone.
+//!
+//! Bound over it in CMD's own mount namespace. Once the generator is seeded both give the same bytes, from the same generator; since Linux
+//! 5.6 neither blocks then, and what a program waits for is what somebody put in its place.
+
+use super::{Means, Way};
+use holdup_evidence::Cause;
+
+pub(super) const WAY: Way = Way {
+    name: "random.device",
+    causes: &[Cause::RandomDevice],
+    means: Means::Bind {
+        from: "/dev/urandom",
+        over: "/dev/random",
+    },
+    how: "/dev/urandom stands in the place of /dev/random",
+    risk: "randomness: none once the kernel's generator is seeded; bytes that are read before that, early in boot, can be guessed",
+    escapes: "other devices and daemons that CMD asks for randomness",
+    settles: false,
+    refuses: super::never,
+};

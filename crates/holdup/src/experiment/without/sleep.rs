@@ -1,0 +1,87 @@
+//! Without `timer.sleep`: nanosleep and clock_nanosleep return at once.
+//!
+//! Programs also sleep in futex, poll, select and their kin with a time limit (Go and Java always do). Those calls can't be answered so:
+//! they also wait for others, and "the time is up" at once is not what they would have said. Seen in the first run, they are the reason
+//! to refuse.
+
+use super::{Means, Way};
+use crate::experiment::filter::Call;
+use holdup_analysis::Attributed;
+use holdup_analysis::rules::percent;
+use holdup_evidence::{Cause, Ns};
+
+/// The calls.
+pub(in crate::experiment) const CALLS: &[Call] = &[
+    Call::new("nanosleep", 35, 162),
+    Call::new("clock_nanosleep", 230, 267),
+    Call::of_i386("clock_nanosleep_time64", 407),
+];
+
+/// Of all sleeping: what other calls may have. As much may be left of a wait that was taken away.
+const MOST_ELSEWHERE: f64 = 0.10;
+
+pub(super) const WAY: Way = Way {
+    name: "timer.sleep",
+    causes: &[Cause::TimerSleep],
+    means: Means::Calls(CALLS),
+    how: "nanosleep and clock_nanosleep return at once",
+    risk: "ordering and load: what a sleep waited for may not be there yet, and a loop that slept between two looks uses a whole CPU \
+           and asks as often as it can",
+    escapes: "sleeps that another call does: futex, poll, select and epoll with a time limit",
+    settles: false,
+    refuses,
+};
+
+/// Why what this run slept in can't be taken away; `None` if it can.
+fn refuses(as_is: &Attributed) -> Option<String> {
+    let mut elsewhere: Vec<(&str, Ns)> = Vec::new();
+    let mut all = 0;
+    for wait in as_is.waits.iter().filter(|wait| wait.cause == Cause::TimerSleep) {
+        all += wait.ns;
+        let call = wait.call.as_deref().unwrap_or("a call that is not known");
+        if !CALLS.iter().any(|known| known.name == call) {
+            elsewhere.push((call, wait.ns));
+        }
+    }
+    let sum: Ns = elsewhere.iter().map(|(_, ns)| ns).sum();
+    let share = sum as f64 / (all as f64).max(1.0);
+    let (call, _) = elsewhere.into_iter().max_by_key(|(_, ns)| *ns)?;
+    (share > MOST_ELSEWHERE).then(|| {
+        format!(
+            "{} of its sleeping is in {call} with a time limit, as Go, Java and event loops do it; such a call also waits for others, so \
+             it can't be answered without changing what CMD does; `holdup run --predict` says what a change would bring",
+            percent(share)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refuses;
+    use holdup_analysis::Attributed;
+    use holdup_evidence::Ns;
+    use serde_json::json;
+
+    fn slept(calls: &[(&str, Ns)]) -> Attributed {
+        let waits = calls.iter().map(|(call, ns)| {
+            let wait = json!({"cause": "timer.sleep", "call": call, "ns": ns});
+            serde_json::from_value(wait).unwrap()
+        });
+        Attributed {
+            waits: waits.collect(),
+            ..Attributed::default()
+        }
+    }
+
+    #[test]
+    fn sleeps_in_other_calls_are_refused_with_the_call() {
+        assert_eq!(
+            refuses(&slept(&[("clock_nanosleep", 100), ("nanosleep", 9)])),
+            None
+        );
+        assert_eq!(refuses(&slept(&[("clock_nanosleep", 91), ("poll", 9)])), None);
+        let why = refuses(&slept(&[("clock_nanosleep", 50), ("futex", 40), ("poll", 10)])).unwrap();
+        assert!(why.starts_with("50") && why.contains("futex"), "{why}");
+        assert_eq!(refuses(&slept(&[])), None);
+    }
+}

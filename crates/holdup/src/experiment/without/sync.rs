@@ -1,0 +1,36 @@
+//! Without `disk.sync`: calls that wait for data to be safe on disk return at once.
+//!
+//! Answered are fsync, fdatasync, sync, syncfs, sync_file_range, and msync where it would wait (MS_SYNC). Not msync with MS_ASYNC: it
+//! never waits, and programs that unwind stacks call it to ask whether memory is there.
+
+use super::{Means, Way};
+use crate::experiment::filter::Call;
+use holdup_evidence::Cause;
+
+/// linux/mman.h.
+const MS_SYNC: u32 = 4;
+
+/// Which argument of msync its flags are.
+const MSYNC_FLAGS: u32 = 2;
+
+/// The calls.
+pub(in crate::experiment) const CALLS: &[Call] = &[
+    Call::new("fsync", 74, 118),
+    Call::new("fdatasync", 75, 148),
+    Call::new("sync", 162, 36),
+    Call::new("syncfs", 306, 344),
+    Call::new("sync_file_range", 277, 314),
+    Call::new("msync", 26, 144).only_if(MSYNC_FLAGS, MS_SYNC),
+];
+
+pub(super) const WAY: Way = Way {
+    name: "disk.sync",
+    causes: &[Cause::DiskSync],
+    means: Means::Calls(CALLS),
+    how: "fsync, fdatasync, sync, syncfs, sync_file_range and msync(MS_SYNC) return at once, having done nothing",
+    risk: "durability: what was written in the last half minute or so is lost when the machine crashes or loses power, and a database \
+           may then be damaged",
+    escapes: "writes to files opened with O_SYNC or O_DSYNC, RWF_DSYNC, mounts with sync, and io_uring, which make no such call",
+    settles: true,
+    refuses: super::never,
+};

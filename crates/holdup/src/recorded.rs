@@ -1,0 +1,147 @@
+//! What was observed, written as a recording: `-o FILE`.
+//!
+//! In: what was collected. Out: one segment in a file. The place is opened before anything is observed, so that a wrong path
+//! fails at once; what goes wrong later never changes CMD's exit status.
+
+use crate::cli::RecordingArgs;
+use crate::collect::Collected;
+use holdup_proc::{Root, root};
+use holdup_recording::{Draft, Error, Head, Segment, Zone, mask, redact};
+use holdup_views::report::Subject as Observed;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::BTreeSet;
+
+/// A recording that will be written.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    draft: Draft,
+    redact: bool,
+    scope: Scope,
+}
+
+/// What was asked for by a name that says more than process ids.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    /// The systemd unit.
+    pub(crate) unit: Option<String>,
+    /// The cgroup.
+    pub(crate) cgroup: Option<String>,
+}
+
+impl Recording {
+    /// Opens what `-o` names.
+    ///
+    /// # Errors
+    /// When no recording can be written there.
+    pub(crate) fn open(args: &RecordingArgs, scope: Scope) -> anyhow::Result<Option<Recording>> {
+        let Some(path) = &args.output else {
+            return Ok(None);
+        };
+        Ok(Some(Recording {
+            draft: Draft::open(path)?,
+            redact: args.redact,
+            scope,
+        }))
+    }
+
+    /// Writes it, secrets masked.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub(crate) fn write(self, observed: Observed, collected: Collected) -> Result<(), Error> {
+        let mut segment = segment(observed, collected, self.scope);
+        match self.redact {
+            true => redact(&mut segment),
+            false => mask(&mut segment),
+        }
+        self.draft.finish(&segment)
+    }
+}
+
+/// Writes a segment of a recorder to where it belongs by its time, secrets masked; `detail`: conditions that held.
+///
+/// # Errors
+/// When the disk does not take it.
+pub(crate) fn save(
+    observed: Observed,
+    collected: Collected,
+    scope: Scope,
+    detail: Vec<String>,
+    redacted: bool,
+    place: impl FnOnce(i64) -> std::path::PathBuf,
+) -> Result<(), Error> {
+    let mut segment = segment(observed, collected, scope);
+    segment.head.detail = detail;
+    match redacted {
+        true => redact(&mut segment),
+        false => mask(&mut segment),
+    }
+    holdup_recording::save(&segment, &place(segment.head.started_unix))
+}
+
+/// What was collected, with the head that says whose it is.
+fn segment(observed: Observed, collected: Collected, scope: Scope) -> Segment {
+    let Collected {
+        attributed,
+        facts,
+        build_ids,
+        ..
+    } = collected;
+    let offset = i128::from(facts.unix_minus_monotonic.unwrap_or_default());
+    let started_unix = i64::try_from(i128::from(observed.started) + offset).unwrap_or_default();
+    // Of what stands in no frame the id is of no use.
+    let waits = attributed.waits.iter();
+    let named: BTreeSet<&str> = waits
+        .flat_map(|wait| &wait.asker.stack)
+        .filter_map(|frame| frame.module.as_deref())
+        .collect();
+    let mut build_ids = build_ids;
+    build_ids.retain(|name, _| named.contains(name.as_str()));
+    let uname = nix::sys::utsname::uname().ok();
+    let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+    let boot_id = Root::system().proc.join("sys/kernel/random/boot_id");
+    let head = Head {
+        holdup: env!("CARGO_PKG_VERSION").to_owned(),
+        kind: observed.kind,
+        backend: observed.backend,
+        command: observed.command,
+        pids: observed.pids,
+        started: observed.started,
+        started_unix,
+        length: match attributed.of_threads {
+            true => attributed.wall,
+            false => attributed.elapsed,
+        },
+        exit: observed.exit,
+        elsewhere: observed.elsewhere,
+        host: uname.as_ref().map(|uname| text(uname.nodename())),
+        boot_id: root::text_if_there(&boot_id).map(|id| id.trim().to_owned()),
+        kernel: uname.as_ref().map(|uname| text(uname.release())),
+        zone: zone(started_unix),
+        unit: scope.unit,
+        cgroup: scope.cgroup,
+        build_ids,
+        redacted: false,
+        detail: vec![],
+        coarse: false,
+        segments: 1,
+        approximate: vec![],
+        breaks: vec![],
+    };
+    Segment {
+        head,
+        attributed,
+        facts,
+    }
+}
+
+/// This machine's, at that time.
+fn zone(unix_ns: i64) -> Zone {
+    let zone = TimeZone::system();
+    let at = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
+    Zone {
+        name: zone.iana_name().map(str::to_owned),
+        offset: zone.to_offset(at).seconds(),
+    }
+}

@@ -1,0 +1,355 @@
+//! What `holdup attach` says of processes that end, stop, are elsewhere, another's, of another kind, or none.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod support;
+
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use support::{Guarded, HOLDUP, lossy, read_until};
+
+fn attach(words: &[&str]) -> Command {
+    let mut command = Command::new(HOLDUP);
+    command.arg("attach").args(words).stdin(Stdio::null());
+    command
+}
+
+fn told(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// `cat` that reads from a pipe of the test's, and is in that call.
+fn reader() -> Guarded {
+    let reader = Guarded::spawn(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()));
+    until(&reader.0, |call| call.starts_with("0 "));
+    reader
+}
+
+/// Until the kernel says that it is in this call.
+fn until(child: &Child, is: impl Fn(&str) -> bool) {
+    let path = format!("/proc/{}/syscall", child.id());
+    while !is(&std::fs::read_to_string(&path).unwrap()) {}
+}
+
+#[test]
+fn no_time_is_a_look_at_what_goes_on() {
+    let reader = reader();
+    let pid = reader.0.id().to_string();
+    let output = attach(&["-p", &pid, "-d", "0", "--format", "json"]).output();
+    let report = told(&output.unwrap());
+    let wait = &report["waits"][0];
+    assert_eq!(wait["cause"], "ipc.pipe", "{wait:#}");
+    assert_eq!(wait["open"], true);
+    assert_eq!(wait["call"], "read");
+    assert_eq!(wait["asker"]["stack"][0]["symbol"], "read");
+}
+
+#[test]
+fn two_at_once_see_the_same() {
+    let reader = reader();
+    let pid = reader.0.id().to_string();
+    let look = || {
+        let mut command = attach(&["-p", &pid, "-d", "0.1", "--format", "json"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    for one in [look(), look()] {
+        let report = told(&one.wait_with_output().unwrap());
+        assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
+        assert_eq!(report["coverage"]["unknown_ns"], 0);
+    }
+}
+
+#[test]
+fn observation_ends_with_the_process() {
+    let mut reader = reader();
+    let pid = reader.0.id().to_string();
+    let mut holdup = Guarded::spawn(attach(&["-p", &pid, "-d", "1000"]).stdout(Stdio::piped()));
+    // Not the patience of the test, but how much is seen of it, depends on when holdup has begun.
+    drop(reader.0.stdin.take().map(|mut to| to.write_all(b"x")));
+    reader.0.wait().unwrap();
+    let status = holdup.0.wait().unwrap();
+    // Before it was watched, or while it was.
+    assert!(matches!(status.code(), Some(0 | 125)), "{status}");
+}
+
+/// A shell's background job is started to ignore interrupts; one that is sent to it all the same is meant.
+#[test]
+fn a_person_who_has_seen_enough_gets_the_report() {
+    for (signal, ignored) in [
+        (Signal::SIGINT, false),
+        (Signal::SIGTERM, false),
+        (Signal::SIGINT, true),
+        (Signal::SIGTERM, true),
+    ] {
+        let reader = reader();
+        let pid = reader.0.id().to_string();
+        let mut command = attach(&["-p", &pid, "--verbose"]);
+        if ignored {
+            // SAFETY: between fork and exec only `signal` is called, which may be.
+            unsafe {
+                command.pre_exec(move || {
+                    nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn)?;
+                    Ok(())
+                })
+            };
+        }
+        let mut holdup = Guarded::spawn(command.stdout(Stdio::piped()));
+        // Once its programs are there, holdup watches, or is about to.
+        while !has_programs(holdup.0.id()) {}
+        holdup.signal(signal);
+        read_until(holdup.0.stdout.as_mut().unwrap(), "still waiting at the end");
+        assert!(holdup.0.wait().unwrap().success());
+    }
+}
+
+fn has_programs(pid: u32) -> bool {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+    let links = entries
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links
+        .into_iter()
+        .any(|link| link.to_string_lossy().contains("bpf-prog"))
+}
+
+#[test]
+fn what_cannot_wait_is_refused_in_a_sentence() {
+    let mut ended = Command::new("true").spawn().unwrap();
+    let path = format!("/proc/{}/stat", ended.id());
+    while !std::fs::read_to_string(&path).unwrap().contains(") Z ") {}
+    let pid = ended.id().to_string();
+    let output = attach(&["-p", &pid]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(
+        lossy(&output.stderr).contains("a zombie"),
+        "{}",
+        lossy(&output.stderr)
+    );
+    ended.wait().unwrap();
+    let output = attach(&["-p", &pid]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(lossy(&output.stderr).contains(&format!("there is no process {pid}")));
+}
+
+/// A program of the 32-bit kind that reads from its stdin, again and again: the least that the kernel runs.
+fn program_of_32_bit() -> Vec<u8> {
+    const BASE: u32 = 0x0804_8000;
+    const HEADERS: u32 = 52 + 32;
+    // mov eax, 3 (read); xor ebx, ebx; mov ecx, esp; mov edx, 1; int 0x80; jmp to the begin
+    let code: [u8; 18] = [
+        0xb8, 3, 0, 0, 0, 0x31, 0xdb, 0x89, 0xe1, 0xba, 1, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xee,
+    ];
+    let size = HEADERS + u32::try_from(code.len()).unwrap();
+    let mut file = vec![0x7f, b'E', b'L', b'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // An executable for the 386, version, entry, program headers after this one, no sections, no flags.
+    for half in [2_u16, 3] {
+        file.extend(half.to_le_bytes());
+    }
+    for word in [1, BASE + HEADERS, 52, 0, 0] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    for half in [52_u16, 32, 1, 0, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    // To be loaded as a whole, readable and executable.
+    for word in [1, 0, BASE, BASE, size, size, 5, 0x1000] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    file.extend(code);
+    file
+}
+
+#[test]
+fn a_32_bit_program_is_told_by_its_own_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reader");
+    let bytes = folder.path().join("bytes");
+    std::fs::write(&bytes, program_of_32_bit()).unwrap();
+    // By another process: a child that another test starts meanwhile would have the file open to write, and what is can't be executed.
+    let copied = Command::new("install").args([&bytes, &path]).status().unwrap();
+    assert!(copied.success());
+    let reader = Guarded::spawn(Command::new(&path).stdin(Stdio::piped()));
+    // There a read has the number 3.
+    until(&reader.0, |call| call.starts_with("3 0x0 "));
+    let pid = reader.0.id().to_string();
+    let report = told(
+        &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
+            .output()
+            .unwrap(),
+    );
+    let wait = &report["waits"][0];
+    assert_eq!(
+        (&wait["cause"], &wait["call"]),
+        (&"ipc.pipe".into(), &"read".into()),
+        "{wait:#}"
+    );
+    assert_eq!(report["coverage"]["unknown_ns"], 0);
+}
+
+#[test]
+fn a_kernel_thread_without_work_is_idle() {
+    const KTHREADD: &str = "2";
+    let report = told(
+        &attach(&["-p", KTHREADD, "-d", "0.1", "--format", "json"])
+            .output()
+            .unwrap(),
+    );
+    let idle = report["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|cause| cause["cause"] == "idle");
+    assert!(
+        idle.is_some_and(|idle| idle["ns"].as_u64() > Some(0)),
+        "{}",
+        report["causes"]
+    );
+    assert_eq!(report["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn another_users_process_is_told_like_any() {
+    const NOBODY: u32 = 65_534;
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).uid(NOBODY);
+    let reader = Guarded::spawn(&mut command);
+    until(&reader.0, |call| call.starts_with("0 "));
+    let pid = reader.0.id().to_string();
+    let report = told(
+        &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
+    assert_eq!(report["waits"][0]["asker"]["stack"][0]["symbol"], "read");
+}
+
+#[test]
+fn a_process_in_a_container_has_both_sides_numbers_and_paths() {
+    let mut command = Command::new("unshare");
+    command.args(["--fork", "--pid", "--mount", "--kill-child", "cat"]);
+    let mut container = Guarded::spawn(command.stdin(Stdio::piped()).stdout(Stdio::null()));
+    let children = format!("/proc/{0}/task/{0}/children", container.0.id());
+    let pid = loop {
+        let text = std::fs::read_to_string(&children).unwrap();
+        if let Some(pid) = text.split_whitespace().next() {
+            break pid.to_owned();
+        }
+    };
+    while std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "cat\n" {}
+    let report = told(
+        &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
+            .output()
+            .unwrap(),
+    );
+    let root = format!("/proc/{pid}/root");
+    let one = &report["subject"]["elsewhere"][0];
+    assert_eq!(
+        (&one["pid_inside"], &one["root"]),
+        (&1.into(), &root.as_str().into()),
+        "{one}"
+    );
+    let output = attach(&["-p", &pid, "-d", "0.1"]).output().unwrap();
+    assert!(
+        lossy(&output.stdout).contains("calls itself 1"),
+        "{}",
+        lossy(&output.stdout)
+    );
+    drop(container.0.stdin.take());
+    container.0.wait().unwrap();
+}
+
+#[test]
+fn a_traced_process_is_held_by_its_tracer() {
+    let reader = reader();
+    let pid = reader.0.id();
+    let tracer = std::thread::spawn(move || {
+        let pid = Pid::from_raw(pid.cast_signed());
+        ptrace::attach(pid).unwrap();
+        waitpid(pid, None).unwrap();
+        let words = ["-p", &pid.to_string(), "-d", "0.1", "--format", "json"];
+        let output = attach(&words).output();
+        ptrace::detach(pid, None).unwrap();
+        output
+    });
+    let report = told(&tracer.join().unwrap().unwrap());
+    let wait = &report["waits"][0];
+    assert_eq!(wait["cause"], "process.stopped", "{wait:#}");
+    assert_eq!(wait["held_by"]["how_known"], "tracer");
+    assert_eq!(wait["held_by"]["pid"], std::process::id());
+}
+
+#[test]
+fn many_processes_are_one_subject_that_a_line_has_room_for() {
+    let readers: Vec<Guarded> = (0..20).map(|_| reader()).collect();
+    let pids: Vec<String> = readers.iter().map(|reader| reader.0.id().to_string()).collect();
+    let output = attach(&["-p", &pids.join(","), "-d", "0.1"]).output().unwrap();
+    let text = lossy(&output.stdout);
+    let first = text.lines().next().unwrap_or_default();
+    let begin = format!(" holdup   20 processes ({}, {}, {} …)", pids[0], pids[1], pids[2]);
+    assert!(first.starts_with(&begin), "{first}");
+    assert!(text.contains("20 threads"), "{text}");
+}
+
+#[test]
+fn killed_it_leaves_the_process_and_the_kernel_as_they_were() {
+    let mut reader = reader();
+    let pid = reader.0.id().to_string();
+    let mut holdup = Guarded::spawn(attach(&["-p", &pid]).stdout(Stdio::null()));
+    while !has_programs(holdup.0.id()) {}
+    holdup.0.kill().unwrap();
+    holdup.0.wait().unwrap();
+    // Nothing of it is pinned, so the next has the kernel for itself, and the process goes on.
+    let report = told(
+        &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
+    drop(reader.0.stdin.take());
+    assert!(reader.0.wait().unwrap().success());
+}
+
+#[test]
+fn what_is_not_there_is_said_in_a_sentence() {
+    for (words, said) in [
+        (
+            ["--unit", "hu-no-such"],
+            "no unit \"hu-no-such.service\" runs here",
+        ),
+        (["--cgroup", "/hu/no-such"], "there is no cgroup \"/hu/no-such\""),
+        (["--name", "hu-no-such"], "no process is called \"hu-no-such\""),
+    ] {
+        let output = attach(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{words:?}");
+        assert!(lossy(&output.stderr).contains(said), "{}", lossy(&output.stderr));
+    }
+    for pid in ["0", "abc", "4294967296"] {
+        let output = attach(&["--pid", pid]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = format!("wants the number of a process or thread (`ps -e` lists them), not {pid}");
+        assert!(lossy(&output.stderr).contains(&said), "{}", lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_stopped_process_was_stopped_by_nobody_that_was_seen() {
+    let reader = reader();
+    let pid = Pid::from_raw(reader.0.id().cast_signed());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    while !std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .unwrap()
+        .contains(") T ")
+    {}
+    let output = attach(&["-p", &pid.to_string(), "-d", "0.1", "--format", "json"]).output();
+    let report = told(&output.unwrap());
+    let wait = &report["waits"][0];
+    assert_eq!(wait["cause"], "process.stopped", "{wait:#}");
+    assert_eq!(wait["held_by"], serde_json::Value::Null);
+}
