@@ -4,7 +4,7 @@ setup() {
     if [ "$1" = healthy ]; then pause=0; fi
     mkfifo "$STAGE/random"
     mount --bind "$STAGE/random" /dev/random
-    helper python3 "$scenario/feed.py" /dev/random "$pause"
+    helper python3 "$here/feed.py" /dev/random "$pause"
 }
 stall() { observe "${timed[@]}" head -c 16 /dev/random >"$STAGE/key"; }
 healthy() { stall; }

@@ -5,5 +5,5 @@ setup() {
 }
 stall() { observe "${gated[@]}" "${timed[@]}" python3 -c 'import os, sys, time
 while not os.path.exists(sys.argv[1]):
-    time.sleep(0.05)' "$STAGE/done"; }
+    time.sleep(0.025)' "$STAGE/done"; }
 healthy() { stall; }

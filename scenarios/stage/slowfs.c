@@ -1,6 +1,6 @@
 /* A FUSE file system with one file, `data`, that reads from a SOURCE and takes DELAY_MS for each read.
  *
- * slowfs MOUNT SOURCE DELAY_MS. Runs in the foreground with one thread; says "ready" on descriptor 3 when
+ * slowfs MOUNT SOURCE DELAY_MS [names]. With `names`, looking at the file takes as long. Runs in the foreground with one thread; says "ready" on descriptor 3 when
  * the kernel has accepted the mount. The file has the source's mode, so that a program stays one. */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -16,6 +16,13 @@
 
 static int source;
 static long delay_ms;
+static int names;
+
+static void take_the_delay(void)
+{
+    struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000};
+    nanosleep(&delay, NULL);
+}
 
 static int slow_getattr(const char *path, struct stat *status, struct fuse_file_info *file)
 {
@@ -28,16 +35,17 @@ static int slow_getattr(const char *path, struct stat *status, struct fuse_file_
     }
     if (strcmp(path, "/data") != 0)
         return -ENOENT;
+    if (names)
+        take_the_delay();
     return fstat(source, status) == 0 ? 0 : -errno;
 }
 
 static int slow_read(const char *path, char *buffer, size_t size, off_t offset, struct fuse_file_info *file)
 {
-    struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000};
     ssize_t count;
     (void)path;
     (void)file;
-    nanosleep(&delay, NULL);
+    take_the_delay();
     count = pread(source, buffer, size, offset);
     return count < 0 ? -errno : (int)count;
 }
@@ -61,8 +69,9 @@ static const struct fuse_operations operations = {
 int main(int argc, char **argv)
 {
     char *arguments[] = {argv[0], "-f", "-s", NULL, NULL};
-    if (argc != 4) {
-        fprintf(stderr, "usage: slowfs MOUNT SOURCE DELAY_MS\n");
+    names = argc == 5 && strcmp(argv[4], "names") == 0;
+    if (argc != 4 && !names) {
+        fprintf(stderr, "usage: slowfs MOUNT SOURCE DELAY_MS [names]\n");
         return 2;
     }
     arguments[3] = argv[1];

@@ -5,14 +5,16 @@
 #   stage.sh SCENARIO_DIRECTORY stall|healthy
 #
 # In (environment): HOLDUP, the holdup binary, empty to run unobserved; PROGRAMS, the compiled helper
-# programs; STAGE, an empty directory to work in; HOLDUP_REPORT and HOLDUP_TRUTH, the files to write.
+# programs; STAGE, an empty directory to work in; HOLDUP_REPORT and HOLDUP_TRUTH, the files to write; of a scenario that names
+# `jdks` also JAVA_HOME and JAVA_VERSION.
 # Out: holdup's JSON report in HOLDUP_REPORT, what the workload measured itself in HOLDUP_TRUTH (one or more
 # lines of JSON, see truth.h).
 #
 # A scenario is a file `scenario.sh` with the functions `setup`, `stall` and `healthy` (and `teardown` where
 # something outlives the namespaces). `setup` gets "stall" or "healthy" as its argument, so that a twin can
 # differ in what is set up. `stall` and `healthy` call `observe` exactly once; nothing but the observed
-# command is inside the observed time.
+# command is inside the observed time. Or they call `attach` once: then what is observed runs already; or `host`, which looks
+# at the whole machine; or `experiment`, which has a wait taken away.
 #
 # Each run has a mount and a network namespace of its own: mounts, loop devices on them, interfaces and ports
 # disappear with its last process.
@@ -32,7 +34,10 @@ options=()
 # Runs CMD under holdup (or bare). CMD's own failure is no failure of the stage; holdup's is.
 observe() {
     local status=0
-    if [ -n "${HOLDUP-}" ]; then
+    if [ -n "${UNPRIVILEGED-}" ]; then
+        open_stage
+        observe_as_nobody "$@" || status=$?
+    elif [ -n "${HOLDUP-}" ]; then
         "$HOLDUP" run --json "$HOLDUP_REPORT" "${options[@]}" -- "$@" || status=$?
     else
         "$@" || status=$?
@@ -40,6 +45,86 @@ observe() {
     case $status in
     125 | 126 | 127) return $status ;;
     esac
+}
+
+# The same as an ordinary user, who may look at his own processes and no more: holdup samples then.
+observe_as_nobody() {
+    local nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    if [ -n "${HOLDUP-}" ]; then
+        "${nobody[@]}" "$HOLDUP" run --backend proc --json "$HOLDUP_REPORT" "${options[@]}" -- "$@"
+    else
+        "${nobody[@]}" "$@"
+    fi
+}
+
+# What the set-up has made is that user's too; nothing that is mounted is touched, for that may be the stall.
+open_stage() {
+    local thing
+    chmod 0777 "$STAGE"
+    touch "$HOLDUP_TRUTH"
+    for thing in "$STAGE"/*; do
+        if [ ! -L "$thing" ] && ! grep -qF " $thing " /proc/self/mountinfo; then
+            chmod -R a+rwX "$thing" 2>/dev/null || true
+        fi
+    done
+}
+
+# Looks with holdup, as `holdup attach ARG…`, at what a helper or the set-up has started (or does without).
+attach() {
+    if [ -n "${HOLDUP-}" ]; then
+        "$HOLDUP" attach --json "$HOLDUP_REPORT" "${options[@]}" "$@" >&2
+    fi
+}
+
+# Tries with holdup what CMD would gain without a cause: `experiment CAUSE OPTION… -- CMD`. What is gained by hand is the truth.
+experiment() {
+    local cause=$1
+    shift
+    if [ -n "${HOLDUP-}" ]; then
+        "$HOLDUP" try --without "$cause" --yes --json "$HOLDUP_REPORT" "$@" >&2
+    fi
+}
+
+# What is gained by hand: runs `as_it_is` and `by_hand`, functions of the scenario, three times each in turn, and tells the truth of
+# the middle ones: how long it takes, and what of that is saved.
+save_by_hand() {
+    local round way began
+    for round in 1 2 3; do
+        for way in as_it_is by_hand; do
+            # What that writes counts against the limit of a disk, which is kept in slices of a tenth of a second.
+            sync
+            sleep 0.2
+            began=${EPOCHREALTIME/./}
+            "$way"
+            echo $((${EPOCHREALTIME/./} - began)) >>"$STAGE/$way.us"
+        done
+    done
+    local as_it_is by_hand
+    as_it_is=$(sort -n "$STAGE/as_it_is.us" | sed -n 2p)
+    by_hand=$(sort -n "$STAGE/by_hand.us" | sed -n 2p)
+    truth "\"waited_ns\": $(((as_it_is - by_hand) * 1000)), \"elapsed_ns\": $((as_it_is * 1000))"
+}
+
+# Something that has nothing but a clock to wait for. $stuck becomes its process.
+stuck=
+start_sleeper() {
+    sleep 1000 &
+    stuck=$!
+    helpers+=("$stuck")
+    until grep -q sleep "/proc/$stuck/comm" && grep -q '^State:.S' "/proc/$stuck/status"; do :; done
+}
+
+# Looks for half a second at what $stuck is in since before. $1: which part of that time something holds it up, 0 or 1.
+look_at_stuck() {
+    attach --pid "$stuck" --duration 0.5
+    truth "\"waited_ns\": $1, \"elapsed_ns\": 1"
+}
+
+# Looks with holdup at the whole machine, as `holdup host ARG…`, while what a helper or the set-up has started goes on.
+host() {
+    if [ -n "${HOLDUP-}" ]; then
+        "$HOLDUP" host --json "$HOLDUP_REPORT" "${options[@]}" "$@" >&2
+    fi
 }
 
 # Starts a helper outside the observed command and returns once it has said "ready" on descriptor 3.
@@ -72,7 +157,7 @@ truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
 }
 
-for part in disk memory network cpu; do
+for part in disk memory network cpu services tasks java; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

@@ -1,0 +1,15 @@
+# The twin's other program locks another file.
+setup() {
+    local locked=orders.lock
+    if [ "$1" = healthy ]; then locked=other.lock; fi
+    helper python3 "$scenario/lock.py" "$STAGE/$locked"
+    helper python3 "$scenario/server.py" "$STAGE/orders.lock" "$HOLDUP_TRUTH"
+    server=$helper_pid
+    helper python3 "$scenario/client.py"
+}
+stall() {
+    attach --pid "$server" --duration 3
+    kill -TERM "$server"
+    wait "$server" || true
+}
+healthy() { stall; }

@@ -1,0 +1,15 @@
+# The twin answers with threads that are kept.
+setup() {
+    local how=thread
+    if [ "$1" = healthy ]; then how=pool; fi
+    precedence
+    helper "$PROGRAMS/answer" "$how"
+    server=$helper_pid
+    helper "$PROGRAMS/ask"
+}
+stall() {
+    attach --pid "$server" --duration 3
+    kill -TERM "$server"
+    wait "$server" || true
+}
+healthy() { stall; }

@@ -1,0 +1,6 @@
+package com.shop;
+
+/** What somebody has. */
+final class Account {
+    int left = 100;
+}

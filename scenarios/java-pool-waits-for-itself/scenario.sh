@@ -1,0 +1,15 @@
+# The twin's workers have done their tasks, and wait for others as workers do.
+setup() {
+    precedence
+    compile_java
+    helper "${java[@]}" com.shop.Orders "$1"
+}
+stall() {
+    attach --pid "$helper_pid" --duration 1
+    # Three wait for a result; the main thread sleeps.
+    truth '"waited_ns": 3, "elapsed_ns": 4'
+}
+healthy() {
+    attach --pid "$helper_pid" --duration 1
+    truth '"waited_ns": 0, "elapsed_ns": 1'
+}

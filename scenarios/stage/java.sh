@@ -1,0 +1,23 @@
+# Java programs, on the JDK that a run is for. Sourced by stage.sh.
+
+# Compiles the scenario's sources and the stage's own; words are added to the class path. `"${java[@]}" CLASS` then runs one, and
+# `"${started[@]}" CLASS` does that under `observe`, with the instant at which it was started in BEGAN.
+java=()
+started=()
+compile_java() {
+    local path=$STAGE/classes more
+    for more in "$@"; do path=$path:$more; done
+    mkdir -p "$STAGE/classes"
+    "$JAVA_HOME/bin/javac" -J-XX:TieredStopAtLevel=1 -nowarn -cp "$path" -d "$STAGE/classes" "$here"/java/stage/*.java "$scenario"/*.java
+    java=("$JAVA_HOME/bin/java" -cp "$path")
+    # The shell reads the clock without a process of its own; what Java takes to start is in the time that the program counts.
+    # shellcheck disable=SC2016 # the observed shell expands them
+    started=(env "HOLDUP_TRUTH=$HOLDUP_TRUTH" bash -c 'BEGAN=$EPOCHREALTIME exec "$0" "$@"' "${java[@]}")
+}
+
+# Has this run's JDK describe its structures otherwise: one of their names is another, as in a JVM that nobody knows.
+unknown_layout() {
+    local libjvm=$JAVA_HOME/lib/server/libjvm.so
+    sed 's/_constMethod/_constXethod/g' "$libjvm" >"$STAGE/libjvm.so"
+    mount --bind "$STAGE/libjvm.so" "$libjvm"
+}
