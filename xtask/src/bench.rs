@@ -1,13 +1,17 @@
 //! `cargo xtask bench`: what holdup costs, measured on the spot and printed. A benchmark is not a test: it never
 //! fails on a clock.
 
+mod attach;
 mod memory;
 mod observer;
 mod overhead;
+mod program_counts;
 mod programs;
 mod project;
 mod read;
+mod record;
 mod samples;
+mod significance;
 mod stacks;
 mod validity;
 mod workload;
@@ -18,6 +22,12 @@ use crate::setup::{self, Packages};
 pub(crate) const PACKAGES: Packages = Packages {
     purpose: "measure beside others",
     names: &["gcc", "libbpf-tools", "linux-perf", "make", "util-linux"],
+};
+
+/// A service, its client, and what else people watch such a thing with.
+const SERVICE: Packages = Packages {
+    purpose: "measure a service under load",
+    names: &["nginx-light", "strace", "wrk"],
 };
 
 /// What to measure.
@@ -39,8 +49,14 @@ enum What {
     Volume(memory::VolumeArgs),
     /// What each of holdup's BPF programs takes a run, by the kernel's own count
     Programs(programs::Args),
+    /// What watching costs a service under load, idle threads, many switches; and how soon a word is there
+    Attach(attach::Args),
+    /// What a recorder costs: CPU, memory, disk; and how soon `holdup show` answers
+    Record(record::Args),
     /// How fast artefacts are read, beside others, and in how much memory
     Read(read::Args),
+    /// How often `diff` claims a difference that is none, and finds one that is there, of fresh processes
+    Significance(significance::Args),
     /// Run one of the programs that are measured
     #[command(hide = true, subcommand)]
     Workload(workload::Workload),
@@ -60,7 +76,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             setup::install(&[PACKAGES])?;
             programs::run(&args)
         }
+        What::Attach(args) => {
+            setup::install(&[PACKAGES, SERVICE])?;
+            attach::run(&args)
+        }
+        What::Record(args) => record::run(&args),
         What::Read(args) => read::run(&args),
+        What::Significance(args) => significance::run(&args),
         What::Workload(workload) => workload::run(workload),
     }
 }

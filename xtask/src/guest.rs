@@ -4,8 +4,8 @@
 //! attached, into a memory file system with the scenarios, sshd and holdup. `holdup run -- sshd -t` is the first to
 //! need the kernel's generator. Then the scenarios run as they do on the host, and some that need what a guest has:
 //! a disk with a limit of the emulator's, modules for slow disks and networks. What they leave is judged here as on
-//! the host; the table says kernel by kernel what was right. Nothing outlives the run but files under
-//! `target/guest`.
+//! the host; the table says kernel by kernel what was right. Beside them boot guests that have a source of randomness,
+//! for the generator alone. Nothing outlives the run but files under `target/guest`.
 //!
 //! Packages that carry services or that conflict with others (sshd, busybox, kernels) are unpacked there and
 //! never installed.
@@ -18,15 +18,20 @@ pub(crate) mod package;
 mod packages;
 mod randomness;
 mod ring;
+mod seeding;
+mod source;
+mod systemd;
 mod table;
 
 use crate::scenarios::{self, Scenario};
 use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
-use boot::Left;
-use image::Content;
+use boot::{Guest, Left};
+use clap::ValueEnum;
+use image::{Content, Ring};
 use kernel::{KERNELS, Kernel, Ready};
+use source::Source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use table::{Cell, Column};
@@ -68,6 +73,16 @@ const IN_THE_GUEST: &[&str] = &[
 /// The folder of the scenarios that need what only a guest has.
 const OWN: &str = "guest";
 
+/// The kernel on which guests with a source of randomness are booted without being asked for: Debian 12's own.
+const WITH_SOURCES: &str = "6.1";
+
+/// A guest to be booted.
+struct Boot<'a> {
+    kernel: &'a Kernel,
+    ready: &'a Ready,
+    source: Source,
+}
+
 /// Which guests, and what runs in them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -81,6 +96,12 @@ pub(crate) struct Args {
     /// Which of Debian's kernels; all without any
     #[arg(long, value_name = "NAME", value_parser = KERNELS.iter().map(|k| k.name).collect::<Vec<_>>())]
     kernel: Vec<String>,
+    /// Guests with a source of randomness on every kernel, and no scenarios; without, on one kernel beside the others
+    #[arg(long, conflicts_with_all = ["names", "all"])]
+    sources: bool,
+    /// A guest that systemd starts, on one kernel, and nothing else
+    #[arg(long, conflicts_with_all = ["names", "all", "sources", "kernel"])]
+    systemd: bool,
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
     holdup: Option<PathBuf>,
@@ -88,6 +109,9 @@ pub(crate) struct Args {
 
 /// Boots the guests, shows what they said and judges it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.systemd {
+        return with_systemd(args);
+    }
     let folder = workspace::root().join("scenarios");
     let chosen = choose(&folder, args)?;
     setup::install(&[
@@ -108,16 +132,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .chain(scenarios::packages(&chosen))
         .collect();
     let runs = ring::runs(&folder, &chosen);
-    let userspace = image::build(
-        &Content {
-            holdup: &holdup,
-            scenarios: &folder,
-            programs: &programs,
-            packages: &packages,
-            runs: &runs,
-        },
-        &scratch,
-    )?;
+    let (holdup, ring) = (holdup.as_path(), |runs| Ring {
+        scenarios: &folder,
+        programs: &programs,
+        packages: &packages,
+        runs,
+    });
+    let build = |ring| image::build(&Content { holdup, ring }, &scratch);
+    // Without scenarios it is unpacked in a tenth of the time.
+    let (userspace, small) = (build((!args.sources).then(|| ring(&runs)))?, build(None)?);
 
     let wanted = KERNELS
         .iter()
@@ -125,33 +148,82 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let ready: Vec<(&Kernel, Ready)> = wanted
         .map(|kernel| Ok((kernel, kernel.ready(&scratch)?)))
         .collect::<anyhow::Result<_>>()?;
-    // Each guest is one thread of the emulator's, and its clock counts instructions: side by side they are as right.
-    let left = std::thread::scope(|scope| {
-        let boots: Vec<_> = ready
-            .iter()
-            .map(|(kernel, ready)| {
-                eprintln!("xtask: booting {}", ready.package);
-                let folder = scratch.join(kernel.name);
-                let (userspace, runs) = (&userspace, runs.len());
-                scope.spawn(move || boot::boot(ready, userspace, runs, &folder))
+    let boots: Vec<Boot<'_>> = ready
+        .iter()
+        .flat_map(|(kernel, ready)| {
+            let all = Source::value_variants().iter().copied();
+            let of_this = all.filter(|source| {
+                let asked = args.sources || (kernel.name == WITH_SOURCES && args.names.is_empty());
+                asked || *source == Source::Nothing
+            });
+            of_this.map(move |source| Boot {
+                kernel,
+                ready,
+                source,
             })
+        })
+        .collect();
+    let begin = |boot: &Boot<'_>| {
+        eprintln!(
+            "xtask: booting {}, seeded by {}",
+            boot.ready.package,
+            boot.source.word()
+        );
+        let folder = scratch.join(boot.folder());
+        let (userspace, runs) = match boot.source {
+            Source::Nothing => (&userspace, runs.len()),
+            Source::VirtioRng | Source::Rdrand => (&small, 0),
+        };
+        let guest = Guest {
+            kernel: boot.ready,
+            source: boot.source,
+            userspace,
+            runs,
+            words: "",
+        };
+        boot::boot(guest, &folder)
+    };
+    // Each guest is one thread of the emulator's, and its clock counts instructions: side by side they are as right. Those of
+    // one kernel follow one another, so that there are no more at a time than kernels.
+    let left = std::thread::scope(|scope| {
+        let kernels: Vec<_> = boots
+            .chunk_by(|one, other| one.kernel.name == other.kernel.name)
+            .map(|of_one| scope.spawn(|| of_one.iter().map(&begin).collect::<Vec<_>>()))
             .collect();
-        boots
+        kernels
             .into_iter()
-            .map(|boot| boot.join().expect("a boot that panics has a defect"))
+            .flat_map(|boots| boots.join().expect("a boot that panics has a defect"))
             .collect::<Vec<_>>()
     });
-    let mut columns = Vec::new();
-    for ((kernel, ready), left) in ready.iter().zip(left) {
+    let mut columns: Vec<Column> = Vec::new();
+    for (boot, left) in boots.iter().zip(left) {
         let cells = left
-            .and_then(|left| judge(ready, &left, &chosen))
-            .with_context(|| format!("the guest with Linux {}", kernel.name))?;
-        columns.push(Column {
-            kernel: kernel.name.to_owned(),
-            cells,
-        });
+            .and_then(|left| judge(boot, &left, &chosen))
+            .with_context(|| {
+                format!(
+                    "the guest with Linux {}, seeded by {}",
+                    boot.kernel.name,
+                    boot.source.word()
+                )
+            })?;
+        // Guests of one kernel are side by side.
+        match columns
+            .last_mut()
+            .filter(|column| column.kernel == boot.kernel.name)
+        {
+            Some(column) => column.cells.extend(cells),
+            None => columns.push(Column {
+                kernel: boot.kernel.name.to_owned(),
+                cells,
+            }),
+        }
     }
-    print!("{}", table::render(&columns));
+    tell(&columns, &scratch)
+}
+
+/// Prints the table; an error where something is wrong.
+fn tell(columns: &[Column], scratch: &Path) -> anyhow::Result<()> {
+    print!("{}", table::render(columns));
     if columns
         .iter()
         .flat_map(|column| &column.cells)
@@ -165,18 +237,64 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is to be said of each thing that ran in a guest.
-fn judge(ready: &Ready, left: &Left, chosen: &[Scenario]) -> anyhow::Result<Vec<(String, Cell)>> {
+/// Boots the guest that systemd starts.
+fn with_systemd(args: &Args) -> anyhow::Result<()> {
+    setup::install(&[PACKAGES, systemd::PACKAGES])?;
+    let holdup = workspace::holdup(args.holdup.as_deref())?;
+    let scratch = workspace::scratch("guest")?;
+    let userspace = image::build_with_systemd(&holdup, &scratch)?;
+    let kernel = KERNELS
+        .iter()
+        .find(|kernel| kernel.name == WITH_SOURCES)
+        .expect("it is one of them");
+    let ready = kernel.ready(&scratch)?;
+    eprintln!("xtask: booting {} with systemd", ready.package);
+    let guest = Guest {
+        kernel: &ready,
+        source: Source::Nothing,
+        userspace: &userspace,
+        // It takes as long as a few scenarios do.
+        runs: 4,
+        words: systemd::WORDS,
+    };
+    let left = boot::boot(guest, &scratch.join(systemd::NAME))?;
     println!("{}\n{}", ready.package, left.console.trim_end());
-    let mut cells = vec![(randomness::NAME.to_owned(), randomness::judge(&left.out)?)];
-    for (number, scenario) in chosen.iter().enumerate() {
-        cells.push((scenario.name.clone(), ring::judge(&left.out, number, scenario)));
+    let column = Column {
+        kernel: kernel.name.to_owned(),
+        cells: vec![(systemd::NAME.to_owned(), systemd::judge(&left.out)?)],
+    };
+    tell(&[column], &scratch)
+}
+
+impl Boot<'_> {
+    /// The folder for its files.
+    fn folder(&self) -> String {
+        match self.source {
+            Source::Nothing => self.kernel.name.to_owned(),
+            source => format!("{}-{}", self.kernel.name, source.word()),
+        }
+    }
+}
+
+/// What is to be said of each thing that ran in a guest.
+fn judge(boot: &Boot<'_>, left: &Left, chosen: &[Scenario]) -> anyhow::Result<Vec<(String, Cell)>> {
+    println!("{}\n{}", boot.ready.package, left.console.trim_end());
+    let seeded = seeding::judge(&left.out, boot.source, boot.kernel.name)?;
+    let mut cells = vec![(seeding::name(boot.source), seeded)];
+    if boot.source == Source::Nothing {
+        cells.push((randomness::NAME.to_owned(), randomness::judge(&left.out)?));
+        for (number, scenario) in chosen.iter().enumerate() {
+            cells.push((scenario.name.clone(), ring::judge(&left.out, number, scenario)));
+        }
     }
     Ok(cells)
 }
 
 /// The scenarios to run: the host's, then the guests' own.
 fn choose(folder: &Path, args: &Args) -> anyhow::Result<Vec<Scenario>> {
+    if args.sources {
+        return Ok(Vec::new());
+    }
     let mut all = scenarios::load(folder, &[])?;
     let own = scenarios::load(&folder.join(OWN), &[])?;
     if args.names.is_empty() {

@@ -16,10 +16,14 @@ mod fuzz;
 mod generate;
 mod guest;
 mod new;
+mod pages;
+mod predictions;
 mod process;
+mod queries;
 mod report;
 mod scenarios;
 mod setup;
+mod speed;
 mod tally;
 mod test;
 mod workspace;
@@ -56,6 +60,12 @@ enum Verb {
     Artefacts(artefacts::Args),
     /// Boot a guest without randomness and judge holdup by it
     Guest(guest::Args),
+    /// Open pages that holdup wrote in a browser and use everything in them
+    Pages(pages::Args),
+    /// Run the queries of the page about recordings in the engines that they are for
+    Queries(queries::Args),
+    /// Hold what `run --predict` says against the same programs really without the wait
+    Predictions(predictions::Args),
     /// Break the readers with hostile input, led by coverage
     Fuzz(fuzz::Args),
     /// Measure what holdup costs; prints, never fails on a clock
@@ -72,6 +82,9 @@ fn main() -> ExitCode {
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Artefacts(args) => artefacts::run(&args),
         Verb::Guest(args) => guest::run(&args),
+        Verb::Pages(args) => pages::run(&args),
+        Verb::Queries(args) => queries::run(&args),
+        Verb::Predictions(args) => predictions::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench(args) => bench::run(args),
     };

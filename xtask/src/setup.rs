@@ -37,7 +37,17 @@ pub(crate) const BUILD: Packages = Packages {
 /// What the live tests under `crates/` run and look at.
 pub(crate) const TEST: Packages = Packages {
     purpose: "run the tests",
-    names: &["iproute2", "procps", "python3", "strace", "util-linux"],
+    names: &[
+        // `go tool pprof`, protoc and Prometheus' own parser open what holdup exports.
+        "golang-go",
+        "iproute2",
+        "procps",
+        "protobuf-compiler",
+        "python3",
+        "python3-prometheus-client",
+        "strace",
+        "util-linux",
+    ],
 };
 
 /// How long to wait for another package manager to finish, in seconds: unattended upgrades of a machine that

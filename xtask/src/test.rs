@@ -4,7 +4,7 @@
 //! their sum. A step that fails without having counted a failure (it did not compile, say) is one failure.
 
 use crate::tally::Tally;
-use crate::{guest, process, setup, workspace};
+use crate::{guest, pages, process, setup, workspace};
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// What to leave out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only `cargo test`: neither scenarios nor guest
+    /// Only `cargo test`: no pages, scenarios or guest
     #[arg(long)]
     quick: bool,
 }
@@ -24,12 +24,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             "the tests trace with BPF and set up disks, mounts and networks: run them as root (sudo -E cargo xtask test)"
         );
     }
-    setup::install(&[setup::BUILD, setup::TEST, guest::PACKAGES])?;
+    setup::install(&[setup::BUILD, setup::TEST, pages::PACKAGES, guest::PACKAGES])?;
 
     let mut steps: Vec<(&str, Command)> = vec![("tests", workspace::cargo())];
     steps[0].1.args(["test", "--workspace", "--no-fail-fast"]);
     if !args.quick {
-        for verb in ["artefacts", "scenarios", "guest"] {
+        for verb in ["artefacts", "pages", "scenarios", "guest"] {
             let mut command = workspace::xtask()?;
             command.arg(verb);
             steps.push((verb, command));

@@ -57,3 +57,24 @@ pub(crate) fn holdup(given: Option<&Path>) -> anyhow::Result<PathBuf> {
         }
     }
 }
+
+/// The kernel's version and the processor's class, for a page of figures: `Linux 6.18.1, Intel(R) Xeon(R) …`.
+pub(crate) fn machine() -> anyhow::Result<String> {
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").context("read what processor this is")?;
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model
+        .and_then(|rest| rest.split_once(": "))
+        .map(|(_, model)| model.trim());
+    Ok(format!(
+        "Linux {}, {}",
+        kernel()?,
+        model.unwrap_or("processor not told")
+    ))
+}
+
+/// The kernel's version, without what its builder adds to it.
+pub(crate) fn kernel() -> anyhow::Result<String> {
+    let release =
+        std::fs::read_to_string("/proc/sys/kernel/osrelease").context("read the kernel's release")?;
+    Ok(release.trim().split('-').next().unwrap_or_default().to_owned())
+}

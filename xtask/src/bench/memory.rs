@@ -139,7 +139,7 @@ fn observe(holdup: Option<&Path>, workload: &[String], stage: Duration) -> anyho
 }
 
 /// A line of `/proc/PID/status`, in KiB.
-fn kib(status: &str, key: &str) -> Option<u64> {
+pub(super) fn kib(status: &str, key: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }

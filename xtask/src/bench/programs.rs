@@ -5,14 +5,11 @@
 
 use super::observer::CORE;
 use super::overhead::{Program, chosen, programs};
+use super::program_counts::{Counts, Held, count_runs};
 use super::samples::median;
 use crate::workspace;
 use anyhow::{Context, bail};
-use nix::errno::Errno;
-use nix::libc;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -33,20 +30,8 @@ pub(crate) struct Args {
     holdup: Option<PathBuf>,
 }
 
-/// Commands of bpf(2), and where their answers are in the kernel's `struct bpf_prog_info`, bytes.
-const BPF_PROG_GET_FD_BY_ID: libc::c_long = 13;
-const BPF_OBJ_GET_INFO_BY_FD: libc::c_long = 15;
-const BPF_ENABLE_STATS: libc::c_long = 32;
-const INFO_BYTES: usize = 208;
-const INFO_NAME: std::ops::Range<usize> = 64..80;
-const INFO_RUN_TIME: usize = 192;
-const INFO_RUNS: usize = 200;
-
 /// How often to look for programs while holdup loads them.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// Runs, and nanoseconds they took, by program.
-type Counts = BTreeMap<String, (u64, u64)>;
 
 /// Measures and prints one table a workload.
 pub(super) fn run(args: &Args) -> anyhow::Result<()> {
@@ -54,9 +39,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let all = programs(args.round_trips, 1, &workspace::scratch("bench")?)?;
     // What never blocks runs hardly any program.
     let switching = all.into_iter().filter(|one| one.name != "getppid").collect();
-    // They are counted for as long as this descriptor is open.
-    let _statistics =
-        bpf(BPF_ENABLE_STATS, &mut [0; 4]).context("ask the kernel to count runs (root is needed)")?;
+    let _counting = count_runs()?;
     for workload in chosen(switching, &args.programs)? {
         let rounds: Vec<Counts> = (0..args.rounds)
             .map(|_| measure(&holdup, &workload))
@@ -99,85 +82,16 @@ fn measure(holdup: &Path, workload: &Program) -> anyhow::Result<Counts> {
         .stderr(Stdio::null())
         .spawn()
         .context("start holdup")?;
-    // A program that is held here keeps its counts when holdup has ended.
-    let mut held: BTreeMap<u32, OwnedFd> = BTreeMap::new();
+    let mut held = Held::default();
     let status = loop {
         if let Some(status) = child.try_wait().context("wait for holdup")? {
             break status;
         }
-        for id in program_ids(child.id()) {
-            if let std::collections::btree_map::Entry::Vacant(place) = held.entry(id)
-                && let Ok(program) = bpf(BPF_PROG_GET_FD_BY_ID, &mut [u64::from(id), 0, 0, 0])
-            {
-                place.insert(program);
-            }
-        }
+        held.look_at(child.id());
         std::thread::sleep(LOOK_EVERY);
     };
     if !status.success() {
         bail!("holdup failed: {status}");
     }
-    let counts = held.values().map(count).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(counts.into_iter().filter(|(_, (runs, _))| *runs > 0).collect())
-}
-
-/// The programs behind a process's descriptors.
-fn program_ids(pid: u32) -> Vec<u32> {
-    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else {
-        return Vec::new();
-    };
-    let texts = descriptors.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
-    texts
-        .filter(|text| !text.contains("link_id:"))
-        .filter_map(|text| {
-            let line = text.lines().find_map(|line| line.strip_prefix("prog_id:"))?;
-            line.trim().parse().ok()
-        })
-        .collect()
-}
-
-/// Name, runs and nanoseconds.
-fn count(program: &OwnedFd) -> anyhow::Result<(String, (u64, u64))> {
-    let mut info = [0_u8; INFO_BYTES];
-    let descriptor = u64::try_from(program.as_raw_fd()).context("a descriptor is not negative")?;
-    // The descriptor and the length of the answer are 32 bits each, the address 64.
-    let mut attributes = [
-        descriptor | (INFO_BYTES as u64) << 32,
-        info.as_mut_ptr() as u64,
-        0,
-        0,
-    ];
-    let _: Option<OwnedFd> = bpf_call(BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
-    let word = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().expect("eight bytes"));
-    let name = &info[INFO_NAME];
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    Ok((
-        String::from_utf8_lossy(name).into_owned(),
-        (word(INFO_RUNS), word(INFO_RUN_TIME)),
-    ))
-}
-
-/// A call that returns a descriptor.
-fn bpf(command: libc::c_long, attributes: &mut [u64; 4]) -> anyhow::Result<OwnedFd> {
-    bpf_call(command, attributes)?.context("bpf(2) returned no descriptor")
-}
-
-fn bpf_call(command: libc::c_long, attributes: &mut [u64; 4]) -> anyhow::Result<Option<OwnedFd>> {
-    // SAFETY: the kernel reads the attributes, whose size it is told; an address in them is of memory that outlives the
-    // call and has the length said there.
-    let returned = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            command,
-            attributes.as_mut_ptr(),
-            size_of_val(attributes),
-        )
-    };
-    let returned = Errno::result(returned)?;
-    if command == BPF_OBJ_GET_INFO_BY_FD {
-        return Ok(None);
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    let file = unsafe { File::from_raw_fd(i32::try_from(returned)?) };
-    Ok(Some(file.into()))
+    held.counts()
 }

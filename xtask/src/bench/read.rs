@@ -4,13 +4,12 @@
 //! In: the samples of each format, repeated with other numbers until they are a large file. Out: a table. Peers that are
 //! not installed have a `-`: `jc` and inferno come from their own package managers.
 
+use crate::speed::{self, MB, repeat};
 use crate::workspace;
 use anyhow::{Context, bail};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -34,13 +33,8 @@ pub(crate) struct Args {
     holdup: Option<PathBuf>,
 }
 
-const MB: u64 = 1_000_000;
-
 /// A peer gets a file of this size, MB: the slow ones would take an hour for more.
 const SLOW_PEER: u64 = 2;
-
-/// What sysstat's tools begin with, and begin another run with.
-const BANNER: &[u8] = b"Linux ";
 
 /// How often to look at memory.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -127,11 +121,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
                 }
             }
         }
-        let cell = |place: usize| match best.get(place).copied().flatten() {
-            Some(speed) if speed < 10.0 => format!("{speed:.1}"),
-            Some(speed) => format!("{speed:.0}"),
-            None => "-".to_owned(),
-        };
+        let cell = |place: usize| speed::cell(best.get(place).copied().flatten());
         let other = peer.map_or_else(String::new, |(_, words, _)| {
             format!("{} {}", words.join(" "), cell(3))
         });
@@ -175,46 +165,6 @@ fn largest(samples: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     Ok(all)
 }
 
-/// Writes a sample again and again, each time with other digits behind each decimal point.
-fn repeat(sample: &Path, to: &Path, bytes: u64) -> anyhow::Result<()> {
-    let mut text = std::fs::read(sample).with_context(|| format!("read {}", sample.display()))?;
-    if text.is_empty() {
-        bail!("{} is empty", sample.display());
-    }
-    if text.last() != Some(&b'\n') {
-        text.push(b'\n');
-    }
-    let mut digits: Vec<usize> = (2..text.len())
-        .filter(|at| {
-            text[*at].is_ascii_digit() && matches!(text[at - 1], b'.' | b',') && text[at - 2].is_ascii_digit()
-        })
-        .collect();
-    let mut file = BufWriter::new(File::create(to).with_context(|| format!("write {}", to.display()))?);
-    let mut written = 0;
-    let mut state = 1_u64;
-    while written < bytes {
-        // A banner stands once in a file: after it, only what follows the first empty line comes again.
-        if written > 0 && text.starts_with(BANNER) {
-            let body = text
-                .windows(2)
-                .position(|two| two == b"\n\n")
-                .map_or(0, |at| at + 2);
-            text.drain(..body);
-            digits.retain(|digit| *digit >= body);
-            digits.iter_mut().for_each(|digit| *digit -= body);
-        }
-        for digit in &digits {
-            // Any sequence that is the same each time.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            text[*digit] = b'0' + (state >> 33) as u8 % 10;
-        }
-        file.write_all(&text)?;
-        written += text.len() as u64;
-    }
-    file.flush()?;
-    Ok(())
-}
-
 /// How many of a hundred lines were understood; `None` where there are no lines.
 fn understood(holdup: &Path, file: &Path) -> anyhow::Result<Option<u64>> {
     let output = Command::new(holdup)
@@ -231,31 +181,11 @@ fn understood(holdup: &Path, file: &Path) -> anyhow::Result<Option<u64>> {
     Ok((understood * 100).checked_div(lines))
 }
 
-/// CPU time of all programs that were started and have ended, seconds.
-fn cpu_seconds() -> anyhow::Result<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("ask for CPU time")?;
-    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
-}
-
-/// How fast a program reads a file, MB for each second on a CPU: others have the machine too; `None` where there is no such program.
+/// How fast a program reads a file from its stdin.
 fn speed(words: &[String], file: &Path) -> anyhow::Result<Option<f64>> {
     let input = File::open(file).with_context(|| format!("open {}", file.display()))?;
     let bytes = input.metadata()?.len();
-    let before = cpu_seconds()?;
-    let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .stdin(input)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    match command.status() {
-        Ok(_) => Ok(Some(
-            bytes as f64 / MB as f64 / (cpu_seconds()? - before).max(1e-3),
-        )),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("start {}", words[0])),
-    }
+    speed::of(Command::new(&words[0]).args(&words[1..]).stdin(input), bytes)
 }
 
 /// Sends a log through a pipe, and prints what memory it took.

@@ -1,5 +1,8 @@
 //! The programs that are measured, and the wrapper that measures them from inside the observed run.
 
+mod paced;
+pub(super) mod planted;
+
 use anyhow::{Context, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
@@ -41,6 +44,36 @@ pub(super) enum Workload {
         waits: u64,
         /// How many
         threads: u64,
+    },
+    /// Keep threads that are idle, and make calls that never block whenever a line comes
+    Idle {
+        /// How many threads
+        threads: usize,
+        /// How many calls
+        calls: u64,
+    },
+    /// Let pairs of threads wake each other so many times a second
+    PacedPair {
+        /// How many threads, two a pair
+        threads: u64,
+        /// How many waits a second, of all
+        per_second: u64,
+    },
+    /// Let threads sleep so many times a second
+    PacedSleepers {
+        /// How many threads
+        threads: u64,
+        /// How many sleeps a second, of all
+        per_second: u64,
+    },
+    /// Wait as long as is planted
+    Planted {
+        /// How many times as long as planned
+        pace: f64,
+        /// How much of all on top in one place
+        more: f64,
+        /// The socket at which somebody answers
+        answers: PathBuf,
     },
     /// Let many threads sleep and lock
     Threads {
@@ -93,6 +126,10 @@ pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
             Ok(())
         }
         Workload::Volume { waits, threads } => volume(waits, threads),
+        Workload::Idle { threads, calls } => paced::idle(threads, calls),
+        Workload::PacedPair { threads, per_second } => paced::pairs(threads, per_second),
+        Workload::PacedSleepers { threads, per_second } => paced::sleepers(threads, per_second),
+        Workload::Planted { pace, more, answers } => planted::run(pace, more, &answers),
         Workload::Threads { threads, seconds } => sleep_and_lock(threads, Duration::from_secs(seconds)),
     }
 }
@@ -193,6 +230,21 @@ mod futex {
             other.join().expect("it does not panic");
             Ok(began.elapsed())
         })
+    }
+
+    /// So many round trips in each beat, for good.
+    pub(super) fn paced(round_trips: u64, beat: Duration) {
+        let turn = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let turn = &turn;
+            // It waits through the pauses too, so it is one thread for good.
+            scope.spawn(move || play(turn, 1, u64::MAX));
+            let began = Instant::now();
+            for number in 1.. {
+                play(turn, 0, round_trips);
+                std::thread::sleep((began + beat * number).saturating_duration_since(Instant::now()));
+            }
+        });
     }
 
     /// One side: waits for its turn and gives it to the other.

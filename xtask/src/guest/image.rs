@@ -4,6 +4,7 @@
 use super::cpio::Archive;
 use super::package::Lists;
 use super::packages;
+use super::systemd;
 use crate::process;
 use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +54,13 @@ const LEFT_OUT: [&str; 7] = [
 pub(super) struct Content<'a> {
     /// The holdup binary.
     pub(super) holdup: &'a Path,
+    /// The scenarios, if it is to run any.
+    pub(super) ring: Option<Ring<'a>>,
+}
+
+/// What scenarios need.
+#[derive(Debug)]
+pub(super) struct Ring<'a> {
     /// The folder `scenarios/`.
     pub(super) scenarios: &'a Path,
     /// The scenarios' compiled programs.
@@ -80,20 +88,49 @@ pub(super) fn build(content: &Content<'_>, folder: &Path) -> anyhow::Result<Vec<
         root.text(path, 0o644, text);
     }
     root.text("/init", 0o755, INIT);
-    root.text("/ring/run.sh", 0o755, RING);
-    root.text("/ring/list", 0o644, &lines(content.runs));
     root.file("/etc/ssh/key", 0o600, &host_key(folder)?)?;
     root.file("/usr/bin/busybox", 0o755, &busybox)?;
     root.file("/usr/sbin/sshd", 0o755, &sshd)?;
     root.file("/usr/bin/holdup", 0o755, content.holdup)?;
-    root.tree("/scenarios", content.scenarios)?;
-    root.tree("/ring/programs", content.programs)?;
-    for path in packages::files(content.packages)? {
+    let mut programs = vec![sshd, content.holdup.to_owned()];
+    if let Some(ring) = &content.ring {
+        root.text("/ring/run.sh", 0o755, RING);
+        root.text("/ring/list", 0o644, &lines(ring.runs));
+        root.tree("/scenarios", ring.scenarios)?;
+        root.tree("/ring/programs", ring.programs)?;
+        for path in packages::files(ring.packages)? {
+            root.as_here(&path)?;
+        }
+        programs.extend(files_of(ring.programs)?);
+    }
+    for library in libraries(&programs)? {
+        root.file(&library, 0o755, Path::new(&library))?;
+    }
+    Ok(root.finish())
+}
+
+/// The initramfs of a guest that systemd starts: Debian's, with a few units of ours.
+pub(super) fn build_with_systemd(holdup: &Path, folder: &Path) -> anyhow::Result<Vec<u8>> {
+    let here = Lists::of_this_machine();
+    let busybox = here.unpack("busybox-static", folder)?.join("bin/busybox");
+    let sshd = here.unpack("openssh-server", folder)?.join("usr/sbin/sshd");
+
+    let mut root = Root::default();
+    for (path, text) in FILES.into_iter().chain(systemd::FILES) {
+        root.text(path, 0o644, text);
+    }
+    for (path, target) in systemd::LINKS {
+        root.add(path, Entry::Link(target.to_owned()));
+    }
+    root.file("/etc/ssh/key", 0o600, &host_key(folder)?)?;
+    root.file("/usr/bin/busybox", 0o755, &busybox)?;
+    root.file("/usr/sbin/sshd", 0o755, &sshd)?;
+    root.file("/usr/bin/holdup", 0o755, holdup)?;
+    let names = systemd::PACKAGES.names.iter().map(|name| (*name).to_owned());
+    for path in packages::files(&names.collect())? {
         root.as_here(&path)?;
     }
-    let mut programs = vec![sshd, content.holdup.to_owned()];
-    programs.extend(files_of(content.programs)?);
-    for library in libraries(&programs)? {
+    for library in libraries(&[sshd, holdup.to_owned()])? {
         root.file(&library, 0o755, Path::new(&library))?;
     }
     Ok(root.finish())

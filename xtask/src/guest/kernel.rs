@@ -7,7 +7,7 @@ use super::cpio::Archive;
 use super::package::Lists;
 use crate::process;
 use anyhow::{Context, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,6 +56,9 @@ const MODULES: &[&str] = &[
     "sch_netem",
 ];
 
+/// The first of them where the guest has a random device: the driver that an initramfs or udev loads before services start.
+const EARLY: &[&str] = &["virtio_pci", "virtio_rng"];
+
 /// A kernel, ready to be booted.
 #[derive(Debug)]
 pub(super) struct Ready {
@@ -63,7 +66,8 @@ pub(super) struct Ready {
     pub(super) package: String,
     /// The kernel's file.
     pub(super) image: PathBuf,
-    /// Its modules under `/modules`, and `/modules/order`, the file that names them in the order of loading.
+    /// Its modules under `/modules`, and `/modules/order`, the file that names them in the order of loading; in
+    /// `/modules/early` those that its random device needs.
     pub(super) modules: Vec<u8>,
 }
 
@@ -99,26 +103,29 @@ fn modules(files: &Path, version: &str) -> anyhow::Result<Vec<u8>> {
     };
     let needs = dependencies(&read("modules.dep")?);
     let built_in = read("modules.builtin")?;
-    let mut order: Vec<&str> = Vec::new();
-    for module in MODULES {
-        match needs.get(*module) {
-            Some(paths) => order.extend(paths.iter().map(String::as_str)),
-            None if built_in.lines().any(|path| name_of(path) == *module) => {}
-            None => bail!("the kernel {version} has no module {module}"),
-        }
-    }
     let mut archive = Archive::default();
-    let mut names = String::new();
-    for path in order {
-        let name = format!("{}.ko", name_of(path));
-        if names.lines().any(|known| known == name) {
-            continue;
+    let mut packed = BTreeSet::new();
+    for (list, wanted) in [("order", MODULES), ("early", EARLY)] {
+        let mut names: Vec<String> = Vec::new();
+        for module in wanted {
+            let paths = match needs.get(*module) {
+                Some(paths) => paths.as_slice(),
+                None if built_in.lines().any(|path| name_of(path) == *module) => &[],
+                None => bail!("the kernel {version} has no module {module}"),
+            };
+            for path in paths {
+                let name = format!("{}.ko", name_of(path));
+                if packed.insert(name.clone()) {
+                    archive.file(&format!("/modules/{name}"), 0o644, &plain(&folder.join(path))?);
+                }
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
         }
-        archive.file(&format!("/modules/{name}"), 0o644, &plain(&folder.join(path))?);
-        names += &name;
-        names.push('\n');
+        let text = names.iter().fold(String::new(), |text, name| text + name + "\n");
+        archive.file(&format!("/modules/{list}"), 0o644, text.as_bytes());
     }
-    archive.file("/modules/order", 0o644, names.as_bytes());
     Ok(archive.finish())
 }
 

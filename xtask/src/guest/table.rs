@@ -19,23 +19,26 @@ pub(super) enum Cell {
 pub(super) struct Column {
     /// Its name.
     pub(super) kernel: String,
-    /// What ran and what was made of it, in the same order for every kernel.
+    /// What ran and what was made of it. What did not run there is left out.
     pub(super) cells: Vec<(String, Cell)>,
 }
 
 /// Renders the table, then in full what is wrong and what does not apply, then the sum.
 pub(super) fn render(columns: &[Column]) -> String {
-    let names: Vec<&str> = columns
-        .first()
-        .map(|column| column.cells.iter().map(|(name, _)| name.as_str()).collect())
-        .unwrap_or_default();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in columns.iter().flat_map(|column| &column.cells) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
     let mut rows = vec![vec!["scenario".to_owned()]];
     rows[0].extend(columns.iter().map(|column| column.kernel.clone()));
     let (mut notes, mut tally) = (String::new(), Tally::default());
-    for (at, name) in names.iter().enumerate() {
+    for name in &names {
         let mut row = vec![(*name).to_owned()];
         for column in columns {
-            let Some((_, cell)) = column.cells.get(at) else {
+            let Some((_, cell)) = column.cells.iter().find(|(one, _)| one == name) else {
+                row.push(String::new());
                 continue;
             };
             let mut note = |text: &str| {
@@ -117,6 +120,12 @@ mod tests {
             text.contains("pipe on 6.1: not applicable: no pipes there"),
             "{text}"
         );
+        let alone = Column {
+            kernel: "6.12".to_owned(),
+            cells: vec![("boot".to_owned(), Cell::Right("so".to_owned()))],
+        };
+        let with = render(&[column("6.1", Cell::Right("so".to_owned())), alone]);
+        assert!(with.contains("boot                       right so\n"), "{with}");
         let sum = text.lines().last().and_then(Tally::from_line);
         assert_eq!(sum, Some(Tally { passed: 2, failed: 1 }));
     }

@@ -42,6 +42,16 @@ pub(crate) fn compile(stage: &Path, scenarios: &[Scenario], into: &Path) -> anyh
     Ok(())
 }
 
+/// Compiles the C programs of one folder, whose headers are in another.
+pub(crate) fn compile_into(folder: &Path, headers: &Path, into: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(into).with_context(|| format!("make {}", into.display()))?;
+    let newest = newest(&sources(headers, "h")?)?;
+    for source in sources(folder, "c")? {
+        cc(&source, &into.join(stem(&source)), headers, newest, &[])?;
+    }
+    Ok(())
+}
+
 /// Compiles one program, unless it is there and newer than what it is made of. `-O2` and no frame pointers,
 /// as distributions build theirs.
 fn cc(

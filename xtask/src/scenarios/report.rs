@@ -19,11 +19,101 @@ pub(crate) struct Report {
     pub(crate) waits: Vec<Wait>,
     /// What is wrong.
     pub(crate) findings: Vec<Finding>,
+    /// The time of those who had requests to answer.
+    #[serde(default)]
+    pub(crate) requests: Option<Requests>,
+    /// How the whole machine does, where that was looked at.
+    #[serde(default)]
+    pub(crate) host: Option<Host>,
+    /// What the rules can say is not the matter.
+    #[serde(default)]
+    pub(crate) ruled_out: Vec<RuledOut>,
+    /// With and without a wait, where that was tried.
+    #[serde(default)]
+    pub(crate) experiment: Option<Experiment>,
+}
+
+/// A command as it is, and without a wait.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Experiment {
+    /// As it is.
+    pub(crate) baseline_ns: u64,
+    /// Without.
+    #[serde(default)]
+    pub(crate) measured_ns: Option<u64>,
+    /// How much faster; none where there is no verdict.
+    #[serde(default)]
+    pub(crate) speedup: Option<f64>,
+}
+
+impl Experiment {
+    /// The part of the time that is saved, 0..1; 0 where there is no verdict.
+    pub(crate) fn saved(&self) -> f64 {
+        let measured = self.measured_ns.filter(|_| self.speedup.is_some());
+        measured.map_or(0.0, |ns| {
+            of(self.baseline_ns.saturating_sub(ns), self.baseline_ns)
+        })
+    }
+}
+
+/// The time of those who had requests to answer.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Requests {
+    /// By cause; shares of all of it.
+    pub(crate) causes: Vec<RequestCause>,
+}
+
+/// A cause's part of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct RequestCause {
+    /// The cause.
+    pub(crate) cause: String,
+    /// Nanoseconds.
+    pub(crate) ns: u64,
+    /// Of all of it, 0..1.
+    pub(crate) share: f64,
+}
+
+/// How a whole machine does.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Host {
+    /// The first sentence.
+    pub(crate) verdict: String,
+    /// Facts that wait to hurt.
+    pub(crate) facts: Vec<Text>,
+    /// What there is of each resource.
+    pub(crate) resources: Vec<Text>,
+}
+
+impl Host {
+    /// Everything that it says.
+    pub(crate) fn words(&self) -> String {
+        let rows = self
+            .facts
+            .iter()
+            .chain(&self.resources)
+            .map(|row| row.text.as_str());
+        std::iter::once(self.verdict.as_str())
+            .chain(rows)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// A rule that does not apply.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RuledOut {
+    /// Its id.
+    pub(crate) rule: String,
+    /// The figure that says so.
+    pub(crate) why: String,
 }
 
 /// What was observed.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Subject {
+    /// `run`, or `host`, or `attach`: then causes are of all threads' time, waiting for work included.
+    pub(crate) kind: String,
     /// Elapsed time in nanoseconds.
     pub(crate) wall_ns: u64,
 }
@@ -31,11 +121,25 @@ pub(crate) struct Subject {
 /// Whose time was seen.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Coverage {
-    /// Sum of the threads' lives in nanoseconds.
-    pub(crate) observed_ns: u64,
+    /// Sum of the threads' lives in nanoseconds; of a whole machine none has a length.
+    pub(crate) observed_ns: Option<u64>,
     /// What did not reach holdup.
     #[serde(default)]
     pub(crate) lost: Vec<Lost>,
+    /// What could not be observed at all.
+    #[serde(default)]
+    pub(crate) not_measured: Vec<NotMeasured>,
+}
+
+/// Something that could not be observed.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct NotMeasured {
+    /// What.
+    pub(crate) what: String,
+    /// Why.
+    pub(crate) why: String,
+    /// What would make it visible.
+    pub(crate) fix: String,
 }
 
 /// Something of a kind that did not reach holdup.
@@ -47,7 +151,41 @@ pub(crate) struct Lost {
     pub(crate) count: u64,
 }
 
+/// Waiting for work, which no trouble is a part of.
+const IDLE: &str = "idle";
+
 impl Report {
+    /// Causes and their shares of the time with requests to answer.
+    pub(crate) fn in_requests(&self) -> Vec<CauseShare> {
+        let causes = self.requests.iter().flat_map(|requests| &requests.causes);
+        causes
+            .map(|one| CauseShare {
+                cause: one.cause.clone(),
+                share: one.share,
+            })
+            .collect()
+    }
+
+    /// Nanoseconds of that.
+    pub(crate) fn requests_ns(&self) -> u64 {
+        let causes = self.requests.iter().flat_map(|requests| &requests.causes);
+        causes.map(|one| one.ns).sum()
+    }
+
+    /// Causes and their shares of the time that was not waiting for work: of a command's elapsed time, all of it.
+    pub(crate) fn busy(&self) -> Vec<CauseShare> {
+        let attached = self.subject.kind == "attach";
+        let idle = self.causes.iter().find(|one| attached && one.cause == IDLE);
+        let busy = 1.0 - idle.map_or(0.0, |one| one.share);
+        let others = self.causes.iter().filter(|one| !attached || one.cause != IDLE);
+        others
+            .map(|one| CauseShare {
+                cause: one.cause.clone(),
+                share: if busy > 0.0 { one.share / busy } else { 0.0 },
+            })
+            .collect()
+    }
+
     /// How many wakings and waits the kernel did not show, as the report itself says.
     pub(crate) fn hidden(&self) -> u64 {
         const KINDS: [&str; 2] = [
@@ -134,6 +272,9 @@ pub(crate) struct Finding {
     pub(crate) cause: String,
     /// One line.
     pub(crate) title: String,
+    /// How long.
+    #[serde(default)]
+    pub(crate) ns: Option<u64>,
     /// Of the elapsed time, 0..1.
     pub(crate) share: Option<f64>,
     /// What it is about.

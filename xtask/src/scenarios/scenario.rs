@@ -2,6 +2,7 @@
 //!
 //! In: the folder `scenarios/`. Out: every scenario in it, by name, with what a right report must say.
 
+use super::jdk::Jdk;
 use anyhow::Context;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -20,10 +21,12 @@ pub(crate) struct Scenario {
     pub(crate) folder: PathBuf,
     /// What its file says.
     pub(crate) about: About,
+    /// The JDK that it is made on, where it is about Java.
+    pub(crate) jdk: Option<Jdk>,
 }
 
 /// The file.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
     /// What it shows, in a line.
@@ -39,6 +42,9 @@ pub(crate) struct About {
     /// What holdup must be able to see with, in the words of `holdup doctor`; without it nothing can be judged.
     #[serde(default)]
     pub(crate) sees_with: Vec<String>,
+    /// Versions of Java that it is made on, each for itself: those of them that are installed.
+    #[serde(default)]
+    pub(crate) jdks: Vec<u32>,
     /// How many CPUs it takes.
     #[serde(default = "one")]
     pub(crate) cpus: u32,
@@ -48,14 +54,14 @@ pub(crate) struct About {
 
 /// What a right report of the stall says. A list of patterns is satisfied by any one of them, as a part of the
 /// text.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expect {
-    /// The cause of the wait (or CPU time) that is the trouble.
+    /// The cause of the wait (or CPU time) that is the trouble; of a whole machine that of the finding, `a|b` where figures can't
+    /// tell which of two.
     pub(crate) cause: String,
     /// The cause that has most of the critical path, where that is not `cause`: the waiter's time is then
-    /// followed to another thread or process of the run. Several, with `|` between them, where by the definition of the
-    /// path it depends on the order of wakings which of them it is.
+    /// followed to another thread or process of the run.
     pub(crate) on_path: Option<String>,
     /// Which of holdup's figures is compared with the workload's own.
     #[serde(default)]
@@ -75,6 +81,16 @@ pub(crate) struct Expect {
     /// Texts that the first of `findings` must contain, all of them; `a|b` is either.
     #[serde(default)]
     pub(crate) says: Vec<String>,
+    /// Of a look at the whole machine: texts that its first sentence, its rows or its facts contain, all of them; `a|b` is either.
+    /// Those of the twin contain none.
+    #[serde(default)]
+    pub(crate) host_says: Vec<String>,
+    /// Rules that must be ruled out, each with a figure, of the stall and of its twin: what people suspect.
+    #[serde(default)]
+    pub(crate) ruled_out: Vec<String>,
+    /// Texts that the stall's report has of what could not be measured, all of them; `a|b` is either.
+    #[serde(default)]
+    pub(crate) not_measured: Vec<String>,
     /// Percentage points of the elapsed time by which the share may be off.
     #[serde(default = "tolerance")]
     pub(crate) tolerance: f64,
@@ -89,6 +105,8 @@ pub(crate) enum Measure {
     Path,
     /// The share that the first expected finding has.
     Finding,
+    /// What the first expected finding is about, of the time with requests to answer.
+    Requests,
     /// The sum of the threads' waits with this cause, of all observed time.
     Waits,
 }
@@ -125,6 +143,7 @@ pub(crate) fn load(folder: &Path, names: &[String]) -> anyhow::Result<Vec<Scenar
             name: name.context("a scenario's folder has a name")?,
             folder,
             about,
+            jdk: None,
         });
     }
     scenarios.sort_by(|a, b| a.name.cmp(&b.name));

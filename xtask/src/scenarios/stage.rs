@@ -25,6 +25,8 @@ pub(crate) struct Stage {
     pub(crate) programs: PathBuf,
     /// The holdup binary; `None` to run unobserved.
     pub(crate) holdup: Option<PathBuf>,
+    /// Whether holdup and CMD are an ordinary user's, and holdup samples.
+    pub(crate) unprivileged: bool,
 }
 
 /// Which side.
@@ -75,12 +77,19 @@ impl Stage {
         );
         let queued_before = machine_queued_ns();
         let log = std::fs::File::create(&stderr).context("make a file for stderr")?;
-        let mut child = Command::new("timeout")
+        let mut command = Command::new("timeout");
+        if let Some(jdk) = &scenario.jdk {
+            command
+                .env("JAVA_HOME", &jdk.home)
+                .env("JAVA_VERSION", jdk.version.to_string());
+        }
+        let mut child = command
             .args(["--kill-after=5", DEADLINE_SECONDS, "bash"])
             .arg(self.folder.join("stage.sh"))
             .arg(&scenario.folder)
             .arg(side.word())
             .env("HOLDUP", self.holdup.as_deref().unwrap_or(Path::new("")))
+            .env("UNPRIVILEGED", if self.unprivileged { "1" } else { "" })
             .env("PROGRAMS", &self.programs)
             .env("STAGE", work.path())
             .env("HOLDUP_REPORT", &report)

@@ -27,26 +27,42 @@ pub(crate) enum Line {
     Failed(String),
 }
 
+impl Line {
+    /// Whether all was right.
+    pub(crate) fn right(&self) -> bool {
+        matches!(self, Line::Judged(row) if row.right())
+    }
+
+    /// What was not, in full.
+    pub(crate) fn why_not(&self) -> Vec<String> {
+        match self {
+            Line::Judged(row) => {
+                let cells = row.cells();
+                let wrong = cells.iter().filter(|(_, check)| !check.right);
+                wrong
+                    .map(|(heading, check)| format!("{heading}: {}", check.seen))
+                    .collect()
+            }
+            Line::Failed(why) => vec![why.clone()],
+        }
+    }
+}
+
 /// Renders the table, then what is wrong in full, then the sum.
 pub(crate) fn render(lines: &[(String, Line)]) -> String {
     let mut rows: Vec<Vec<String>> = vec![HEADINGS.iter().map(|heading| (*heading).to_owned()).collect()];
     let mut wrong = String::new();
     let mut tally = Tally::default();
     for (name, line) in lines {
-        tally += Tally::one(matches!(line, Line::Judged(row) if row.right()));
+        tally += Tally::one(line.right());
         match line {
             Line::Judged(row) => {
                 rows.push(cells(name, row));
-                for (heading, check) in row.cells() {
-                    if !check.right {
-                        let _ = writeln!(wrong, "{name}: {heading}: {}", check.seen);
-                    }
-                }
             }
-            Line::Failed(why) => {
-                rows.push(vec![name.clone(), "failed".to_owned()]);
-                let _ = writeln!(wrong, "{name}: {why}");
-            }
+            Line::Failed(_) => rows.push(vec![name.clone(), "failed".to_owned()]),
+        }
+        for why in line.why_not() {
+            let _ = writeln!(wrong, "{name}: {why}");
         }
     }
     let mut text = columns(&rows);
@@ -72,7 +88,7 @@ pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
     row(&HEADINGS.map(|_| "---".to_owned()));
     let mut tally = Tally::default();
     for (name, line) in lines {
-        tally += Tally::one(matches!(line, Line::Judged(row) if row.right()));
+        tally += Tally::one(line.right());
         match line {
             Line::Judged(judged) => row(&cells(name, judged)),
             Line::Failed(_) => row(&[name.clone(), "failed".to_owned()]),

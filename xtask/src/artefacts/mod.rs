@@ -2,7 +2,11 @@
 //!
 //! In: `crates/holdup/tests/samples/<format>/<name>` with a `<name>.toml` beside each, which says how the sample came about
 //! and what is true of it; and `seeds.toml` there, what must be said of the seed artefacts, which are not part of the
-//! project and may be absent. Out: a table of formats, what was not right, and the counts.
+//! project and may be absent. Out: a table of formats, what was not right, and the counts; on demand how fast each format
+//! is read, and a page of it all.
+
+mod speed;
+mod table;
 
 use crate::report::Report;
 use crate::tally::Tally;
@@ -12,6 +16,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use table::Row;
 
 /// What to read, and by what.
 #[derive(Debug, clap::Args)]
@@ -19,6 +24,12 @@ pub(crate) struct Args {
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
     holdup: Option<PathBuf>,
+    /// Measure how fast each format is read too, MB for each second of CPU time
+    #[arg(long)]
+    speed: bool,
+    /// Write the table as a page to this file too
+    #[arg(long, value_name = "FILE", requires = "speed", conflicts_with = "names")]
+    table: Option<PathBuf>,
     /// Only samples whose path contains one of these
     names: Vec<String>,
 }
@@ -92,16 +103,6 @@ struct Seeds {
     seed: Vec<Seed>,
 }
 
-/// One line of the table.
-#[derive(Debug, Default)]
-struct Row {
-    captured: u64,
-    constructed: u64,
-    right: u64,
-    lines: u64,
-    not_understood: u64,
-}
-
 /// The rules that some sample expects, notes included.
 #[cfg(test)]
 pub(crate) fn expected_rules() -> anyhow::Result<BTreeSet<String>> {
@@ -125,6 +126,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut wrong = Vec::new();
     let mut tally = Tally::default();
+    let mut largest = speed::Largest::default();
     for path in samples(&folder)? {
         let name = path.strip_prefix(&folder)?.display().to_string();
         if !args.names.is_empty() && !args.names.iter().any(|wanted| name.contains(wanted)) {
@@ -132,6 +134,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         let (sample, report) = read(&holdup, &path).with_context(|| name.clone())?;
         let complaints = judge(&sample, &report, &path);
+        largest.add(&sample.expect.format, &path);
         let row = rows.entry(sample.expect.format.clone()).or_default();
         match sample.kind {
             Kind::Captured => row.captured += 1,
@@ -145,9 +148,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         tally += Tally::one(complaints.is_empty());
         wrong.extend(complaints.into_iter().map(|what| format!("{name}: {what}")));
     }
-    print(&rows);
+    if args.speed {
+        for (format, speed) in largest.measure(&holdup)? {
+            rows.entry(format).or_default().speed = Some(speed);
+        }
+    }
+    print!("{}", table::render(&rows));
     if args.names.is_empty() {
-        tally += seeds(&holdup, &folder, &mut wrong)?;
+        let (seeds, words) = seeds(&holdup, &folder, &mut wrong)?;
+        println!("\n{words}");
+        tally += seeds;
+        if let Some(file) = &args.table {
+            std::fs::write(file, table::page(&rows, &words, &workspace::machine()?))
+                .with_context(|| format!("write {}", file.display()))?;
+        }
     }
     if !wrong.is_empty() {
         println!("\nNot right:");
@@ -267,27 +281,14 @@ fn unsaid(says: &[String], report: &Report) -> Vec<String> {
     missing.map(|text| format!("nothing says {text:?}")).collect()
 }
 
-fn print(rows: &BTreeMap<String, Row>) {
-    println!(
-        "{:<20} {:>8} {:>11} {:>6} {:>8} {:>15}",
-        "format", "captured", "constructed", "right", "lines", "not understood"
-    );
-    for (format, row) in rows {
-        println!(
-            "{format:<20} {:>8} {:>11} {:>6} {:>8} {:>15}",
-            row.captured, row.constructed, row.right, row.lines, row.not_understood
-        );
-    }
-}
-
-/// Judges the seed artefacts, where they are.
-fn seeds(holdup: &Path, folder: &Path, wrong: &mut Vec<String>) -> anyhow::Result<Tally> {
+/// Judges the seed artefacts, where they are; also in words.
+fn seeds(holdup: &Path, folder: &Path, wrong: &mut Vec<String>) -> anyhow::Result<(Tally, String)> {
     let text = std::fs::read_to_string(folder.join("seeds.toml")).context("read seeds.toml")?;
     let seeds: Seeds = toml::from_str(&text).context("seeds.toml")?;
     let there = workspace::root().join(SEEDS);
     if !there.is_dir() {
-        println!("\nseed artefacts: not run ({SEEDS} is not there)");
-        return Ok(Tally::default());
+        let words = format!("seed artefacts: not run ({SEEDS} is not there)");
+        return Ok((Tally::default(), words));
     }
     let mut tally = Tally::default();
     for seed in &seeds.seed {
@@ -307,12 +308,12 @@ fn seeds(holdup: &Path, folder: &Path, wrong: &mut Vec<String>) -> anyhow::Resul
         let name = seed.files.join(" + ");
         wrong.extend(complaints.into_iter().map(|what| format!("seed {name}: {what}")));
     }
-    println!(
-        "\nseed artefacts: {} of {} right",
+    let words = format!(
+        "seed artefacts: {} of {} right",
         tally.passed,
         tally.passed + tally.failed
     );
-    Ok(tally)
+    Ok((tally, words))
 }
 
 #[cfg(test)]
