@@ -1,12 +1,15 @@
+import java.lang.management.ManagementFactory;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * A thread works, five hundred others rest deep in calls, and one looks at the stacks of all, again and again or once. The machine's own log tells how
- * long all were stopped for that.
+ * A thread works, five hundred others rest in calls, and one looks at the stacks of all and at the locks that they have, again and again or
+ * once. For the locks the machine walks the heap while all are stopped, and what it found is little: nearly all of its work is in the
+ * stop, and not in writing the answer down while the others run on. The machine's own log tells how long all were stopped for that.
  */
 public final class Dumps {
     static volatile long compute;
     static volatile boolean over;
+    static final Object[] HEAP = new Object[1_000_000];
 
     static void rest(int depth, CountDownLatch rested) throws InterruptedException {
         if (depth > 0) {
@@ -19,7 +22,10 @@ public final class Dumps {
 
     public static void main(String[] words) throws Exception {
         boolean often = words[0].equals("often");
-        int depth = often ? 200 : 20;
+        int depth = 20;
+        for (int i = 0; i < HEAP.length; i++) {
+            HEAP[i] = new Object();
+        }
         CountDownLatch rested = new CountDownLatch(500);
         for (int i = 0; i < 500; i++) {
             Thread rests = new Thread(() -> {
@@ -35,7 +41,7 @@ public final class Dumps {
         rested.await();
         Thread looks = new Thread(() -> {
             do {
-                Thread.getAllStackTraces();
+                ManagementFactory.getThreadMXBean().dumpAllThreads(true, true);
             } while (often && !over);
         }, "looks");
         looks.setDaemon(true);

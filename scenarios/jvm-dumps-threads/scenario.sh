@@ -1,4 +1,4 @@
-# In the twin all stacks are looked at once, and are not as deep.
+# In the twin all stacks are looked at once.
 setup() {
     precedence
     compile_java

@@ -61,7 +61,7 @@ pub(crate) struct Expect {
     /// tell which of two.
     pub(crate) cause: String,
     /// The cause that has most of the critical path, where that is not `cause`: the waiter's time is then
-    /// followed to another thread or process of the run.
+    /// followed to another thread or process of the run. `a|b` where it is now the one and now the other.
     pub(crate) on_path: Option<String>,
     /// Which of holdup's figures is compared with the workload's own.
     #[serde(default)]

@@ -171,7 +171,7 @@ fn cause(expect: &Expect, report: &Report, told: bool) -> Check {
         .filter(|share| share.cause != QUEUEING || wanted == QUEUEING)
         .max_by(|a, b| a.share.total_cmp(&b.share));
     let seen = main.map_or("nothing", |share| share.cause.as_str());
-    let right = seen == wanted;
+    let right = wanted.split('|').any(|cause| cause == seen);
     if right && !told {
         return Check {
             right: false,
@@ -236,7 +236,7 @@ fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> Check 
         Measure::Path => report
             .busy()
             .iter()
-            .find(|one| one.cause == expect.path_cause())
+            .find(|one| expect.path_cause().split('|').any(|cause| cause == one.cause))
             .map(|one| one.share),
         Measure::Finding => finding.and_then(|finding| finding.share),
         Measure::Requests => {
