@@ -6,6 +6,7 @@
 mod condition;
 mod detail;
 mod folder;
+mod losses;
 mod rounds;
 mod textfile;
 
