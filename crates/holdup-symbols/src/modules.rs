@@ -11,6 +11,7 @@
 //! systems that could block us are not
 //! touched at all (see `mounts`).
 
+use crate::bounds::Bounds;
 use crate::elf::Elf;
 use crate::go::GoTable;
 use crate::maps::Mapping;
@@ -61,6 +62,10 @@ pub(crate) struct Module {
     pub(crate) listed: Option<(File, Language)>,
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
+    /// Bytes that takes.
+    frame_bytes: u64,
+    /// When a stack came through last, by the number of stacks' frames before.
+    used: u64,
     tries: u8,
 }
 
@@ -82,6 +87,14 @@ pub(crate) struct Modules {
     descriptors_left: usize,
     /// Mappings whose module had no room.
     pub(crate) refused: u64,
+    /// How much may be kept.
+    pub(crate) bounds: Bounds,
+    /// Bytes of frame information that are kept.
+    frame_bytes: u64,
+    /// Frames so far.
+    frames: u64,
+    /// Files whose frame information is larger than what may be kept.
+    pub(crate) without_frames: u64,
 }
 
 impl Modules {
@@ -98,6 +111,10 @@ impl Modules {
                 .unwrap_or(MODULES_MAX)
                 .min(MODULES_MAX),
             refused: 0,
+            bounds: Bounds::default(),
+            frame_bytes: 0,
+            frames: 0,
+            without_frames: 0,
         }
     }
 
@@ -210,12 +227,58 @@ impl Modules {
 
     /// How to find the caller of the code at `address` of a module.
     pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
+        self.frames += 1;
         let module = &mut self.list[id.0 as usize];
-        let elf = module.elf.as_ref()?;
-        module
-            .frames
-            .get_or_insert_with(|| FrameTable::read(elf))
-            .rule(address)
+        module.used = self.frames;
+        if module.frames.is_none() {
+            let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
+            self.make_room(bytes);
+            let module = &mut self.list[id.0 as usize];
+            let elf = module.elf.as_ref()?;
+            module.frames = Some(match bytes <= self.bounds.tables {
+                true => {
+                    module.frame_bytes = bytes;
+                    self.frame_bytes += bytes;
+                    FrameTable::read(elf)
+                }
+                false => {
+                    self.without_frames += 1;
+                    FrameTable::without_descriptions(elf)
+                }
+            });
+        }
+        self.list[id.0 as usize].frames.as_mut()?.rule(address)
+    }
+
+    /// Lets go of what was used longest ago until so many bytes of frame information have room, or nothing is left to let go of.
+    fn make_room(&mut self, bytes: u64) {
+        if bytes > self.bounds.tables {
+            return;
+        }
+        while self.frame_bytes.saturating_add(bytes) > self.bounds.tables {
+            let kept = self.list.iter_mut().filter(|module| module.frame_bytes > 0);
+            let Some(oldest) = kept.min_by_key(|module| module.used) else {
+                return;
+            };
+            self.frame_bytes -= oldest.frame_bytes;
+            oldest.frame_bytes = 0;
+            // Made anew when a stack comes through again. Go's names are needed at the end.
+            match oldest.go().is_some() {
+                true => oldest.frames.iter_mut().for_each(FrameTable::forget_descriptions),
+                false => oldest.frames = None,
+            }
+        }
+    }
+
+    /// Lets go of all frame information: no stack comes any more. What names need is kept.
+    pub(crate) fn no_more_stacks(&mut self) {
+        for module in &mut self.list {
+            if let Some(frames) = &mut module.frames {
+                frames.forget_descriptions();
+            }
+            module.frame_bytes = 0;
+        }
+        self.frame_bytes = 0;
     }
 }
 

@@ -179,6 +179,38 @@ impl FrameTable {
         }
     }
 
+    /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
+    /// description is some 30 bytes.
+    pub(crate) fn bytes_of(elf: &Elf) -> u64 {
+        if elf.machine != MACHINE {
+            return 0;
+        }
+        let size = |name| {
+            elf.section(name)
+                .map_or(0, |section| section.size)
+                .min(FRAME_BYTES_MAX)
+        };
+        let sections = size(".eh_frame").saturating_add(size(".debug_frame"));
+        sections.saturating_add(sections / 2)
+    }
+
+    /// One without call frame information, which would take too much memory.
+    pub(crate) fn without_descriptions(elf: &Elf) -> Self {
+        match elf.machine {
+            MACHINE => Self {
+                go: GoTable::read(elf),
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+
+    /// Lets go of all that is only needed to find callers.
+    pub(crate) fn forget_descriptions(&mut self) {
+        self.sections = Vec::new();
+        self.rules = HashMap::new();
+    }
+
     /// Go's table, if the module has one.
     pub(crate) fn go(&self) -> Option<&GoTable> {
         self.go.as_ref()

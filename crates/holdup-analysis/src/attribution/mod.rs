@@ -213,6 +213,13 @@ impl Attribution {
         }
     }
 
+    /// The same, keeping so many single pieces of time at the most; never more than [`crate::timeline::MOST_PIECES`].
+    #[must_use]
+    pub fn keeping(mut self, pieces: usize) -> Attribution {
+        self.book.pieces = Pieces::at_most(pieces);
+        self
+    }
+
     /// The same, and it is to be predicted what the run would take without a wait.
     #[must_use]
     pub fn predicting(self, question: Question) -> Attribution {

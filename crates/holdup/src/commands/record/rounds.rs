@@ -39,6 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Status of the process of a segment that was written, where the kernel did not show everything.
 const HIDDEN: i32 = 2;
 
+/// Single pieces of time that are kept in memory, some 160 bytes each and twice as many in between: several times what a segment
+/// keeps, which then takes those that are not waits for work first.
+const PIECES: usize = 4 * holdup_recording::MOST_PIECES;
+
 /// After a failure, before the next try.
 const REST: Duration = Duration::from_secs(5);
 
@@ -300,6 +304,8 @@ impl<'a> Rounds<'a> {
                 .on
                 .first()
                 .map(|_| &mut in_detail as &mut dyn FnMut() -> bool),
+            // Where detail is asked for it is known at the end only whether it is kept.
+            pieces: self.args.on.is_empty().then_some(PIECES),
         };
         let signals = &mut self.signals;
         let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
@@ -331,7 +337,10 @@ impl<'a> Rounds<'a> {
             collected,
             scope,
             self.detail.held(),
-            self.args.redact,
+            recorded::Keep {
+                redacted: self.args.redact,
+                all: self.args.on.iter().next().is_some(),
+            },
             place,
         ) {
             Ok(()) => {
