@@ -36,6 +36,10 @@ const MODULES_MAX: usize = 4096;
 /// How often a file that could not be opened is tried again, when another process maps it.
 const TRIES_MAX: u8 = 3;
 
+/// How often a file's frame information is read again after others took its room: reading takes milliseconds, and files that take turns in
+/// too small a room would be read at each stack.
+const TABLES_MADE_MAX: u8 = 4;
+
 /// The kernel names a mapped file whose path is gone with this.
 const DELETED: &str = " (deleted)";
 
@@ -64,6 +68,8 @@ pub(crate) struct Module {
     frames: Option<FrameTable>,
     /// Bytes that takes.
     frame_bytes: u64,
+    /// How often it was made.
+    made: u8,
     /// When a stack came through last, by the number of stacks' frames before.
     used: u64,
     tries: u8,
@@ -93,7 +99,7 @@ pub(crate) struct Modules {
     frame_bytes: u64,
     /// Frames so far.
     frames: u64,
-    /// Files whose frame information is larger than what may be kept.
+    /// Files whose frame information is larger than what may be kept, or had to make room too often.
     pub(crate) without_frames: u64,
 }
 
@@ -232,11 +238,15 @@ impl Modules {
         module.used = self.frames;
         if module.frames.is_none() {
             let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
-            self.make_room(bytes);
+            if module.made < TABLES_MADE_MAX {
+                self.make_room(bytes);
+            }
             let module = &mut self.list[id.0 as usize];
             let elf = module.elf.as_ref()?;
-            module.frames = Some(match bytes <= self.bounds.tables {
+            let kept = bytes <= self.bounds.tables && module.made < TABLES_MADE_MAX;
+            module.frames = Some(match kept {
                 true => {
+                    module.made += 1;
                     module.frame_bytes = bytes;
                     self.frame_bytes += bytes;
                     FrameTable::read(elf)

@@ -405,25 +405,30 @@ fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
 /// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
 /// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
 /// idle one. CMD, forked before, keeps its own policy.
-#[derive(Default)]
 struct Priority {
     first: bool,
+    behind: usize,
 }
 
-/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring, and
-/// at [`PERIOD_MS`] would stand for a million waits a second.
+/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring of the usual size, and
+/// at [`PERIOD_MS`] would stand for a million waits a second. Of another ring it is as many as fill a quarter of that.
 const BEHIND: usize = 20_000;
 
 impl Priority {
-    fn begin() -> Priority {
+    /// `buffer`: size of the ring, bytes.
+    fn begin(buffer: u32) -> Priority {
         // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-        Priority::default()
+        let share = u64::from(buffer) * BEHIND as u64 / u64::from(holdup_bpf::DEFAULT_BUFFER);
+        Priority {
+            first: false,
+            behind: usize::try_from(share).unwrap_or(BEHIND),
+        }
     }
 
     /// `found` is how many records a turn took.
     fn adapt(&mut self, found: usize) {
-        if !self.first && found > BEHIND {
+        if !self.first && found > self.behind {
             self.first = true;
             let first = libc::sched_param { sched_priority: 1 };
             // SAFETY: as above, of its scheduling policy.

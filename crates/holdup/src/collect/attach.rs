@@ -104,7 +104,7 @@ pub(crate) fn attach(
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
     let mut observation = Observation::begin(how, kept.loaded.take(), kept.attribution(), None)?;
-    let mut priority = Priority::begin();
+    let mut priority = Priority::begin(how.tracing.buffer);
     let mut attached = Attached::default();
     attached.serving(&mut observation, &pids);
     let queues = Queues::look(&pids.iter().copied().collect());
