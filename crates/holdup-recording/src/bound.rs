@@ -85,8 +85,7 @@ fn fold_waits(waits: &mut Vec<AttributedWait>) -> Option<Vec<u32>> {
     let programs = programs(rest.iter().map(|at| &waits[*at]));
     let mut old: Vec<Option<AttributedWait>> = std::mem::take(waits).into_iter().map(Some).collect();
     let mut take = |at: usize| old[at].take().expect("each row has one place");
-    let mut rows: Vec<(AttributedWait, Vec<usize>)> =
-        order.iter().map(|at| (take(*at), vec![*at])).collect();
+    let mut rows: Vec<(AttributedWait, Vec<usize>)> = order.iter().map(|at| (take(*at), vec![*at])).collect();
     rows.extend(folded(&rest, &programs, &mut take));
     rows.sort_by_key(|(row, _)| (Reverse(row.ns), row.cause, row.asker.name.pid, row.asker.name.tid));
     let mut places = vec![0; old.len()];

@@ -56,7 +56,10 @@ impl KernelSymbols {
         found.sort_by_key(|&(address, rank, _)| (address, rank));
         found.dedup_by_key(|&mut (address, ..)| address);
         // A copy: what is made in place would keep the room of what was found.
-        let symbols = found.iter().map(|&(address, _, offset)| (address, offset)).collect();
+        let symbols = found
+            .iter()
+            .map(|&(address, _, offset)| (address, offset))
+            .collect();
         names.shrink_to_fit();
         Ok(Self { names, symbols })
     }
