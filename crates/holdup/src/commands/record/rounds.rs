@@ -339,7 +339,7 @@ impl<'a> Rounds<'a> {
             self.detail.held(),
             recorded::Keep {
                 redacted: self.args.redact,
-                all: self.args.on.iter().next().is_some(),
+                all: self.detail.is_asked(),
             },
             place,
         ) {
