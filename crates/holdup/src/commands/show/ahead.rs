@@ -12,7 +12,11 @@ use std::thread;
 const MOST: usize = 4;
 
 /// Reads `count` of something, and takes them in order.
-pub(super) fn in_turn<T: Send>(count: usize, read: impl Fn(usize) -> T + Sync, mut take: impl FnMut(usize, T)) {
+pub(super) fn in_turn<T: Send>(
+    count: usize,
+    read: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(usize, T),
+) {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let readers = cpus.min(MOST).min(count);
     if readers < 2 {
