@@ -11,6 +11,8 @@
 //! systems that could block us are not
 //! touched at all (see `mounts`).
 
+mod room;
+
 use crate::bounds::Bounds;
 use crate::elf::Elf;
 use crate::go::GoTable;
@@ -18,7 +20,7 @@ use crate::maps::Mapping;
 use crate::mounts::Mounts;
 use crate::open::regular;
 use crate::perf_map;
-use crate::unwind::{FrameTable, Rule};
+use crate::unwind::FrameTable;
 use holdup_evidence::Language;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
@@ -28,17 +30,12 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Most files that are known at a time. A large build runs some hundred programs and libraries.
 const MODULES_MAX: usize = 4096;
 
 /// How often a file that could not be opened is tried again, when another process maps it.
 const TRIES_MAX: u8 = 3;
-
-/// How often a file's frame information is read again after others took its room: reading takes milliseconds, and files that take turns in
-/// too small a room would be read at each stack.
-const TABLES_MADE_MAX: u8 = 4;
 
 /// The kernel names a mapped file whose path is gone with this.
 const DELETED: &str = " (deleted)";
@@ -229,66 +226,6 @@ impl Modules {
             .as_ref()
             .and_then(|elf| elf.address_of(offset))
             .unwrap_or(offset)
-    }
-
-    /// How to find the caller of the code at `address` of a module.
-    pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
-        self.frames += 1;
-        let module = &mut self.list[id.0 as usize];
-        module.used = self.frames;
-        if module.frames.is_none() {
-            let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
-            if module.made < TABLES_MADE_MAX {
-                self.make_room(bytes);
-            }
-            let module = &mut self.list[id.0 as usize];
-            let elf = module.elf.as_ref()?;
-            let kept = bytes <= self.bounds.tables && module.made < TABLES_MADE_MAX;
-            module.frames = Some(match kept {
-                true => {
-                    module.made += 1;
-                    module.frame_bytes = bytes;
-                    self.frame_bytes += bytes;
-                    FrameTable::read(elf)
-                }
-                false => {
-                    self.without_frames += 1;
-                    FrameTable::without_descriptions(elf)
-                }
-            });
-        }
-        self.list[id.0 as usize].frames.as_mut()?.rule(address)
-    }
-
-    /// Lets go of what was used longest ago until so many bytes of frame information have room, or nothing is left to let go of.
-    fn make_room(&mut self, bytes: u64) {
-        if bytes > self.bounds.tables {
-            return;
-        }
-        while self.frame_bytes.saturating_add(bytes) > self.bounds.tables {
-            let kept = self.list.iter_mut().filter(|module| module.frame_bytes > 0);
-            let Some(oldest) = kept.min_by_key(|module| module.used) else {
-                return;
-            };
-            self.frame_bytes -= oldest.frame_bytes;
-            oldest.frame_bytes = 0;
-            // Made anew when a stack comes through again. Go's names are needed at the end.
-            match oldest.go().is_some() {
-                true => oldest.frames.iter_mut().for_each(FrameTable::forget_descriptions),
-                false => oldest.frames = None,
-            }
-        }
-    }
-
-    /// Lets go of all frame information: no stack comes any more. What names need is kept.
-    pub(crate) fn no_more_stacks(&mut self) {
-        for module in &mut self.list {
-            if let Some(frames) = &mut module.frames {
-                frames.forget_descriptions();
-            }
-            module.frame_bytes = 0;
-        }
-        self.frame_bytes = 0;
     }
 }
 
