@@ -144,6 +144,10 @@ pub struct Sampler {
     pub(super) kernel_stacks: bool,
     pub(super) scanned: Ns,
     pub(super) ends_read: Ns,
+    /// How many processes had begun, and lived, when those who have the other ends were looked for last.
+    pub(super) ends_known: (u64, usize),
+    /// Processes that have begun.
+    pub(super) next_process: u64,
     /// Boot time minus monotonic time.
     pub(super) suspended: Ns,
     pub(super) own: u32,
@@ -171,6 +175,8 @@ impl Sampler {
             kernel_stacks: true,
             scanned: 0,
             ends_read: 0,
+            ends_known: (0, 0),
+            next_process: 0,
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
         }
@@ -211,6 +217,7 @@ impl Sampler {
                 break;
             }
         }
+        self.waits_on();
         std::mem::take(&mut self.events)
     }
 

@@ -49,8 +49,12 @@ impl Sampler {
             }
         }
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
-        // Those that others waited for are told with them.
-        order.sort_by_key(|id| (round.waited_for.values().any(|ended| ended == id), *id));
+        // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
+        // the way, so that what they did meanwhile is known by then.
+        order.sort_by_key(|id| {
+            let with_others = round.waited_for.values().any(|ended| ended == id);
+            (with_others, self.waited_for_somebody(*id), *id)
+        });
         for id in order {
             self.tell_of(id, &mut round, stacks);
         }
@@ -89,6 +93,12 @@ impl Sampler {
             .chain([process])
             .flat_map(|process| &process.members);
         candidates.filter(|id| **id != ended).find(waits).copied()
+    }
+
+    /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
+    fn waited_for_somebody(&self, id: ThreadId) -> bool {
+        let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
+        waiting.is_some_and(|(waiting, _)| waiting.holder.is_some() || !waiting.ends.is_empty())
     }
 
     fn tell_of(&mut self, id: ThreadId, round: &mut Round, stacks: &mut dyn Stacks) {
@@ -355,6 +365,8 @@ impl Sampler {
 fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
     /// In doubt of the limit may be this part.
     const LITTLE: u64 = 4;
+    /// It lacks at most this part.
+    const NEARLY: u64 = 20;
     let Some(call) = call.filter(|_| piece.seen) else {
         return false;
     };
@@ -365,7 +377,9 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
     };
     let limit = u64::try_from(limit as i32).unwrap_or_default() * 1_000_000;
     let lasted = piece.end - piece.start;
-    limit > 0 && piece.doubt <= limit / LITTLE && lasted + piece.doubt >= limit
+    // Where there were other waits between two looks, a part of this one may have been taken for theirs.
+    let unsure = piece.doubt.max(limit / NEARLY);
+    limit > 0 && piece.doubt <= limit / LITTLE && lasted + unsure >= limit
 }
 
 /// The wait that a piece is.

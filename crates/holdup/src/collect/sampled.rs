@@ -98,7 +98,7 @@ impl Sampling {
         Ok(Sampling {
             sampler,
             stacks: SampledStacks::default(),
-            attribution: Attribution::new(),
+            attribution: Attribution::new().by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,
