@@ -134,6 +134,8 @@ pub struct Sampler {
     pub(super) events: Vec<Event>,
     /// What this round found and has not told yet.
     pub(super) found: BTreeMap<ThreadId, Found>,
+    /// Those that have ended while nobody was seen to have noticed who waited for that, and for how many rounds.
+    pub(super) unnoticed: BTreeMap<ThreadId, (Found, u32)>,
     pub(super) newborn: Vec<Newborn>,
     /// When the last round was, and this one is.
     pub(super) last: Ns,
@@ -167,6 +169,7 @@ impl Sampler {
             met: Met::default(),
             events: Vec::new(),
             found: BTreeMap::new(),
+            unnoticed: BTreeMap::new(),
             newborn: Vec::new(),
             last: 0,
             now: 0,
@@ -257,6 +260,9 @@ impl Sampler {
             }
         }
         for (id, thread) in self.threads.range_mut(from..) {
+            if self.unnoticed.contains_key(id) {
+                continue;
+            }
             let turns = thread.folder.schedstat();
             let now = machine::monotonic().max(self.now);
             let process = self.processes.get(&thread.pid);
@@ -320,6 +326,9 @@ impl Sampler {
                 asleep: asleep.map(|state| Arc::new(Waiting::unknown(state))),
             };
             self.found.insert(*id, Found::Looked(look, stat));
+        }
+        if from == ThreadId(0) {
+            self.put_off_ends();
         }
         for id in children {
             self.find_children(id);

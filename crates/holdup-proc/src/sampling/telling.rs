@@ -8,7 +8,7 @@
 
 use super::account::{Interval, Piece};
 use super::clocks::Stat;
-use super::sampler::{Found, Sampler, Stacks};
+use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiting::{Awaited, Waiting};
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
@@ -67,13 +67,44 @@ impl Sampler {
         }
     }
 
+    /// A thread may end just before it is looked at, and just after the one was that waits for that. So its end is told when that one
+    /// has run, or some rounds later.
+    pub(super) fn put_off_ends(&mut self) {
+        /// Rounds after which who waits is taken to be held up by something else.
+        const ROUNDS: u32 = 16;
+        let before = std::mem::take(&mut self.unnoticed);
+        let rounds: BTreeMap<ThreadId, u32> = before.iter().map(|(id, (_, rounds))| (*id, *rounds)).collect();
+        let again = before.into_iter().map(|(id, (found, _))| (id, found));
+        self.found.extend(again);
+        let ended = self
+            .found
+            .iter()
+            .filter(|(_, found)| matches!(found, Found::Ended(_)));
+        let ended: Vec<ThreadId> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            let so_far = rounds.get(&id).copied().unwrap_or(0);
+            let sleeps = |waiter: &ThreadId| !self.found.contains_key(waiter);
+            if so_far < ROUNDS
+                && self.who_waits_for(id, &sleeps).is_some()
+                && let Some(found) = self.found.remove(&id)
+            {
+                self.unnoticed.insert(id, (found, so_far + 1));
+            }
+        }
+    }
+
     /// The thread that was seen waiting for one that has ended, and has run since.
     fn who_waited_for(&self, ended: ThreadId) -> Option<ThreadId> {
+        self.who_waits_for(ended, &|waiter| self.found.contains_key(waiter))
+    }
+
+    /// A thread that was seen waiting for the end of another, of those that count.
+    fn who_waits_for(&self, ended: ThreadId, counts: &dyn Fn(&ThreadId) -> bool) -> Option<ThreadId> {
         let thread = self.threads.get(&ended)?;
         let process = self.processes.get(&thread.pid)?;
         let leads = thread.pid == thread.tid;
         let waits = |id: &&ThreadId| {
-            let Some(waiter) = self.threads.get(id).filter(|_| self.found.contains_key(id)) else {
+            let Some(waiter) = self.threads.get(id).filter(|_| counts(id)) else {
                 return false;
             };
             match waiter
@@ -123,6 +154,15 @@ impl Sampler {
             }
         };
         let cpu = interval.cpu;
+        // No thread survives another program: one that is new was made by the program that has the new name.
+        let (pid, tid) = (thread.pid, thread.tid);
+        let thread_is_new = |newborn: &Newborn| newborn.pid == pid && newborn.tid != pid;
+        if let Some(stat) = &stat
+            && pid == tid
+            && self.newborn.iter().any(thread_is_new)
+        {
+            self.tell_name(id, stat);
+        }
         let ran = self.tell_interval(id, interval, awaited, round, stacks);
         if let Some(stat) = stat {
             self.tell_samples(id, &stat, cpu, ran);
@@ -175,8 +215,7 @@ impl Sampler {
             return;
         };
         let (pid, mine) = (thread.pid, thread.tid == thread.pid);
-        let of_this =
-            |newborn: &super::sampler::Newborn| newborn.parent == pid && (mine || newborn.tid != newborn.pid);
+        let of_this = |newborn: &Newborn| newborn.parent == pid && (mine || newborn.tid != newborn.pid);
         let (born, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.newborn).into_iter().partition(of_this);
         self.newborn = others;
@@ -325,6 +364,15 @@ impl Sampler {
                 continue;
             };
             let at = at.max(thread.account.looked());
+            if let Some((Found::Ended(last), _)) = self.unnoticed.remove(&id) {
+                let (counted, stat) = last.unzip();
+                let (interval, clock) = thread.account.end(at, counted, None);
+                for piece in interval.before.iter().chain(&interval.after) {
+                    self.tell_piece(id, piece, Waker::Unknown);
+                }
+                self.tell_end(id, at, clock, stat.map_or(0, |stat| stat.exit_code), None);
+                continue;
+            }
             let (interval, open, clock) = thread.account.leave(at);
             for piece in interval.before.iter().chain(&interval.after) {
                 self.tell_piece(id, piece, Waker::Unknown);
