@@ -157,7 +157,7 @@ fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     let both = side(Side::Stall).and_then(|stall| Ok((stall, side(Side::Healthy)?)));
     match both {
         // What makes it stall was root's, and out of his reach.
-        Ok((stall, twin)) if stage.unprivileged && !is_stall(&stall, &twin) => Outcome::NotHis,
+        Ok((stall, _)) if stage.unprivileged && stall.truth.trouble() < REAL => Outcome::NotHis,
         Ok((stall, twin)) => {
             let mut expect = scenario.about.expect.clone();
             if stage.unprivileged {
@@ -167,11 +167,6 @@ fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
         }
         Err(error) => Outcome::Failed(format!("{error:#}")),
     }
-}
-
-/// Whether it stalled by its own measure, and its twin did not: as for those that are run without holdup.
-fn is_stall(stall: &Observed, twin: &Observed) -> bool {
-    stall.truth.trouble() >= REAL && twin.truth.waited_ns <= stall.truth.waited_ns / 2
 }
 
 /// The traced scenarios of the page: cause and share, by name.
