@@ -5,6 +5,7 @@
 //! would blind all of the machine's observers for as long as the test lasts; for an ordinary user both are the same.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(clippy::print_stdout, reason = "the table is what people run it for")]
 
 mod support;
 
