@@ -128,6 +128,10 @@ impl Sampler {
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
     fn waited_for_somebody(&self, id: ThreadId) -> bool {
+        // Who has ended is told in the order in which a process's threads end.
+        if matches!(self.found.get(&id), Some(Found::Ended(_))) {
+            return false;
+        }
         let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
         waiting.is_some_and(|(waiting, _)| waiting.holder.is_some() || !waiting.ends.is_empty())
     }
