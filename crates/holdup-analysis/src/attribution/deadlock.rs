@@ -127,7 +127,12 @@ pub(super) fn find(
             return None;
         }
         // A lock has one owner at a time: who seems to wait for it while the other does waited before or after.
-        let private = |futex: &Futex| matches!(futex, Futex::Private(..));
+        // A runtime's lock is not the futex that a thread sleeps at for it.
+        let is_the_lock = matches!(
+            blocked.owner.how,
+            HowKnown::MutexOwner | HowKnown::PiFutex | HowKnown::RobustList
+        );
+        let private = |futex: &Futex| is_the_lock && matches!(futex, Futex::Private(..));
         let same = |member: &ThreadId| {
             let other = threads.get(member).and_then(|thread| thread.blocked);
             other.is_some_and(|other| other.futex == blocked.futex)
