@@ -23,6 +23,7 @@ mod estimates;
 mod event_loops;
 mod finish;
 mod fold;
+mod goes_on;
 mod histogram;
 mod holders;
 mod idle;
@@ -187,6 +188,8 @@ pub struct Attribution {
     hand_overs: HandOvers,
     turns: Turns,
     jvms: Jvms,
+    /// Whether the source looks now and then, and sees no wakings.
+    by_looks: bool,
     /// The graph of waits, where something is to be predicted from it.
     graph: Option<Box<Recorder>>,
 }
@@ -259,6 +262,7 @@ impl Attribution {
             hand_overs: HandOvers::default(),
             turns: Turns::default(),
             jvms: Jvms::default(),
+            by_looks: false,
             graph: None,
         }
     }

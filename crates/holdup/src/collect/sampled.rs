@@ -16,7 +16,7 @@ use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Finish, Loss, LossClass, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
-use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
 use std::time::Duration;
@@ -43,6 +43,7 @@ pub(crate) fn run(
     why: Option<&str>,
 ) -> anyhow::Result<Collected> {
     room_for_files();
+    memory::beware_of_filters(&Root::system());
     adopt_orphans();
     subject
         .wait_until_ready()
@@ -98,7 +99,7 @@ impl Sampling {
         Ok(Sampling {
             sampler,
             stacks: SampledStacks::default(),
-            attribution: Attribution::new(),
+            attribution: Attribution::new().by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,
