@@ -3,7 +3,7 @@
 //! In: CMD and a cause. Out: a report of a run as it is, with the experiment beside it. The middle one of the runs as it is is reported.
 
 use crate::cli::{Color, TryArgs};
-use crate::experiment::arms::{Done, Hooks, Kind, Laboratory, TookTooLong, order};
+use crate::experiment::arms::{Done, HOSTS, Hooks, Kind, LISTED, Laboratory, Names, TookTooLong, order};
 use crate::experiment::checks::{Reach, Sight, decide};
 use crate::experiment::directory;
 use crate::experiment::room::Room;
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
     let sight = Sight {
         root: nix::unistd::geteuid().is_root(),
         other_user: args.user.is_some(),
+        hosts: Path::new(HOSTS).is_file(),
         runs: 2 * args.runs,
         directory,
     };
@@ -90,6 +91,8 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
         here: std::env::current_dir().context("there is no working directory")?,
         signals: &mut signals,
         written: Vec::new(),
+        names: Names::default(),
+        untraced: None,
     };
     let design = design(way, reach);
     match runs(args, &mut laboratory, &design)? {
@@ -189,7 +192,11 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                             let as_is = vec![done];
                             return Ok(Came::Told { experiment, as_is });
                         }
-                        if let Some(why) = (way.refuses)(&done.collected.attributed) {
+                        let refused = match (way.refuses)(&done.collected.attributed) {
+                            None => laboratory.learn(&done)?,
+                            why => why,
+                        };
+                        if let Some(why) = refused {
                             let why = format!("{} can't be taken away from CMD: {why}", way.name);
                             return Ok(Came::Refused(why));
                         }
@@ -203,8 +210,19 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
         pairs.push(pair);
     }
     progress.clear();
-    let experiment = Box::new(judge(design, &pairs, predicted));
+    let mut experiment = Box::new(judge(design, &pairs, predicted));
+    experiment.notes.extend(in_the_table(&laboratory.names.known));
     Ok(Came::Told { experiment, as_is })
+}
+
+/// Which names were answered from a table.
+fn in_the_table(names: &[String]) -> Option<String> {
+    let listed = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("in the table: {listed}{more}"))
 }
 
 /// Before the second run: what will it be?

@@ -183,6 +183,11 @@ impl Room {
         self.namespaces.iter().map(AsRawFd::as_raw_fd)
     }
 
+    /// The process that is given what loses its parent there.
+    pub(crate) fn keeper(&self) -> u32 {
+        self.keeper.as_raw().cast_unsigned()
+    }
+
     /// A path as those in the room see it, for holdup.
     pub(crate) fn inside(&self, path: &std::path::Path) -> std::path::PathBuf {
         let path = path.strip_prefix("/").unwrap_or(path);
