@@ -3,10 +3,11 @@
 //! In: CMD and a cause. Out: a report of a run as it is, with the experiment beside it. The middle one of the runs as it is is reported.
 
 use crate::cli::{Color, TryArgs};
-use crate::experiment::arms::{Done, HOSTS, Hooks, Kind, LISTED, Laboratory, Names, TookTooLong, order};
+use crate::experiment::arms::{
+    Done, HOSTS, Hooks, Kind, LISTED, Laboratory, Names, TookTooLong, can_be_kept_apart, order,
+};
 use crate::experiment::checks::{Reach, Sight, decide};
 use crate::experiment::directory;
-use crate::experiment::room::Room;
 use crate::experiment::without::{Way, way};
 use crate::output::{Outputs, Place, say};
 use crate::progress::Progress;
@@ -30,6 +31,9 @@ const BUFFER: u32 = 16 << 20;
 
 /// There is no verdict.
 const NO_VERDICT: u8 = 1;
+
+/// What is to be kept in mind where runs could not be traced.
+const SAMPLED: &str = "elapsed times are exact; where the time went, and what is left of the wait, is an estimate from looks at /proc";
 
 /// What came of the runs.
 enum Came {
@@ -61,7 +65,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     keep_folder(args.keep.as_deref())?;
     // Before anybody is asked: can it be done here at all?
-    drop(Room::make(&[])?);
+    can_be_kept_apart(way, sight.directory.as_ref())?;
     agreed(args, way, &reach)?;
     let mut signals = Signals::watch()?;
     let mut laboratory = Laboratory {
@@ -187,7 +191,8 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                 Kind::Without => pair.without = arm,
                 Kind::AsIs => {
                     if number == 0 {
-                        if not_there(&arm, design) {
+                        // Looks that did not meet a wait do not show that there is none.
+                        if laboratory.untraced.is_none() && not_there(&arm, design) {
                             let experiment = Box::new(nothing_to_take(design, &arm));
                             let as_is = vec![done];
                             return Ok(Came::Told { experiment, as_is });
@@ -200,7 +205,10 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                             let why = format!("{} can't be taken away from CMD: {why}", way.name);
                             return Ok(Came::Refused(why));
                         }
-                        predicted = Some(predict(&done.collected.attributed, &arm, &design.causes));
+                        // Looks do not show who waits for whom, and miss waits.
+                        let attributed = &done.collected.attributed;
+                        let traced = laboratory.untraced.is_none();
+                        predicted = traced.then(|| predict(attributed, &arm, &design.causes));
                     }
                     pair.as_is = arm;
                     as_is.push(done);
@@ -212,6 +220,9 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
     progress.clear();
     let mut experiment = Box::new(judge(design, &pairs, predicted));
     experiment.notes.extend(in_the_table(&laboratory.names.known));
+    if laboratory.untraced.is_some() {
+        experiment.notes.push(SAMPLED.to_owned());
+    }
     Ok(Came::Told { experiment, as_is })
 }
 

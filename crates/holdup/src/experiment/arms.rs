@@ -203,7 +203,9 @@ impl Laboratory<'_> {
         }
         let hosts = fs::read(HOSTS).with_context(|| format!("cannot read {HOSTS}"))?;
         let Some(hosts) = table::hosts(&hosts, &answers, search) else {
-            return Ok(Some("none of the names that it asked for has an address".to_owned()));
+            return Ok(Some(
+                "none of the names that it asked for has an address".to_owned(),
+            ));
         };
         let mut files = vec![(HOSTS, hosts)];
         // Where there is none, files come first as it is.
@@ -212,7 +214,9 @@ impl Laboratory<'_> {
         {
             files.push((NSSWITCH, sources.into_bytes()));
         }
-        let known = answers.into_iter().filter(|(_, answer)| *answer != table::Answer::Nothing);
+        let known = answers
+            .into_iter()
+            .filter(|(_, answer)| *answer != table::Answer::Nothing);
         self.names = Names {
             files,
             known: known.map(|(name, _)| name).collect(),
@@ -221,23 +225,9 @@ impl Laboratory<'_> {
     }
 
     fn mounts(&self, kind: Kind) -> Vec<Mount> {
-        match (kind, self.way.means, &self.directory) {
-            (Kind::Without, Means::Bind { from, over }, _) => vec![Mount::Bind {
-                from: from.into(),
-                over: over.into(),
-            }],
-            (Kind::Without, Means::Names, _) => {
-                let texts = self.names.files.iter().map(|(over, text)| Mount::Text {
-                    text: text.clone(),
-                    over: over.into(),
-                });
-                texts.collect()
-            }
-            (Kind::Without, Means::Memory, Some(directory)) => vec![Mount::Memory {
-                over: directory.path.clone(),
-                most: directory.memory,
-            }],
-            _ => vec![],
+        match kind {
+            Kind::AsIs => vec![],
+            Kind::Without => instead(self.way, self.directory.as_ref(), &self.names),
         }
     }
 
@@ -292,8 +282,8 @@ impl Laboratory<'_> {
                 Err(error) if subject.is_held_back() && !error.is::<NotStarted>() => {
                     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
                     say(&format!(
-                        "/proc is sampled, because CMD cannot be traced here: {why}; what is left of the wait is then an estimate, and the \
-                         prediction is the critical path's; `holdup doctor` says what to change"
+                        "/proc is sampled, because CMD cannot be traced here: {why}; what is left of the wait is then an estimate, and \
+                         nothing is predicted; `holdup doctor` says what to change"
                     ));
                     self.untraced = Some(why);
                 }
@@ -344,6 +334,40 @@ impl Laboratory<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whether CMD can be kept apart here at all, and without the wait.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn can_be_kept_apart(way: &Way, directory: Option<&Directory>) -> anyhow::Result<()> {
+    let names = Names {
+        files: vec![(HOSTS, Vec::new())],
+        ..Names::default()
+    };
+    Room::make(&instead(way, directory, &names)).map(drop)
+}
+
+/// What runs without the wait have in the place of what is there.
+fn instead(way: &Way, directory: Option<&Directory>, names: &Names) -> Vec<Mount> {
+    match (way.means, directory) {
+        (Means::Bind { from, over }, _) => vec![Mount::Bind {
+            from: from.into(),
+            over: over.into(),
+        }],
+        (Means::Names, _) => {
+            let texts = names.files.iter().map(|(over, text)| Mount::Text {
+                text: text.clone(),
+                over: over.into(),
+            });
+            texts.collect()
+        }
+        (Means::Memory, Some(directory)) => vec![Mount::Memory {
+            over: directory.path.clone(),
+            most: directory.memory,
+        }],
+        (Means::Memory, None) | (Means::Calls(_), _) => vec![],
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Directory {
     pub(crate) bytes: u64,
     /// There was more than was looked at.
     pub(crate) too_many: bool,
-    /// A file that belongs to somebody else than who runs holdup.
+    /// A file that belongs to another user, or another group than the first one, than who runs holdup.
     pub(crate) anothers: Option<PathBuf>,
     /// A socket on which somebody listens.
     pub(crate) served: Option<PathBuf>,
@@ -139,7 +139,7 @@ fn fit(directory: &Directory, sight: &Sight) -> Result<(), String> {
     }
     if let Some(file) = directory.anothers.as_ref().filter(|_| !sight.root) {
         return Err(format!(
-            "{file:?} belongs to somebody else, and only root can make a copy of it that still does; run holdup as root"
+            "{file:?} belongs to somebody else or to another group, and only root can make a copy of it that still does; run holdup as root"
         ));
     }
     Ok(())

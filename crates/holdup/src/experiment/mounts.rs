@@ -4,6 +4,7 @@
 
 use super::room::Step;
 use anyhow::Context;
+use nix::unistd::geteuid;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +45,8 @@ enum Ready {
         options: CString,
         upper: CString,
         work: CString,
-        owner: (u32, u32),
+        /// Only root can make it somebody's: a user namespace has no others.
+        owner: Option<(u32, u32)>,
         mode: u32,
         userxattr: bool,
     },
@@ -88,14 +90,15 @@ impl Mounter {
                 Mount::Memory { over, most } => {
                     let about =
                         std::fs::metadata(over).with_context(|| format!("cannot look at {over:?}"))?;
+                    let root = geteuid().is_root();
                     ready.push(Ready::Memory {
                         upper: c_path(&over.join("upper"))?,
                         work: c_path(&over.join("work"))?,
                         over: c_path(over)?,
                         options: CString::new(format!("size={most},mode=0700")).expect("no NUL is in it"),
-                        owner: (about.uid(), about.gid()),
+                        owner: root.then(|| (about.uid(), about.gid())),
                         mode: about.mode() & 0o7777,
-                        userxattr: !nix::unistd::geteuid().is_root(),
+                        userxattr: !root,
                     });
                 }
             }
@@ -132,7 +135,7 @@ impl Ready {
                 options,
                 upper,
                 work,
-                owner: (uid, gid),
+                owner,
                 mode,
                 userxattr,
             } => {
@@ -144,7 +147,7 @@ impl Ready {
                         && mount(c"holdup", over, c"tmpfs", libc::MS_NODEV, Some(options))
                         && libc::mkdir(upper.as_ptr(), 0o700) == 0
                         && libc::mkdir(work.as_ptr(), 0o700) == 0
-                        && libc::chown(upper.as_ptr(), *uid, *gid) == 0
+                        && owner.is_none_or(|(uid, gid)| libc::chown(upper.as_ptr(), uid, gid) == 0)
                         && libc::chmod(upper.as_ptr(), *mode) == 0
                         && open_as(upper, UPPER)
                         && open_as(work, WORK)
@@ -171,7 +174,11 @@ fn put_texts(texts: &[Text]) -> bool {
 fn write(path: &CStr, text: &[u8]) -> bool {
     // SAFETY: a NUL-terminated path, and a buffer with its length.
     unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o644);
+        let file = libc::open(
+            path.as_ptr(),
+            libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC,
+            0o644,
+        );
         let written = libc::write(file, text.as_ptr().cast(), text.len());
         // Whatever mask holdup was started with.
         libc::fchmod(file, 0o644) == 0 && libc::close(file) == 0 && usize::try_from(written) == Ok(text.len())

@@ -71,7 +71,7 @@ impl std::fmt::Display for NoRoom {
         write!(
             f,
             "CMD can't be kept apart from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict` \
-             needs none of it",
+             needs none of it, but root",
             self.errno.desc()
         )
     }

@@ -63,7 +63,9 @@ pub(crate) fn reversed(name: &str) -> Option<IpAddr> {
     let mut bits = 0_u128;
     let mut count = 0;
     for digit in name.strip_suffix(".ip6.arpa")?.split('.').rev() {
-        let value = u128::from_str_radix(digit, 16).ok().filter(|_| digit.len() == 1)?;
+        let value = u128::from_str_radix(digit, 16)
+            .ok()
+            .filter(|_| digit.len() == 1)?;
         bits = bits << 4 | value;
         count += 1;
     }
@@ -101,7 +103,9 @@ pub(crate) fn hosts(before: &[u8], answers: &BTreeMap<String, Answer>, search: &
         }
     }
     for (name, answer) in answers {
-        let Answer::Addresses(addresses) = answer else { continue };
+        let Answer::Addresses(addresses) = answer else {
+            continue;
+        };
         if !is_host_name(name) {
             continue;
         }
@@ -210,10 +214,7 @@ mod tests {
 
     #[test]
     fn each_address_is_a_line_behind_those_that_were_there() {
-        let both = Answer::Addresses(vec![
-            "192.0.2.1".parse().unwrap(),
-            "2001:db8::1".parse().unwrap(),
-        ]);
+        let both = Answer::Addresses(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]);
         assert_eq!(
             table(&[("db.test", both), ("gone.test", Answer::Nothing)], &[]).unwrap(),
             ["192.0.2.1 db.test db.test.", "2001:db8::1 db.test db.test."]
@@ -233,21 +234,39 @@ mod tests {
         );
         assert_eq!(
             lines.unwrap(),
-            ["192.0.2.1 db.north.test db.north.test. db", "192.0.2.2 db.south.test db.south.test."]
+            [
+                "192.0.2.1 db.north.test db.north.test. db",
+                "192.0.2.2 db.south.test db.south.test."
+            ]
         );
-        let by_itself = table(&[("db", to("192.0.2.3")), ("db.test", to("192.0.2.1"))], &["test"]);
-        assert_eq!(by_itself.unwrap(), ["192.0.2.3 db db.", "192.0.2.1 db.test db.test."]);
+        let by_itself = table(
+            &[("db", to("192.0.2.3")), ("db.test", to("192.0.2.1"))],
+            &["test"],
+        );
+        assert_eq!(
+            by_itself.unwrap(),
+            ["192.0.2.3 db db.", "192.0.2.1 db.test db.test."]
+        );
     }
 
     #[test]
     fn names_of_addresses_come_first_and_what_is_no_name_never() {
         let name = |name: &str| Answer::Name("192.0.2.1".parse().unwrap(), name.to_owned());
         let lines = table(
-            &[("1.2.0.192.in-addr.arpa", name("host.test")), ("a.test", to("192.0.2.1"))],
+            &[
+                ("1.2.0.192.in-addr.arpa", name("host.test")),
+                ("a.test", to("192.0.2.1")),
+            ],
             &[],
         );
-        assert_eq!(lines.unwrap(), ["192.0.2.1 host.test", "192.0.2.1 a.test a.test."]);
-        assert_eq!(table(&[("1.2.0.192.in-addr.arpa", name("x\n0.0.0.0 bank.test"))], &[]), None);
+        assert_eq!(
+            lines.unwrap(),
+            ["192.0.2.1 host.test", "192.0.2.1 a.test a.test."]
+        );
+        assert_eq!(
+            table(&[("1.2.0.192.in-addr.arpa", name("x\n0.0.0.0 bank.test"))], &[]),
+            None
+        );
         assert_eq!(table(&[("a#b.test", to("192.0.2.1"))], &[]), None);
         for wrong in ["", ".", "a b", "a\tb", "a\nb", "ä", &"a".repeat(254)] {
             assert!(!is_host_name(wrong), "{wrong:?}");
@@ -260,16 +279,32 @@ mod tests {
         assert_eq!(of("10.2.0.192.in-addr.arpa").as_deref(), Some("192.0.2.10"));
         let six = "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa";
         assert_eq!(of(six).as_deref(), Some("2001:db8::1"));
-        for none in ["db.test", "1.2.3.in-addr.arpa", "256.1.1.1.in-addr.arpa", "1.ip6.arpa", "in-addr.arpa"] {
+        for none in [
+            "db.test",
+            "1.2.3.in-addr.arpa",
+            "256.1.1.1.in-addr.arpa",
+            "1.ip6.arpa",
+            "in-addr.arpa",
+        ] {
             assert_eq!(of(none), None, "{none}");
         }
     }
 
     #[test]
     fn a_step_of_the_search_list_is_no_name_without_an_answer() {
-        let asked = ["db.shop.test.svc.test", "db.shop.test", "gone.test.svc.test", "gone.test", "api", "api.svc.test"];
+        let asked = [
+            "db.shop.test.svc.test",
+            "db.shop.test",
+            "gone.test.svc.test",
+            "gone.test",
+            "api",
+            "api.svc.test",
+        ];
         let asked = asked.map(|name| (name.to_owned(), 10)).into();
-        let known = answers(&[("db.shop.test", to("192.0.2.1")), ("api.svc.test", to("192.0.2.2"))]);
+        let known = answers(&[
+            ("db.shop.test", to("192.0.2.1")),
+            ("api.svc.test", to("192.0.2.2")),
+        ]);
         let (names, ns) = unanswered(&asked, &known, &["svc.test".to_owned()]);
         assert_eq!(names, BTreeSet::from(["gone.test", "gone.test.svc.test"]));
         assert_eq!(ns, 20);
@@ -283,7 +318,13 @@ mod tests {
                 .as_deref(),
             Some("passwd: db files\nhosts: files resolve [!UNAVAIL=return] myhostname dns\nnetworks: files\n")
         );
-        assert_eq!(files_first("passwd: files").as_deref(), Some("passwd: files\nhosts: files dns\n"));
-        assert_eq!(files_first("#hosts: dns\nhosts:\tdns").as_deref(), Some("#hosts: dns\nhosts: files dns\n"));
+        assert_eq!(
+            files_first("passwd: files").as_deref(),
+            Some("passwd: files\nhosts: files dns\n")
+        );
+        assert_eq!(
+            files_first("#hosts: dns\nhosts:\tdns").as_deref(),
+            Some("#hosts: dns\nhosts: files dns\n")
+        );
     }
 }

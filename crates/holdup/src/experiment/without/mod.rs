@@ -104,11 +104,7 @@ fn why_not(cause: Cause) -> &'static str {
             "one kind of waiting for a disk can't be told from the others beforehand; `--without disk --memory DIR` takes those of \
              all writes away"
         }
-        Cause::NetConnect
-        | Cause::NetAccept
-        | Cause::NetReceive
-        | Cause::NetSend
-        | Cause::NetTls => {
+        Cause::NetConnect | Cause::NetAccept | Cause::NetReceive | Cause::NetSend | Cause::NetTls => {
             "an answer that is made up would change what CMD does; `holdup run --predict` says what a faster one would bring"
         }
         Cause::SchedRunqueue | Cause::SchedThrottled | Cause::SchedSteal => {
