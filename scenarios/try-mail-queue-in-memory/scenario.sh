@@ -3,7 +3,7 @@
 # twin's disk has no limit, and nothing is tried on it.
 setup() {
     loop_disk
-    if [ "$1" = stall ]; then throttle write_iops 20; fi
+    if [ "$1" = stall ]; then throttle write_iops 30; fi
     mkdir "$STAGE/memory"
     mount -t tmpfs none "$STAGE/memory"
     configure_postfix "$STAGE/mnt/queue" "$STAGE/on-disk"
@@ -14,7 +14,7 @@ empty() {
     local part
     for part in incoming active deferred defer maildrop; do printf 'find %q -type f -delete; ' "$1/$part"; done
 }
-blast() { bash "$scenario/blast.sh" "$1" 60; }
+blast() { bash "$scenario/blast.sh" "$1" 40; }
 as_it_is() { blast "$STAGE/on-disk"; }
 by_hand() { blast "$STAGE/in-memory"; }
 # Ends the Postfix that a run by hand has left, all of it: one of its processes would take the next one's mail.
@@ -30,9 +30,11 @@ before_by_hand() {
     done
     while (: <>/dev/tcp/127.0.0.1/2525) 2>>"$STAGE/closed"; do sleep 0.01; done
 }
+# It uses a CPU for some tenths of a second at a time, so others get theirs.
 stall() {
+    come_first
     save_by_hand
     before_by_hand
-    experiment disk --memory "$STAGE/mnt/queue" --runs 3 --prepare "$(empty "$STAGE/mnt/queue")" -- bash "$scenario/blast.sh" "$STAGE/on-disk" 60
+    experiment disk --memory "$STAGE/mnt/queue" --runs 3 --prepare "$(empty "$STAGE/mnt/queue")" -- bash "$scenario/blast.sh" "$STAGE/on-disk" 40
 }
-healthy() { observe "${timed[@]}" bash "$scenario/blast.sh" "$STAGE/on-disk" 60; }
+healthy() { observe "${timed[@]}" bash "$scenario/blast.sh" "$STAGE/on-disk" 40; }
