@@ -47,7 +47,9 @@ fn shares_add_up_and_are_sorted() {
 #[test]
 fn large_causes_have_the_same_share_in_both() {
     // Of workers that were measured the text has what grew, in the place of what they waited for.
-    let told = samples::all().into_iter().filter(|(_, report)| report.scaling.is_none());
+    let told = samples::all()
+        .into_iter()
+        .filter(|(_, report)| report.scaling.is_none());
     for (name, report) in told {
         let (json, text) = (json(&report), text(&report));
         for cause in list(&json, "causes") {
