@@ -9,7 +9,7 @@ import java.util.concurrent.CountDownLatch;
 public final class Dumps {
     static volatile long compute;
     static volatile boolean over;
-    static final Object[] HEAP = new Object[1_000_000];
+    static final Object[] HEAP = new Object[3_000_000];
 
     static void rest(int depth, CountDownLatch rested) throws InterruptedException {
         if (depth > 0) {

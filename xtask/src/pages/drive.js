@@ -31,7 +31,9 @@
     // What every page has.
     expect("the headline says something", one("h1") && one("h1").textContent.trim().length > 0);
     expect("there are three scripts and no more", all("script").length === 3);
-    expect("a name has made an element", all("img, iframe, object, embed, link, svg, form, base, video, audio").length === 0);
+    // The plot of a curve is the one picture that is written into a page.
+    expect("a name has made an element", all("img, iframe, object, embed, link, svg, form, base, video, audio").every((element) => element.matches("#plot > svg:first-child")));
+    expect("a curve has a plot, and nothing else has", all("svg").length === (report.scaling ? 1 : 0));
     expect("the title is the verdict", document.title.length > 0 && document.title !== "broken");
     expect(`${all("*").length} elements`, all("*").length < 9000);
     for (const element of all("button, select, input, canvas, summary")) {

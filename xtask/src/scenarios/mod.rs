@@ -18,7 +18,7 @@ use crate::workspace;
 use anyhow::{Context, bail};
 pub(crate) use scenario::{Scenario, load, packages};
 use stage::{Outcome, Side, Stage};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use table::Line;
 use verdict::Observed;
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "holdup")]
     unobserved: bool,
 
-    /// Keep each report in this directory, as NAME.stall.json and NAME.healthy.json
+    /// Keep each report in this directory, as NAME.stall.json and NAME.healthy.json; of a run that was not right, as NAME.stall.not-right.json
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
 
@@ -131,6 +131,7 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
         let (mut line, _) = line;
         if !line.right() {
             eprintln!("  not right: {}; twice more", line.why_not().join("; "));
+            put_aside(args.keep.as_deref(), &scenario.name)?;
             let more = [(); FURTHER].map(|()| judge_once(stage, scenario, args).0);
             if more.iter().all(Line::right) {
                 outvoted.push((scenario.name.clone(), line.why_not().join("; ")));
@@ -154,6 +155,20 @@ fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<(
     let wrong = lines.iter().filter(|(_, line)| !line.right()).count();
     if wrong > 0 {
         bail!("{wrong} of {} scenarios are not right", lines.len());
+    }
+    Ok(())
+}
+
+/// Keeps the reports of a run that was not right from being written over by the next.
+fn put_aside(keep: Option<&Path>, name: &str) -> anyhow::Result<()> {
+    for side in [Side::Stall, Side::Healthy] {
+        let Some(file) = keep.map(|keep| keep.join(format!("{name}.{}.json", side.word()))) else {
+            continue;
+        };
+        if file.exists() {
+            std::fs::rename(&file, file.with_extension("not-right.json"))
+                .with_context(|| format!("put {} aside", file.display()))?;
+        }
     }
     Ok(())
 }

@@ -105,8 +105,8 @@ impl<'a> Run<'a> {
     }
 
     /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
-    /// with that peer; of a wait for an interpreter's lock, what the threads could do side by side; of a deadlock, all
-    /// of it: nothing that the path did meanwhile could have ended it.
+    /// with that peer; of a wait for an interpreter's lock, what the threads could do side by side; of a thread that others stand still
+    /// for, what those cost; of a deadlock, all of it: nothing that the path did meanwhile could have ended it.
     #[must_use]
     pub fn cost(&self, wait: &AttributedWait) -> Ns {
         let stood = if wait.deadlock {
@@ -118,7 +118,30 @@ impl<'a> Run<'a> {
             .max(self.awaited(wait))
             .max(self.taking_turns(wait))
             .max(self.looked_for(wait))
+            .max(self.stood_still_for(wait))
             .max(stood)
+    }
+
+    /// Of a blocked thread that a virtual machine's others stand still for: what those others cost while it was so blocked. The path stays
+    /// with them where it can't go on to the one that stops them.
+    fn stood_still_for(&self, wait: &AttributedWait) -> Ns {
+        let stops = |cause: Cause| matches!(cause, Cause::RuntimeSafepoint | Cause::RuntimeGc);
+        if wait.cause.on_cpu() || wait.cause == Cause::SchedRunqueue || stops(wait.cause) {
+            return 0;
+        }
+        let (pid, tid) = (wait.asker.name.pid, wait.asker.name.tid);
+        let still: Ns = self
+            .attributed
+            .waits
+            .iter()
+            .filter(|row| stops(row.cause))
+            .filter_map(|row| {
+                let holder = row.holders.first()?;
+                let it = holder.name.pid == pid && holder.name.tid == tid && holder.doing == Some(wait.cause);
+                it.then(|| row.cost_ns().min(holder.ns))
+            })
+            .sum();
+        still.min(wait.ns)
     }
 
     /// Of a wait for a name by one of several threads: how long another of its process looked again and again whether it was there,

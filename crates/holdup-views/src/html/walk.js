@@ -19,32 +19,33 @@ const waitOf = (pid, tid, cause, not) => {
   return best;
 };
 
-// Who is in the way, then who is in that one's way, to the end.
+// Who is in the way, then who is in that one's way, to the end: as the time went on, where that leads to somebody who was observed, and
+// by who is in the way of whom where it does not.
 const way = (at) => {
   const wait = waits[at];
-  const steps = [{ who: wait.asker, cause: wait.cause, ns: wait.ns, at, how: "waits" }];
-  const add = (who, cause, ns, how) => {
+  const asks = { who: wait.asker, cause: wait.cause, ns: wait.ns, at, how: "waits" };
+  const add = (steps, who, cause, ns, how) => {
     const last = steps[steps.length - 1].who;
     if (who.pid === last.pid && who.tid === last.tid) return;
-    steps.push({ who, cause, ns, how, at: cause ? waitOf(who.pid, who.tid, cause, at) : waitOf(who.pid, who.tid, null, at) });
+    steps.push({ who, cause, ns, how, at: waitOf(who.pid, who.tid, cause || null, at) });
   };
-  if (wait.chain.length) {
-    for (const link of wait.chain) {
-      const holder = steps.length === 1 && wait.held_by && wait.held_by.pid === link.pid && wait.held_by.tid === link.tid ? wait.held_by : null;
-      const known = findThread(link.pid, link.tid, link.process);
-      add({ ...link, thread: holder ? holder.thread : known !== null && threads[known].tid === link.tid ? threads[known].name : "" }, link.cause, link.ns, holder ? HOW[holder.how_known] : "the time went on to it");
-    }
-  } else if (wait.held_by) {
-    add(wait.held_by, wait.held_by.doing, wait.held_by.ns, HOW[wait.held_by.how_known]);
-    // What is in the way of that one is told with its own waits.
-    for (let guard = 0; guard < 16; guard++) {
-      const last = steps[steps.length - 1];
-      const next = last.at === null ? null : waits[last.at].held_by;
-      if (!next || steps.some((step) => step.who.pid === next.pid && step.who.tid === next.tid)) break;
-      add(next, next.doing, next.ns, HOW[next.how_known]);
-    }
+  const gone = [asks];
+  for (const link of wait.chain) {
+    const holder = gone.length === 1 && wait.held_by && wait.held_by.pid === link.pid && wait.held_by.tid === link.tid ? wait.held_by : null;
+    const known = findThread(link.pid, link.tid, link.process);
+    add(gone, { ...link, thread: holder ? holder.thread : known !== null && threads[known].tid === link.tid ? threads[known].name : "" }, link.cause, link.ns, holder ? HOW[holder.how_known] : "the time went on to it");
   }
-  return steps;
+  if (!wait.held_by || gone.some((step) => step !== asks && step.at !== null)) return gone;
+  const held = [asks];
+  add(held, wait.held_by, wait.held_by.doing, wait.held_by.ns, HOW[wait.held_by.how_known]);
+  // What is in the way of that one is told with its own waits.
+  for (let guard = 0; guard < 16; guard++) {
+    const last = held[held.length - 1];
+    const next = last.at === null ? null : waits[last.at].held_by;
+    if (!next || held.some((step) => step.who.pid === next.pid && step.who.tid === next.tid)) break;
+    add(held, next, next.doing, next.ns, HOW[next.how_known]);
+  }
+  return held.some((step) => step !== asks && step.at !== null) || gone.length < 2 ? held : gone;
 };
 
 const pickWait = (at) => {

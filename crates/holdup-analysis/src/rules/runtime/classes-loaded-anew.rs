@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Part of the machine's life, or of the time in which it was watched, that loading takes from which it is what its start
-/// consists of: a program that prints one line spends 15 % of its 50 ms so, from the archive that comes with the JDK.
+/// consists of: a program that prints one line spends 7 of its 40 ms so on JDK 17 and 25 (`sun.cls.time`), from the archive that comes with them.
 const PART: f64 = 0.25;
 
 /// The same in nanoseconds: what a person waits for.
