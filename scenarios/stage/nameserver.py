@@ -1,4 +1,5 @@
-"""A name server on 127.0.0.1:53 that reads every query and, as its argument says, is `silent` or `answers`.
+"""A name server on 127.0.0.1:53 that reads every query and, as its argument says, is `silent` or `answers`, after so many seconds
+for each query where a second argument says so.
 
 Answers are 192.0.2.10 for every A query and "no such data" for every other type. It never ends by itself.
 """
@@ -7,6 +8,7 @@ import os
 import socket
 import struct
 import sys
+import time
 
 TYPE_A = 1
 ADDRESS = bytes([192, 0, 2, 10])
@@ -28,9 +30,11 @@ def main() -> None:
     server.bind(("127.0.0.1", 53))
     os.write(3, b"ready\n")
     os.close(3)
+    delay = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     while True:
         query, client = server.recvfrom(4096)
         if sys.argv[1] == "answers":
+            time.sleep(delay)
             server.sendto(answer(query), client)
 
 

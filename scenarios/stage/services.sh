@@ -88,21 +88,31 @@ start_php() {
     until [ -S "$STAGE/php/socket" ]; do :; done
 }
 
-# Postfix with its queue in $1 and its configuration in $STAGE/postfix, that takes mail on port 2525 and throws it away when it
-# is delivered. $postfix becomes its first process, $postfix_log what it tells about messages.
+# Postfix with its queue in $1 and its configuration in $STAGE/postfix. $postfix becomes its first process, $postfix_log what it tells
+# about messages.
 postfix=
 postfix_log=
 start_postfix() {
-    local queue=$1 home=$STAGE/postfix
+    local home=$STAGE/postfix
+    configure_postfix "$1" "$home"
+    postfix_log=$home/log
+    /usr/lib/postfix/sbin/master -c "$home" -d >"$home/out" 2>&1 &
+    postfix=$!
+    helpers+=("$postfix")
+    until (: <>/dev/tcp/127.0.0.1/2525) 2>>"$home/out"; do :; done
+}
+
+# A configuration of Postfix in $2, with its queue in $1, that takes mail on port 2525 and throws it away when it is delivered.
+configure_postfix() {
+    local queue=$1 home=$2
     mkdir -p "$queue" "$home"
     install -d -o postfix "$home/data"
     chmod 711 "$STAGE"
-    postfix_log=$home/log
     cat >"$home/main.cf" <<END
 compatibility_level = 3.6
 queue_directory = $queue
 data_directory = $home/data
-maillog_file = $postfix_log
+maillog_file = $home/log
 maillog_file_prefixes = $home
 myhostname = mail.example
 mydestination =
@@ -127,10 +137,6 @@ anvil unix - - n - 1 anvil
 postlog unix-dgram n - n - 1 postlogd
 END
     postfix -c "$home" check
-    /usr/lib/postfix/sbin/master -c "$home" -d >"$STAGE/postfix/out" 2>&1 &
-    postfix=$!
-    helpers+=("$postfix")
-    until (: <>/dev/tcp/127.0.0.1/2525) 2>>"$STAGE/postfix/out"; do :; done
 }
 
 # pgbouncer in front of that PostgreSQL, on port 6432, with $1 connections to it. $pooler becomes its process.

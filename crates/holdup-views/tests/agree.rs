@@ -3,7 +3,7 @@
 mod samples;
 
 use holdup_analysis::report::Report;
-use holdup_views::{Style, json, terminal};
+use holdup_views::{Format, Style, json, terminal};
 use serde_json::Value;
 
 fn json(report: &Report) -> Value {
@@ -26,7 +26,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 fn shares_add_up_and_are_sorted() {
     let whole = samples::all().into_iter();
     // A comparison observed nothing, nor did what only measured.
-    let observed = |report: &Report| report.comparison.is_none() && report.scaling.is_none();
+    let observed = |report: &Report| report.comparison.is_none() && !report.waits.is_empty();
     for (name, report) in whole.filter(|(_, report)| observed(report)) {
         let json = json(&report);
         let shares: Vec<f64> = list(&json, "causes")
@@ -46,7 +46,11 @@ fn shares_add_up_and_are_sorted() {
 
 #[test]
 fn large_causes_have_the_same_share_in_both() {
-    for (name, report) in samples::all() {
+    // Of workers that were measured the text has what grew, in the place of what they waited for.
+    let told = samples::all()
+        .into_iter()
+        .filter(|(_, report)| report.scaling.is_none());
+    for (name, report) in told {
         let (json, text) = (json(&report), text(&report));
         for cause in list(&json, "causes") {
             let share = cause["share"].as_f64().expect("a number");
@@ -82,6 +86,73 @@ fn findings_are_the_same_in_both_unless_too_little_was_seen() {
             assert_eq!(shown, name != "low coverage", "{name}: {rule} in\n{text}");
         }
         assert_eq!(text.contains("No verdict"), name == "low coverage", "{name}");
+    }
+}
+
+/// The page holds the report itself; these are what people read of it.
+fn written(report: &Report) -> [String; 2] {
+    let markdown = {
+        let mut out = Vec::new();
+        Format::Markdown
+            .write(report, &mut out)
+            .expect("a vector takes everything");
+        String::from_utf8(out).expect("only text is written")
+    };
+    [text(report), markdown]
+}
+
+#[test]
+fn an_experiment_has_the_same_figures_everywhere_and_its_causes_are_its_elapsed_time() {
+    let report = samples::experiment::in_memory();
+    let json = json(&report);
+    let told = &json["experiment"];
+    let figure = |name: &str| told[name].as_f64().expect("a number");
+    assert!((figure("speedup") - figure("baseline_ns") / figure("measured_ns")).abs() < 1e-6);
+    for (arm, elapsed) in [("baseline_ns", 0), ("measured_ns", 1)] {
+        let causes: f64 = list(told, "causes")
+            .iter()
+            .filter_map(|one| one[arm].as_f64())
+            .sum();
+        let pairs = list(told, "pairs");
+        let mean = pairs
+            .iter()
+            .filter_map(|pair| pair[elapsed].as_f64())
+            .sum::<f64>()
+            / pairs.len() as f64;
+        // Means of each cause are rounded by themselves.
+        assert!(
+            (causes - mean).abs() <= list(told, "causes").len() as f64,
+            "{arm}: {causes} and {mean}"
+        );
+    }
+    for text in written(&report) {
+        // Lines are broken, and figures and units are not.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let factor = format!("{:.2} times as fast", figure("speedup"));
+        for words in [factor.as_str(), "1.07 s", "3.7 ms of disk", "disk.sync"] {
+            assert!(text.contains(words), "no {words} in\n{text}");
+        }
+        assert!(text.contains("durability: memory is empty"), "{text}");
+    }
+}
+
+#[test]
+fn a_scaling_has_the_same_verdict_everywhere_observed_or_not() {
+    for report in [samples::scale::contends(), samples::scale::observed()] {
+        let json = json(&report);
+        assert_eq!(json["scaling"]["verdict"], "contends");
+        let on = json["scaling"]["contends_on"].as_str().expect("a name");
+        for text in written(&report) {
+            assert!(text.contains(on), "no {on} in\n{text}");
+            for point in list(&json["scaling"], "points") {
+                let workers = point["workers"].to_string();
+                let row = |line: &str| {
+                    line.split(|other: char| !other.is_ascii_digit())
+                        .any(|word| word == workers)
+                };
+                assert!(text.lines().any(row), "no {workers} workers in\n{text}");
+            }
+        }
     }
 }
 

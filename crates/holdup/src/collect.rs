@@ -27,7 +27,7 @@ mod serving;
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
 pub(crate) use dumps::Ask;
 pub(crate) use run::{Cut, run, run_for, wait_for};
-pub(crate) use sampled::run as sample;
+pub(crate) use sampled::{run as sample, run_for as sample_for};
 
 use crate::subject::Ended;
 use dumps::{Closed, Dumps};

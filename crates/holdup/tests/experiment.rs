@@ -97,10 +97,96 @@ fn a_file_in_the_place_of_another_is_there_for_cmd_alone() {
         "-c1",
         "/dev/random",
     ];
-    let output = attempt(&cmd).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
-    assert!(lossy(&output.stdout).contains("nothing to take away"));
-    assert_eq!(std::fs::read_to_string("/proc/self/mountinfo").unwrap(), before);
+    let names = ["--without", "net.dns", "--yes", "--", "cat", "/etc/hosts"];
+    for words in [&cmd[..], &names[..]] {
+        let output = attempt(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
+        assert!(lossy(&output.stdout).contains("nothing to take away"));
+        assert_eq!(std::fs::read_to_string("/proc/self/mountinfo").unwrap(), before);
+    }
+}
+
+/// A program that ordinary users may execute: the one that is tested is below a directory that they may not enter.
+fn for_everybody(directory: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let binary = directory.join("holdup");
+    std::fs::copy(HOLDUP, &binary).unwrap();
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    binary
+}
+
+#[test]
+fn an_ordinary_user_can_try_what_needs_no_root_and_is_told_the_rest() {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let directory = tempfile::tempdir().unwrap();
+    let binary = for_everybody(directory.path());
+    let own = directory.path().join("own");
+    std::fs::create_dir_all(own.join("queue")).unwrap();
+    for path in [own.clone(), own.join("queue")] {
+        // The group is another one's: a user namespace does not know it.
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(0)).unwrap();
+    }
+    let attempt = |words: &[&str]| {
+        let mut command = Command::new(&binary);
+        command.args(["try", "--yes"]).args(words).current_dir(&own);
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let options = ["--runs", "2", "--json", "report.json"];
+
+    // A device that has nothing to sync and a sleep of no valid length are errors, unless nobody makes the call.
+    let invalid =
+        "import ctypes; print(ctypes.CDLL(None).nanosleep((ctypes.c_long * 2)(0, 2_000_000_000), None))";
+    let sync = "dd if=/dev/null of=/dev/null conv=fsync status=none 2>/dev/null; echo $? >>answers";
+    let sleep = format!("python3 -c '{invalid}' >>answers");
+    for (cause, script, answers) in [
+        ("disk.sync", sync, "1\n0\n0\n1\n"),
+        ("timer.sleep", sleep.as_str(), "-1\n0\n0\n-1\n"),
+    ] {
+        let output = attempt(&[&["--without", cause], &options[..], &["--", "sh", "-c", script]].concat());
+        let stderr = lossy(&output.stderr);
+        assert_eq!(
+            std::fs::read_to_string(own.join("answers")).unwrap(),
+            answers,
+            "{cause}: {stderr}"
+        );
+        std::fs::remove_file(own.join("answers")).unwrap();
+        for word in ["/proc is sampled", "set-user-id programs", "nothing is predicted"] {
+            assert!(stderr.contains(word), "{stderr}");
+        }
+        let report = json(&own.join("report.json"));
+        assert_eq!(report["coverage"]["backend"], "proc");
+        let told = &report["experiment"];
+        assert_eq!(told["pairs"].as_array().map(Vec::len), Some(2), "{told}");
+        assert_eq!(told["predicted_ns"], serde_json::Value::Null);
+        assert!(told["notes"].to_string().contains("an estimate"), "{told}");
+    }
+
+    let queue = own.join("queue");
+    let memory = ["--without", "disk", "--memory", queue.to_str().unwrap()];
+    let writes = ["--", "sh", "-c", "echo more >>queue/file"];
+    let output = attempt(&[&memory[..], &options[..], &writes[..]].concat());
+    let lines = std::fs::read_to_string(queue.join("file")).unwrap();
+    assert_eq!(lines, "more\nmore\n", "{}", lossy(&output.stderr));
+
+    let refused = |words: &[&str], because: &str| {
+        let output = attempt(words);
+        let stderr = lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(because), "{stderr}");
+    };
+    refused(&["--without", "net.dns", "--", "true"], "needs root");
+    refused(
+        &["--without", "disk.sync", "--user", "root", "--", "true"],
+        "needs root",
+    );
+    std::os::unix::fs::chown(queue.join("file"), Some(NOBODY), Some(0)).unwrap();
+    refused(&[&memory[..], &writes[..]].concat(), "another group");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 
 pub mod diff;
+pub mod experiment;
 pub mod nasty;
 mod parts;
 pub mod scale;
@@ -60,7 +61,9 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("build of many", build_of_many().report()),
         ("diff of runs", diff::traded()),
         ("diff of profiles", diff::profiles()),
+        ("a queue in memory", experiment::in_memory()),
         ("readers of a locked file", scale::contends()),
+        ("readers that were observed", scale::observed()),
         ("readers on eight CPUs", scale::scales()),
     ]
 }

@@ -94,6 +94,14 @@ pub fn contends() -> Report {
     report(&measured, Some(&[seen(&few, 1), seen(&many, 16)]))
 }
 
+/// The same, with what the many waited for beside the points, as `holdup scale` has it where it could observe them.
+pub fn observed() -> Report {
+    let mut report = super::database().report();
+    report.subject.kind = SubjectKind::Scale;
+    report.scaling = contends().scaling;
+    report
+}
+
 /// Readers who lose a little to each other on eight CPUs, so that there is a law to fit.
 pub fn scales() -> Report {
     let measured = Measured {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = TRY_STATUS, override_usage = "holdup try --without CAUSE [OPTIONS] -- CMD [ARG]...")]
 pub(crate) struct TryArgs {
-    /// What to take away: disk.sync, timer.sleep, random.device; with --memory also disk and lock.file
+    /// What to take away: disk.sync, timer.sleep, net.dns, random.device; with --memory also disk and lock.file
     #[arg(long, value_name = "CAUSE")]
     pub(crate) without: String,
     /// The directory below which CMD writes: without, that stays in memory

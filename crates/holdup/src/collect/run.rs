@@ -40,14 +40,9 @@ pub(crate) fn run_for(
     how: How,
     limit: Duration,
 ) -> anyhow::Result<Result<Collected, Cut>> {
-    let mut cut = None;
-    let mut began = None;
-    let go_on = |_: &Subject, signals: &mut Signals| {
-        cut = is_cut(signals, *began.get_or_insert_with(Instant::now), limit);
-        cut.is_none()
-    };
-    let (observation, ended) = observe(subject, signals, how, go_on)?;
-    Ok(match (ended, cut) {
+    let mut limit = Limit::new(limit);
+    let (observation, ended) = observe(subject, signals, how, |_, signals| limit.go_on(signals))?;
+    Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
         (ended, _) => Ok(observation.finish(ended)),
     })
@@ -62,23 +57,46 @@ pub(crate) fn wait_for(
     signals: &mut Signals,
     limit: Duration,
 ) -> anyhow::Result<Result<Ended, Cut>> {
-    let began = Instant::now();
+    let mut limit = Limit::new(limit);
     loop {
         if let Some(ended) = subject.try_wait()? {
             return Ok(Ok(ended));
         }
-        if let Some(cut) = is_cut(signals, began, limit) {
+        if !limit.go_on(signals)
+            && let Some(cut) = limit.cut
+        {
             return Ok(Err(cut));
         }
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
     }
 }
 
-fn is_cut(signals: &mut Signals, began: Instant, limit: Duration) -> Option<Cut> {
-    match signals.interrupted() {
-        Control::EndObservation => Some(Cut::Interrupted),
-        Control::Continue if began.elapsed() > limit => Some(Cut::TimedOut),
-        Control::Continue => None,
+/// How long a run is waited for, from the first time that is asked.
+pub(super) struct Limit {
+    limit: Duration,
+    began: Option<Instant>,
+    /// Why it is not waited for any more.
+    pub(super) cut: Option<Cut>,
+}
+
+impl Limit {
+    pub(super) fn new(limit: Duration) -> Limit {
+        Limit {
+            limit,
+            began: None,
+            cut: None,
+        }
+    }
+
+    /// Whether to wait on.
+    pub(super) fn go_on(&mut self, signals: &mut Signals) -> bool {
+        let began = *self.began.get_or_insert_with(Instant::now);
+        self.cut = match signals.interrupted() {
+            Control::EndObservation => Some(Cut::Interrupted),
+            Control::Continue if began.elapsed() > self.limit => Some(Cut::TimedOut),
+            Control::Continue => None,
+        };
+        self.cut.is_none()
     }
 }
 

@@ -7,7 +7,8 @@
 mod stacks;
 mod unseen;
 
-use super::{Collected, own_cpu_time};
+use super::run::Limit;
+use super::{Collected, Cut, own_cpu_time};
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
@@ -42,17 +43,49 @@ pub(crate) fn run(
     signals: &mut Signals,
     why: Option<&str>,
 ) -> anyhow::Result<Collected> {
+    adopt_orphans();
+    let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
+    let (sampling, ended) = observe(subject, signals, std::process::id(), go_on)?;
+    Ok(sampling.finish(ended, why))
+}
+
+/// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end. `adopter`: the process in whose PID namespace
+/// CMD is, and which is given what there loses its parent.
+///
+/// # Errors
+/// As above.
+pub(crate) fn run_for(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    adopter: u32,
+    limit: Duration,
+    why: &str,
+) -> anyhow::Result<Result<Collected, Cut>> {
+    let mut limit = Limit::new(limit);
+    let (sampling, ended) = observe(subject, signals, adopter, |_, signals| limit.go_on(signals))?;
+    Ok(match (ended, limit.cut) {
+        (None, Some(cut)) => Err(cut),
+        (ended, _) => Ok(sampling.finish(ended, Some(why))),
+    })
+}
+
+/// Lets CMD go and looks at it until it ends, or until it is not to be gone on with.
+fn observe(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    adopter: u32,
+    mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
+) -> anyhow::Result<(Sampling, Option<Ended>)> {
     room_for_files();
     memory::beware_of_filters(&Root::system());
-    adopt_orphans();
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;
-    let mut sampling = Sampling::begin(subject.pid())?;
+    let mut sampling = Sampling::begin(subject.pid(), adopter)?;
     subject.go();
     let mut ended: Option<Ended> = None;
     let mut nap = Duration::ZERO;
-    while ended.is_none() && signals.serve(subject) == Control::Continue {
+    while ended.is_none() && go_on(subject, signals) {
         signals.wait(subject, timeout(nap));
         sampling.cgroup.look(subject.pid());
         // CMD is looked at once more after its end, before its last figures go with it.
@@ -60,7 +93,7 @@ pub(crate) fn run(
         ended = subject.try_wait()?;
         nap = sampling.rate.sleep(clocks::monotonic(), own_cpu_time());
     }
-    Ok(sampling.finish(ended, why))
+    Ok((sampling, ended))
 }
 
 /// A nap for `poll`, which takes whole milliseconds, the shortest being one.
@@ -84,11 +117,11 @@ fn adopt_orphans() {
 }
 
 impl Sampling {
-    fn begin(pid: u32) -> anyhow::Result<Sampling> {
+    fn begin(pid: u32, adopter: u32) -> anyhow::Result<Sampling> {
         let root = Root::system();
         let mut problems = Vec::new();
         let mounts = mountinfo::read(&root, &mut problems);
-        let mut sampler = Sampler::new(root.clone(), std::process::id());
+        let mut sampler = Sampler::new(root.clone(), adopter);
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
         let started = clocks::monotonic();

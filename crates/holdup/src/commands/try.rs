@@ -3,10 +3,11 @@
 //! In: CMD and a cause. Out: a report of a run as it is, with the experiment beside it. The middle one of the runs as it is is reported.
 
 use crate::cli::{Color, TryArgs};
-use crate::experiment::arms::{Done, Hooks, Kind, Laboratory, TookTooLong, order};
+use crate::experiment::arms::{
+    Done, HOSTS, Hooks, Kind, LISTED, Laboratory, Names, TookTooLong, can_be_kept_apart, order,
+};
 use crate::experiment::checks::{Reach, Sight, decide};
 use crate::experiment::directory;
-use crate::experiment::room::Room;
 use crate::experiment::without::{Way, way};
 use crate::output::{Outputs, Place, say};
 use crate::progress::Progress;
@@ -31,6 +32,9 @@ const BUFFER: u32 = 16 << 20;
 /// There is no verdict.
 const NO_VERDICT: u8 = 1;
 
+/// What is to be kept in mind where runs could not be traced.
+const SAMPLED: &str = "elapsed times are exact; where the time went, and what is left of the wait, is an estimate from looks at /proc";
+
 /// What came of the runs.
 enum Came {
     /// All were made, or one was enough.
@@ -52,6 +56,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
     let sight = Sight {
         root: nix::unistd::geteuid().is_root(),
         other_user: args.user.is_some(),
+        hosts: Path::new(HOSTS).is_file(),
         runs: 2 * args.runs,
         directory,
     };
@@ -60,7 +65,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     keep_folder(args.keep.as_deref())?;
     // Before anybody is asked: can it be done here at all?
-    drop(Room::make(&[])?);
+    can_be_kept_apart(way, sight.directory.as_ref())?;
     agreed(args, way, &reach)?;
     let mut signals = Signals::watch()?;
     let mut laboratory = Laboratory {
@@ -90,6 +95,8 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
         here: std::env::current_dir().context("there is no working directory")?,
         signals: &mut signals,
         written: Vec::new(),
+        names: Names::default(),
+        untraced: None,
     };
     let design = design(way, reach);
     match runs(args, &mut laboratory, &design)? {
@@ -184,16 +191,24 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                 Kind::Without => pair.without = arm,
                 Kind::AsIs => {
                     if number == 0 {
-                        if not_there(&arm, design) {
+                        // Looks that did not meet a wait do not show that there is none.
+                        if laboratory.untraced.is_none() && not_there(&arm, design) {
                             let experiment = Box::new(nothing_to_take(design, &arm));
                             let as_is = vec![done];
                             return Ok(Came::Told { experiment, as_is });
                         }
-                        if let Some(why) = (way.refuses)(&done.collected.attributed) {
+                        let refused = match (way.refuses)(&done.collected.attributed) {
+                            None => laboratory.learn(&done)?,
+                            why => why,
+                        };
+                        if let Some(why) = refused {
                             let why = format!("{} can't be taken away from CMD: {why}", way.name);
                             return Ok(Came::Refused(why));
                         }
-                        predicted = Some(predict(&done.collected.attributed, &arm, &design.causes));
+                        // Looks do not show who waits for whom, and miss waits.
+                        let attributed = &done.collected.attributed;
+                        let traced = laboratory.untraced.is_none();
+                        predicted = traced.then(|| predict(attributed, &arm, &design.causes));
                     }
                     pair.as_is = arm;
                     as_is.push(done);
@@ -203,8 +218,22 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
         pairs.push(pair);
     }
     progress.clear();
-    let experiment = Box::new(judge(design, &pairs, predicted));
+    let mut experiment = Box::new(judge(design, &pairs, predicted));
+    experiment.notes.extend(in_the_table(&laboratory.names.known));
+    if laboratory.untraced.is_some() {
+        experiment.notes.push(SAMPLED.to_owned());
+    }
     Ok(Came::Told { experiment, as_is })
+}
+
+/// Which names were answered from a table.
+fn in_the_table(names: &[String]) -> Option<String> {
+    let listed = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("in the table: {listed}{more}"))
 }
 
 /// Before the second run: what will it be?

@@ -7,18 +7,24 @@ use super::complaint;
 use super::directory::{Files, copy_up};
 use super::filter::{Answer, program};
 use super::mounts::Mount;
+use super::resolve;
 use super::room::Room;
+use super::table;
 use super::without::{Means, Way};
 use crate::collect::{self, Collected, Cut};
+use crate::commands::doctor;
 use crate::commands::run::without_evidence;
 use crate::experiment::checks::{Directory, fits};
-use crate::signals::Signals;
-use crate::subject::{Command, Ended, Setting, Standing, Subject};
+use crate::output::say;
+use crate::signals::{Control, Signals};
+use crate::subject::{Command, Ended, NotStarted, Setting, Standing, Subject};
 use crate::verdict;
 use anyhow::{Context, anyhow, bail};
+use holdup_analysis::rules::percent;
+use holdup_evidence::Ns;
 use holdup_views::report::Subject as Observed;
 use std::ffi::{CString, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
@@ -80,6 +86,18 @@ pub(crate) struct Laboratory<'a> {
     pub(crate) signals: &'a mut Signals,
     /// Files below the directory that runs as it is have written to, by path below it.
     pub(crate) written: Vec<PathBuf>,
+    /// Names that the first run asked for, in files that answer for them.
+    pub(crate) names: Names,
+    /// Why runs are sampled, where they can't be traced.
+    pub(crate) untraced: Option<String>,
+}
+
+/// Files that answer for names, in the place of those with these names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    files: Vec<(&'static str, Vec<u8>)>,
+    /// The names.
+    pub(crate) known: Vec<String>,
 }
 
 /// A run.
@@ -154,17 +172,62 @@ impl Laboratory<'_> {
         })
     }
 
+    /// Prepares what runs without need to know of the first run as it is; why that can't be had, if it can't.
+    ///
+    /// # Errors
+    /// When the person wants no more, or this machine's own files can't be read.
+    pub(crate) fn learn(&mut self, first: &Done) -> anyhow::Result<Option<String>> {
+        if !matches!(self.way.means, Means::Names) {
+            return Ok(None);
+        }
+        let asked = table::asked(&first.collected.attributed);
+        let mut interrupted = false;
+        let answers = resolve::ask(asked.keys().map(String::as_str), self.limit, || {
+            interrupted = self.signals.interrupted() == Control::EndObservation;
+            !interrupted
+        });
+        if interrupted {
+            bail!("interrupted; nothing of CMD is left");
+        }
+        let resolver = first.collected.facts.resolver.as_ref();
+        let search = resolver.map_or(&[][..], |resolver| &resolver.search);
+        let (lost, ns) = table::unanswered(&asked, &answers, search);
+        let share = ns as f64 / (asked.values().sum::<Ns>() as f64).max(1.0);
+        if share > MOST_UNANSWERED {
+            let lost: Vec<&str> = lost.into_iter().take(LISTED).collect();
+            return Ok(Some(format!(
+                "{} of its waiting for names was for such as have no answer, and a table has no line for them: {}",
+                percent(share),
+                lost.join(", ")
+            )));
+        }
+        let hosts = fs::read(HOSTS).with_context(|| format!("cannot read {HOSTS}"))?;
+        let Some(hosts) = table::hosts(&hosts, &answers, search) else {
+            return Ok(Some(
+                "none of the names that it asked for has an address".to_owned(),
+            ));
+        };
+        let mut files = vec![(HOSTS, hosts)];
+        // Where there is none, files come first as it is.
+        if let Ok(sources) = fs::read_to_string(NSSWITCH)
+            && let Some(sources) = table::files_first(&sources)
+        {
+            files.push((NSSWITCH, sources.into_bytes()));
+        }
+        let known = answers
+            .into_iter()
+            .filter(|(_, answer)| *answer != table::Answer::Nothing);
+        self.names = Names {
+            files,
+            known: known.map(|(name, _)| name).collect(),
+        };
+        Ok(None)
+    }
+
     fn mounts(&self, kind: Kind) -> Vec<Mount> {
-        match (kind, self.way.means, &self.directory) {
-            (Kind::Without, Means::Bind { from, over }, _) => vec![Mount::Bind {
-                from: from.into(),
-                over: over.into(),
-            }],
-            (Kind::Without, Means::Memory, Some(directory)) => vec![Mount::Memory {
-                over: directory.path.clone(),
-                most: directory.memory,
-            }],
-            _ => vec![],
+        match kind {
+            Kind::AsIs => vec![],
+            Kind::Without => instead(self.way, self.directory.as_ref(), &self.names),
         }
     }
 
@@ -175,7 +238,7 @@ impl Laboratory<'_> {
         };
         let filter = match self.way.means {
             Means::Calls(calls) => program(calls, answer),
-            Means::Bind { .. } | Means::Memory => vec![],
+            Means::Bind { .. } | Means::Memory | Means::Names => vec![],
         };
         if let Some(stdin) = &mut self.stdin {
             stdin
@@ -185,7 +248,7 @@ impl Laboratory<'_> {
         let stdin = self.stdin.as_ref().unwrap_or(&self.nothing).as_raw_fd();
         let setting = self.setting(room, [stdin, self.nothing.as_raw_fd(), stderr], &filter)?;
         let mut subject = Subject::prepare_in(&self.command, Some(&setting))?;
-        let observed = collect::run_for(&mut subject, self.signals, self.how, self.limit);
+        let observed = self.collect(room, &mut subject);
         let ended = match &observed {
             Ok(Ok(_)) => Some(subject.wait()?),
             _ => {
@@ -210,6 +273,25 @@ impl Laboratory<'_> {
                 bail!("interrupted; CMD was ended, and nothing of it is left")
             }
         }
+    }
+
+    /// Traces the run; where that is not to be had, this one and all after it are sampled.
+    fn collect(&mut self, room: &Room, subject: &mut Subject) -> anyhow::Result<Result<Collected, Cut>> {
+        if self.untraced.is_none() {
+            match collect::run_for(subject, self.signals, self.how, self.limit) {
+                Err(error) if subject.is_held_back() && !error.is::<NotStarted>() => {
+                    let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
+                    say(&format!(
+                        "/proc is sampled, because CMD cannot be traced here: {why}; what is left of the wait is then an estimate, and \
+                         nothing is predicted; `holdup doctor` says what to change"
+                    ));
+                    self.untraced = Some(why);
+                }
+                collected => return collected,
+            }
+        }
+        let why = self.untraced.as_deref().unwrap_or_default();
+        collect::sample_for(subject, self.signals, room.keeper(), self.limit, why)
     }
 
     fn setting<'f>(
@@ -254,6 +336,50 @@ impl Laboratory<'_> {
         }
     }
 }
+
+/// Whether CMD can be kept apart here at all, and without the wait.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn can_be_kept_apart(way: &Way, directory: Option<&Directory>) -> anyhow::Result<()> {
+    let names = Names {
+        files: vec![(HOSTS, Vec::new())],
+        ..Names::default()
+    };
+    Room::make(&instead(way, directory, &names)).map(drop)
+}
+
+/// What runs without the wait have in the place of what is there.
+fn instead(way: &Way, directory: Option<&Directory>, names: &Names) -> Vec<Mount> {
+    match (way.means, directory) {
+        (Means::Bind { from, over }, _) => vec![Mount::Bind {
+            from: from.into(),
+            over: over.into(),
+        }],
+        (Means::Names, _) => {
+            let texts = names.files.iter().map(|(over, text)| Mount::Text {
+                text: text.clone(),
+                over: over.into(),
+            });
+            texts.collect()
+        }
+        (Means::Memory, Some(directory)) => vec![Mount::Memory {
+            over: directory.path.clone(),
+            most: directory.memory,
+        }],
+        (Means::Memory, None) | (Means::Calls(_), _) => vec![],
+    }
+}
+
+/// Where the C library looks for names, and what tells it where to look.
+pub(crate) const HOSTS: &str = "/etc/hosts";
+const NSSWITCH: &str = "/etc/nsswitch.conf";
+
+/// Of all waiting for names: what may have been for names without an answer. As much may be left of a wait that was taken away.
+const MOST_UNANSWERED: f64 = 0.10;
+
+/// Names that a sentence lists.
+pub(crate) const LISTED: usize = 4;
 
 /// Ends a child of ours for good: the room's end waits for it.
 fn end(subject: &mut Subject) {

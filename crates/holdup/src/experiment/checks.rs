@@ -14,6 +14,8 @@ pub(crate) struct Sight {
     pub(crate) root: bool,
     /// Whether CMD is to be another user than holdup.
     pub(crate) other_user: bool,
+    /// Whether there is a file `/etc/hosts`.
+    pub(crate) hosts: bool,
     /// How often CMD will run, all in all.
     pub(crate) runs: u32,
     /// What `--memory` names.
@@ -31,7 +33,7 @@ pub(crate) struct Directory {
     pub(crate) bytes: u64,
     /// There was more than was looked at.
     pub(crate) too_many: bool,
-    /// A file that belongs to somebody else than who runs holdup.
+    /// A file that belongs to another user, or another group than the first one, than who runs holdup.
     pub(crate) anothers: Option<PathBuf>,
     /// A socket on which somebody listens.
     pub(crate) served: Option<PathBuf>,
@@ -87,7 +89,23 @@ pub(crate) fn decide(way: &Way, sight: &Sight) -> Result<Reach, String> {
     if let Some(directory) = directory {
         fit(directory, sight)?;
     }
+    if matches!(way.means, Means::Names) {
+        names(sight)?;
+    }
     Ok(reach(directory, sight))
+}
+
+/// Whether a table of names can be had, and put where programs look for one.
+fn names(sight: &Sight) -> Result<(), String> {
+    if !sight.root {
+        return Err(
+            "--without net.dns needs root: which names CMD asks for is seen by tracing alone".to_owned(),
+        );
+    }
+    if !sight.hosts {
+        return Err("there is no file /etc/hosts, in whose place a table of names would stand".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether an overlay over it does what it should.
@@ -121,7 +139,7 @@ fn fit(directory: &Directory, sight: &Sight) -> Result<(), String> {
     }
     if let Some(file) = directory.anothers.as_ref().filter(|_| !sight.root) {
         return Err(format!(
-            "{file:?} belongs to somebody else, and only root can make a copy of it that still does; run holdup as root"
+            "{file:?} belongs to somebody else or to another group, and only root can make a copy of it that still does; run holdup as root"
         ));
     }
     Ok(())
@@ -262,6 +280,21 @@ mod tests {
             ..mine
         };
         assert!(of(&user).is_err());
+    }
+
+    #[test]
+    fn a_table_of_names_needs_tracing_and_a_place() {
+        let of = |root, hosts| {
+            let sight = Sight {
+                root,
+                hosts,
+                ..Sight::default()
+            };
+            decide(way("net.dns").unwrap(), &sight)
+        };
+        assert!(of(true, true).is_ok());
+        assert!(of(false, true).is_err_and(|why| why.contains("needs root")));
+        assert!(of(true, false).is_err_and(|why| why.contains("/etc/hosts")));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::checks::Directory;
 use super::room::Room;
 use anyhow::Context;
 use holdup_proc::{Root, mountinfo};
+use nix::unistd::{getegid, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -60,11 +61,12 @@ pub(crate) fn look(path: &Path) -> anyhow::Result<Directory> {
         return Ok(directory);
     }
     anyhow::ensure!(directory.path.is_dir(), "{:?} is no directory", directory.path);
-    let own = nix::unistd::geteuid().as_raw();
+    // Whoever is not root is in a user namespace that knows him and his first group, and nobody else.
+    let own = (geteuid().as_raw(), getegid().as_raw());
     let whole = walk(&directory.path.clone(), |path, about| {
         directory.files += 1;
         directory.bytes += about.len();
-        if about.uid() != own && directory.anothers.is_none() {
+        if (about.uid(), about.gid()) != own && directory.anothers.is_none() {
             directory.anothers = Some(path.to_owned());
         }
     })?;

@@ -9,7 +9,9 @@ pub(crate) mod complaint;
 pub(crate) mod directory;
 pub(crate) mod filter;
 pub(crate) mod mounts;
+mod resolve;
 pub(crate) mod room;
+pub(crate) mod table;
 pub(crate) mod without;
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! What is mounted in a room: `/proc` of its own, files in the place of others, memory over a directory.
+//! What is mounted in a room: `/proc` of its own, files and texts in the place of others, memory over a directory.
 //!
 //! In: [`Mount`]s. Out: a [`Mounter`] with every string ready, because what mounts is a process between fork and exec: system calls only.
 
 use super::room::Step;
 use anyhow::Context;
+use nix::unistd::geteuid;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -14,13 +15,23 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Mount {
     /// A file in the place of another.
     Bind { from: PathBuf, over: PathBuf },
+    /// A file with this text in the place of another; no file outside has it.
+    Text { text: Vec<u8>, over: PathBuf },
     /// What is written below the directory stays in memory: at most so many bytes.
     Memory { over: PathBuf, most: u64 },
 }
 
 /// All of it, ready.
 pub(super) struct Mounter {
+    texts: Vec<Text>,
     ready: Vec<Ready>,
+}
+
+/// A text, where it is written to, and what it takes the place of.
+struct Text {
+    text: Vec<u8>,
+    at: CString,
+    over: CString,
 }
 
 enum Ready {
@@ -34,7 +45,8 @@ enum Ready {
         options: CString,
         upper: CString,
         work: CString,
-        owner: (u32, u32),
+        /// Only root can make it somebody's: a user namespace has no others.
+        owner: Option<(u32, u32)>,
         mode: u32,
         userxattr: bool,
     },
@@ -62,30 +74,36 @@ impl Mounter {
     /// # Errors
     /// When a directory is not there.
     pub(super) fn new(mounts: &[Mount]) -> anyhow::Result<Mounter> {
-        let ready = mounts.iter().map(|mount| {
-            Ok(match mount {
-                Mount::Bind { from, over } => Ready::Bind {
+        let mut texts = Vec::new();
+        let mut ready = Vec::new();
+        for mount in mounts {
+            match mount {
+                Mount::Bind { from, over } => ready.push(Ready::Bind {
                     from: c_path(from)?,
                     over: c_path(over)?,
-                },
+                }),
+                Mount::Text { text, over } => texts.push(Text {
+                    text: text.clone(),
+                    at: c_path(&Path::new("/proc").join(format!("text.{}", texts.len())))?,
+                    over: c_path(over)?,
+                }),
                 Mount::Memory { over, most } => {
                     let about =
                         std::fs::metadata(over).with_context(|| format!("cannot look at {over:?}"))?;
-                    Ready::Memory {
+                    let root = geteuid().is_root();
+                    ready.push(Ready::Memory {
                         upper: c_path(&over.join("upper"))?,
                         work: c_path(&over.join("work"))?,
                         over: c_path(over)?,
                         options: CString::new(format!("size={most},mode=0700")).expect("no NUL is in it"),
-                        owner: (about.uid(), about.gid()),
+                        owner: root.then(|| (about.uid(), about.gid())),
                         mode: about.mode() & 0o7777,
-                        userxattr: !nix::unistd::geteuid().is_root(),
-                    }
+                        userxattr: !root,
+                    });
                 }
-            })
-        });
-        Ok(Mounter {
-            ready: ready.collect::<anyhow::Result<_>>()?,
-        })
+            }
+        }
+        Ok(Mounter { texts, ready })
     }
 
     /// Mounts all of it, in the calling process's mount namespace; with errno set where it fails. Async-signal-safe.
@@ -93,6 +111,9 @@ impl Mounter {
         let private = libc::MS_REC | libc::MS_PRIVATE;
         if !mount(c"none", c"/", c"", private, None) {
             return Err(Step::Namespaces);
+        }
+        if !self.texts.is_empty() && !put_texts(&self.texts) {
+            return Err(Step::Mounts);
         }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         if !mount(c"proc", c"/proc", c"proc", flags, None) {
@@ -114,7 +135,7 @@ impl Ready {
                 options,
                 upper,
                 work,
-                owner: (uid, gid),
+                owner,
                 mode,
                 userxattr,
             } => {
@@ -126,7 +147,7 @@ impl Ready {
                         && mount(c"holdup", over, c"tmpfs", libc::MS_NODEV, Some(options))
                         && libc::mkdir(upper.as_ptr(), 0o700) == 0
                         && libc::mkdir(work.as_ptr(), 0o700) == 0
-                        && libc::chown(upper.as_ptr(), *uid, *gid) == 0
+                        && owner.is_none_or(|(uid, gid)| libc::chown(upper.as_ptr(), uid, gid) == 0)
                         && libc::chmod(upper.as_ptr(), *mode) == 0
                         && open_as(upper, UPPER)
                         && open_as(work, WORK)
@@ -134,6 +155,33 @@ impl Ready {
                 }
             }
         }
+    }
+}
+
+/// Writes them into memory and binds them to where they belong; then that memory has no other name. It is mounted over `/proc`, which
+/// every machine has and which is about to be covered anyway.
+fn put_texts(texts: &[Text]) -> bool {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: a NUL-terminated path and an integer.
+    mount(c"holdup", c"/proc", c"tmpfs", flags, Some(c"mode=0755"))
+        && texts
+            .iter()
+            .all(|one| write(&one.at, &one.text) && mount(&one.at, &one.over, c"", libc::MS_BIND, None))
+        && unsafe { libc::umount2(c"/proc".as_ptr(), libc::MNT_DETACH) } == 0
+}
+
+/// A new file that everybody may read. Async-signal-safe.
+fn write(path: &CStr, text: &[u8]) -> bool {
+    // SAFETY: a NUL-terminated path, and a buffer with its length.
+    unsafe {
+        let file = libc::open(
+            path.as_ptr(),
+            libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC,
+            0o644,
+        );
+        let written = libc::write(file, text.as_ptr().cast(), text.len());
+        // Whatever mask holdup was started with.
+        libc::fchmod(file, 0o644) == 0 && libc::close(file) == 0 && usize::try_from(written) == Ok(text.len())
     }
 }
 

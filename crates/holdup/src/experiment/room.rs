@@ -71,7 +71,7 @@ impl std::fmt::Display for NoRoom {
         write!(
             f,
             "CMD can't be kept apart from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict` \
-             needs none of it",
+             needs none of it, but root",
             self.errno.desc()
         )
     }
@@ -181,6 +181,11 @@ impl Room {
     /// The namespaces, in the order in which they are to be entered.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = i32> {
         self.namespaces.iter().map(AsRawFd::as_raw_fd)
+    }
+
+    /// The process that is given what loses its parent there.
+    pub(crate) fn keeper(&self) -> u32 {
+        self.keeper.as_raw().cast_unsigned()
     }
 
     /// A path as those in the room see it, for holdup.

@@ -109,6 +109,27 @@ fn memory_over_a_directory_keeps_it_as_it_is_as_root_and_as_nobody() {
     assert!(as_nobody(changes_stay_inside));
 }
 
+/// A text is in the place of a file for the script alone, and everybody may read it.
+fn a_text_stands_in_a_files_place(here: &Path) -> bool {
+    let file = here.join("file");
+    std::fs::write(&file, "as it is").unwrap();
+    let mounts = ["first", "second"].map(|text| Mount::Text {
+        text: text.into(),
+        over: file.clone(),
+    });
+    // Of two the later is on top; nothing of where they were written is left.
+    let script = "[ $(cat file) = second ] && [ $(stat -c %a file) = 644 ] && ! grep -q text /proc/self/mounts && [ -d /proc/1 ]";
+    ends(&mounts, here, script, None) == Ended::Exited(0)
+        && std::fs::read_to_string(&file).unwrap() == "as it is"
+}
+
+#[test]
+fn a_text_in_the_place_of_a_file_is_there_for_cmd_alone_as_root_and_as_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(a_text_stands_in_a_files_place(directory.path()));
+    assert!(as_nobody(a_text_stands_in_a_files_place));
+}
+
 #[test]
 fn a_room_ends_with_all_that_runs_in_it() {
     let directory = tempfile::tempdir().unwrap();

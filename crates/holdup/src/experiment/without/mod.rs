@@ -3,6 +3,7 @@
 //! In: a cause as the command line has it. Out: the [`Way`], or why there is none. Another way is another file and a line in [`WAYS`].
 
 mod memory;
+mod names;
 mod random_device;
 pub(super) mod sleep;
 pub(super) mod sync;
@@ -16,6 +17,7 @@ const WAYS: &[Way] = &[
     sync::WAY,
     memory::DISK,
     memory::LOCK,
+    names::WAY,
     random_device::WAY,
     sleep::WAY,
 ];
@@ -55,6 +57,8 @@ pub(crate) enum Means {
     },
     /// What is written below `--memory DIR` stays in memory.
     Memory,
+    /// Names that the first run asked for stand in a table.
+    Names,
 }
 
 /// The way for this cause.
@@ -100,12 +104,7 @@ fn why_not(cause: Cause) -> &'static str {
             "one kind of waiting for a disk can't be told from the others beforehand; `--without disk --memory DIR` takes those of \
              all writes away"
         }
-        Cause::NetDns
-        | Cause::NetConnect
-        | Cause::NetAccept
-        | Cause::NetReceive
-        | Cause::NetSend
-        | Cause::NetTls => {
+        Cause::NetConnect | Cause::NetAccept | Cause::NetReceive | Cause::NetSend | Cause::NetTls => {
             "an answer that is made up would change what CMD does; `holdup run --predict` says what a faster one would bring"
         }
         Cause::SchedRunqueue | Cause::SchedThrottled | Cause::SchedSteal => {
