@@ -134,6 +134,8 @@ impl Drop for Setting {
 struct Told {
     backend: String,
     cause: String,
+    /// Whether the sleep itself is among the waits.
+    sleeps: bool,
     /// Whether the main cause's asker is a function.
     function: bool,
     not_measured: Vec<String>,
@@ -195,7 +197,14 @@ impl Case {
             if told.function { "function" } else { "process" },
             told.not_measured.join("; ")
         );
-        assert_eq!(told.cause, "timer.sleep", "{name}: {said}");
+        // Sampling does not always see the shell learn of the end of the one that slept: then the time stays with its wait for that.
+        let sampled = told.backend == "proc" && told.cause == "process.child";
+        assert!(
+            told.cause == "timer.sleep" || sampled,
+            "{name}: {} {said}",
+            told.cause
+        );
+        assert!(told.sleeps, "{name}: {said}");
         told
     }
 }
@@ -213,6 +222,7 @@ impl Told {
         Told {
             backend: word(&report["coverage"]["backend"]),
             cause: word(&main["cause"]),
+            sleeps: waits.iter().any(|wait| wait["cause"] == "timer.sleep"),
             function: wait.is_some_and(|wait| wait["asker"]["frame"].is_string()),
             not_measured: unseen.iter().map(|line| word(&line["what"])).collect(),
         }
