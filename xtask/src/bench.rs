@@ -2,6 +2,7 @@
 //! fails on a clock.
 
 mod attach;
+mod diff;
 mod memory;
 mod observer;
 mod overhead;
@@ -55,6 +56,8 @@ enum What {
     Record(record::Args),
     /// How fast artefacts are read, beside others, and in how much memory
     Read(read::Args),
+    /// How fast `diff` compares large profiles, beside others, and in how much memory
+    Diff(diff::Args),
     /// How often `diff` claims a difference that is none, and finds one that is there, of fresh processes
     Significance(significance::Args),
     /// Run one of the programs that are measured
@@ -82,6 +85,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         }
         What::Record(args) => record::run(&args),
         What::Read(args) => read::run(&args),
+        What::Diff(args) => diff::run(&args),
         What::Significance(args) => significance::run(&args),
         What::Workload(workload) => workload::run(workload),
     }

@@ -12,6 +12,7 @@ mod artefacts;
 mod bench;
 mod check;
 mod demo;
+mod field_report;
 mod fuzz;
 mod generate;
 mod guest;
@@ -54,6 +55,8 @@ enum Verb {
     Gen(generate::Args),
     /// Scaffold a rule
     New(new::Args),
+    /// Record a server before and after its HTTP client was changed, find both again, and compare them
+    FieldReport(field_report::Args),
     /// Make real stalls and judge holdup by them
     Scenarios(scenarios::Args),
     /// Read the sample artefacts of every format and judge holdup by them
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Verb::Check => check::run(),
         Verb::Gen(args) => generate::run(&args),
         Verb::New(args) => new::run(&args),
+        Verb::FieldReport(args) => field_report::run(&args),
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Artefacts(args) => artefacts::run(&args),
         Verb::Guest(args) => guest::run(&args),

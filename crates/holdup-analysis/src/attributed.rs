@@ -4,6 +4,7 @@
 
 use crate::churn::Churn;
 use crate::connections::{Connections, TcpSeen};
+use crate::host_figures::HostFigures;
 use crate::prediction::Predictions;
 use crate::timeline::{Timeline, Window};
 use holdup_evidence::{Cause, Frame, Ns};
@@ -42,6 +43,8 @@ pub struct Attributed {
     pub windows: Vec<Window>,
     /// The longest single pieces of it.
     pub timeline: Timeline,
+    /// Figures of the whole machine meanwhile; empty where nobody looked.
+    pub host_figures: HostFigures,
     /// What it would have taken without its waits; `None` where nobody asked.
     pub predictions: Option<Predictions>,
 }

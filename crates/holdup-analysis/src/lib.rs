@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod finding;
 pub mod handshake;
 pub mod host;
+pub mod host_figures;
 mod java;
 pub mod prediction;
 pub mod randomness;

@@ -30,6 +30,7 @@ pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
 
 use crate::attributed::{How, HowKnown, Resource};
 use crate::finding::{Confidence, Severity};
+use crate::host_figures::HostFigures;
 use crate::prediction::Prediction;
 use crate::timeline::{Timeline, Window};
 use holdup_evidence::{Cause, Language, Ns};
@@ -103,6 +104,9 @@ pub struct Report {
     /// longest of them, and `rest` is empty; a page and a recording hold up to 20,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// Figures of the whole machine on the same clock; only of `holdup host`, `holdup attach` and recordings.
+    #[serde(default, skip_serializing_if = "HostFigures::is_empty")]
+    pub host_figures: HostFigures,
 }
 
 impl Report {

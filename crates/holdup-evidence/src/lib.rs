@@ -13,6 +13,7 @@ pub mod event;
 pub mod facts;
 pub mod frame;
 pub mod host;
+mod host_counters;
 pub mod jvm;
 pub mod loss;
 pub mod network;
@@ -31,6 +32,7 @@ pub use event::{
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
+pub use host_counters::{CpuTicks, HostCounters};
 pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, PauseWork};
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};

@@ -84,6 +84,10 @@ impl Merging {
         let begin = next.head.started_unix.saturating_sub(whole.head.started_unix);
         self.windows
             .add(u64::try_from(begin).unwrap_or(0), &next.attributed.windows);
+        whole.attributed.host_figures.append(
+            u64::try_from(begin).unwrap_or(0),
+            std::mem::take(&mut next.attributed.host_figures),
+        );
         // All instants are told by the clock of the first.
         let shift = clocks.ahead_of(between::Clocks::of(&whole.facts));
         self.threads

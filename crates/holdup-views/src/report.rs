@@ -122,6 +122,7 @@ pub fn build(
         recording: None,
         windows: attributed.windows.clone(),
         timeline: (!attributed.windows.is_empty()).then(|| attributed.timeline.clone()),
+        host_figures: attributed.host_figures.clone(),
     }
 }
 
@@ -196,7 +197,8 @@ impl Dates<'_> {
 
 /// Nanoseconds since the epoch as RFC 3339 in UTC. `jiff` does the calendar: without its default features it
 /// depends on nothing, reads no time zones and no clock.
-fn rfc3339(unix_ns: i128) -> String {
+#[must_use]
+pub fn rfc3339(unix_ns: i128) -> String {
     Timestamp::from_nanosecond(unix_ns)
         .unwrap_or(Timestamp::MAX)
         .to_string()

@@ -10,6 +10,7 @@ mod behind;
 mod clients;
 mod dumps;
 mod elsewhere;
+mod figures;
 pub(crate) mod jvms;
 mod look;
 mod naming;
@@ -26,6 +27,7 @@ mod serving;
 
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
 pub(crate) use dumps::Ask;
+pub(crate) use figures::Figures;
 pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{run as sample, run_for as sample_for};
 

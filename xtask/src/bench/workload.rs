@@ -95,6 +95,8 @@ pub(super) struct Counted {
     pub(super) blockings: u64,
     /// CPU time, nanoseconds. What programs do on a thread's back is in it.
     pub(super) cpu_ns: u64,
+    /// The most memory that one of its processes had at a time, KiB.
+    pub(super) memory_kib: u64,
 }
 
 /// Locks that the threads share: few enough that some wait, enough that they do not all stand in one line.
@@ -156,6 +158,7 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
         ended_ns,
         blockings: blockings(UsageWho::RUSAGE_CHILDREN)?,
         cpu_ns: cpu_ns(UsageWho::RUSAGE_CHILDREN)?,
+        memory_kib: memory_kib(UsageWho::RUSAGE_CHILDREN)?,
     };
     std::fs::write(&out, serde_json::to_string(&counted)?).with_context(|| format!("write {}", out.display()))
 }
@@ -164,6 +167,12 @@ fn wrap(out: PathBuf, command: &[String]) -> anyhow::Result<()> {
 fn blockings(whose: UsageWho) -> anyhow::Result<u64> {
     let usage = getrusage(whose).context("getrusage")?;
     u64::try_from(usage.voluntary_context_switches()).context("a count is not negative")
+}
+
+/// The most memory of a process, KiB.
+fn memory_kib(whose: UsageWho) -> anyhow::Result<u64> {
+    let usage = getrusage(whose).context("getrusage")?;
+    u64::try_from(usage.max_rss()).context("an amount is not negative")
 }
 
 /// CPU time, user and system, nanoseconds.

@@ -213,6 +213,9 @@ impl Page<'_> {
     }
 }
 
+/// What Chromium's advice begins with that a canvas is read more than once.
+const READS_PIXELS: &str = "Canvas2D: Multiple readback operations";
+
 /// What an event tells of trouble.
 fn trouble(event: &Value, url: &str) -> Option<String> {
     let told = &event["params"];
@@ -222,6 +225,14 @@ fn trouble(event: &Value, url: &str) -> Option<String> {
             Some(format!("an error: {}", details["exception"]["description"]))
         }
         "Runtime.consoleAPICalled" => Some(format!("in the console: {}", told["args"])),
+        // Advice to whoever reads pixels, which no page does: `drive.js` looks at what is drawn.
+        "Log.entryAdded"
+            if told["entry"]["text"]
+                .as_str()
+                .is_some_and(|text| text.starts_with(READS_PIXELS)) =>
+        {
+            None
+        }
         "Log.entryAdded" => Some(format!("in the log: {}", told["entry"]["text"])),
         "Network.requestWillBeSent" => {
             let asked = told["request"]["url"].as_str().unwrap_or("no address");

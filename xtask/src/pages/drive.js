@@ -26,6 +26,12 @@
         return false;
     };
     const report = JSON.parse(one("#report").textContent).report;
+    const records = (columns) => {
+        if (!columns || Array.isArray(columns)) return columns;
+        const names = Object.keys(columns);
+        return columns[names[0]].map((_, at) => Object.fromEntries(names.map((name) => [name, columns[name][at]])));
+    };
+    for (const [whole, list] of [[report, "waits"], [report, "threads"], [report.timeline || {}, "tasks"], [report.timeline || {}, "rest"]]) whole[list] = records(whole[list]);
     const words = JSON.parse(one("#words").textContent);
 
     // What every page has.
@@ -270,6 +276,39 @@
             one(`#timeline [aria-label="${label}"]`).click();
             expect(label, (label === "See all of it") === !hash().get("zoom"));
         }
+        // Every thread of which something is told has a row, and rows are drawn where one looks, at both ends.
+        const raw = report.timeline.pieces;
+        const tasks = (Array.isArray(raw) ? raw.map((piece) => piece.task) : raw.task || []).map((at) => report.timeline.tasks[at]);
+        const told = new Set([...tasks.map((task) => task && task.thread), ...(report.timeline.rest || []).map((rest) => rest.thread)].filter((at) => report.threads[at]));
+        expect(`${told.size} threads have rows: ${lanes.getAttribute("aria-label")}`, lanes.getAttribute("aria-label").startsWith(`Time line of ${told.size.toLocaleString("en")} thread`));
+        if (told.size >= 1000) {
+            const scroller = one(".timeline-scroll");
+            const scale = devicePixelRatio || 1;
+            const lines = () => {
+                const pen = lanes.getContext("2d", { willReadFrequently: true });
+                const whole = pen.getImageData(0, 0, lanes.width, lanes.height).data;
+                const offset = scroller.scrollTop % 21;
+                let drawn = 0;
+                for (let row = 1; row < 19; row++) {
+                    const colours = new Set();
+                    for (let y = row * 21 + 2; y < row * 21 + 17; y++) {
+                        const from = Math.round((y - offset) * scale) * lanes.width;
+                        for (let x = Math.round(200 * scale); x < lanes.width - 4; x += 2) colours.add(whole[(from + x) * 4] + "," + whole[(from + x) * 4 + 1] + "," + whole[(from + x) * 4 + 2]);
+                    }
+                    drawn += Number(colours.size > 1);
+                }
+                return drawn;
+            };
+            expect(`the first rows are drawn: ${lines()}`, lines() === 18);
+            expect(`no thread was left out: ${JSON.stringify(words.left_out)}`, !words.left_out.some(([what]) => what.startsWith("threads")));
+            expect("only rows in sight have room", lanes.clientHeight < 500 && scroller.scrollHeight > told.size * 20);
+            scroller.scrollTop = scroller.scrollHeight;
+            await frames(4);
+            expect(`the last rows are drawn: ${lines()}`, lines() === 18);
+            scroller.scrollTop = 0;
+            await frames(4);
+            expect("the sum of all threads is drawn above", painted(one("canvas.overview")));
+        }
         lanes.focus();
         for (const key of ["+", "+", "ArrowRight", "ArrowLeft", "-", "ArrowDown", "ArrowUp"]) press(lanes, key);
         expect("keys zoom", hash().get("zoom"));
@@ -326,6 +365,66 @@
         const scroller = one(".timeline-scroll");
         scroller.scrollTop = scroller.scrollHeight;
         await frames(3);
+    }
+
+    // The machine's figures, on the axis of the time line.
+    const strips = one("canvas.strips");
+    const figures = (report.host_figures || { lines: [] }).lines;
+    expect("the machine's figures are there where it has some", Boolean(strips) === figures.length > 0);
+    if (strips) {
+        one("#machine").scrollIntoView();
+        await frames();
+        const shown_ = all("#machine tbody tr");
+        expect("each figure has a row in the table", shown_.length === figures.length);
+        for (const row of shown_) {
+            const shares = [...row.querySelectorAll(".number")].map((cell) => parseFloat(cell.textContent));
+            const line = figures[shown_.indexOf(row)];
+            expect(`the greatest of ${line.figure}`, Math.abs(shares[1] - 100 * Math.max(...line.shares.filter((share) => share !== null))) < 0.06);
+            expect(`the mean of ${line.figure} is no more than that`, shares[0] <= shares[1]);
+        }
+        // A strip each, as high as what it tells: the full height where it is all the time busy, nothing where nothing is told.
+        const scale = devicePixelRatio || 1;
+        const drawn = strips.getContext("2d").getImageData(0, 0, strips.width, strips.height).data;
+        const column = (x, row) => {
+            const colours = new Set();
+            for (let y = Math.round((row * 34 + 5) * scale); y < Math.round((row * 34 + 27) * scale); y++) {
+                const at = (y * strips.width + Math.round(x * scale)) * 4;
+                colours.add(drawn[at + 3] ? `${drawn[at]},${drawn[at + 1]},${drawn[at + 2]}` : "");
+            }
+            return colours;
+        };
+        const width = strips.clientWidth;
+        const left = width < 560 ? 96 : 196;
+        const stretches = report.host_figures.stretches;
+        const whole = Math.max(...stretches.map((each) => each.from_ns + each.ns), ...(report.windows || []).map((each) => each.from_ns + each.ns));
+        figures.forEach((line, row) => {
+            const busiest = line.shares.reduce((best, share, at) => (share !== null && (line.shares[best] === null || share > line.shares[best]) ? at : best), 0);
+            const middle = left + ((stretches[busiest].from_ns + stretches[busiest].ns / 2) / whole) * (width - left);
+            if (line.shares[busiest] > 0.2 && line.shares[busiest] < 0.9) expect(`${line.figure} is drawn in part`, column(middle, row).size >= 2);
+        });
+        const gap = stretches.findIndex((each, at) => at > 0 && each.from_ns > stretches[at - 1].from_ns + 2 * stretches[at - 1].ns);
+        if (gap > 0) {
+            const middle = left + ((stretches[gap - 1].from_ns + stretches[gap - 1].ns + stretches[gap].from_ns) / 2 / whole) * (width - left);
+            expect("nothing is drawn where nothing was read", figures.every((_, row) => column(middle, row).size === 1 && column(middle, row).has("")));
+        }
+        const place = strips.getBoundingClientRect();
+        point(strips, "pointermove", place.left + left + 5, place.top + 10);
+        expect("a stretch is told when pointed at", !stretches.length || stretches[0].from_ns > 0 || shown(one("#tip")));
+        point(strips, "pointerleave", 0, 0);
+        strips.focus();
+        for (const key of ["+", "ArrowRight", "ArrowLeft", "-"]) press(strips, key);
+        press(strips, "Home");
+        expect("Home shows all of it", !hash().get("zoom"));
+        const when = one("#machine tbody .link");
+        when.click();
+        const zoomed = hash().get("zoom") !== null;
+        expect("the table zooms, where there is more than that", zoomed || stretches.length < 6);
+        if (zoomed && lanes) {
+            const [from, to] = hash().get("zoom").split("-").map(Number);
+            expect("both pictures follow the one axis", one("#timeline .aside").textContent.length > 0 && one("#machine .aside").textContent.length > 0 && from < to);
+        }
+        press(strips, "Home");
+        expect("the machine's figures are drawn", painted(strips));
     }
 
     // Everything else that can be pressed: nothing of it may fail.

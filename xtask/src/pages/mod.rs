@@ -54,9 +54,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut browser = Browser::start(&folder)?;
     let mut tally = Tally::default();
     for (name, file) in &pages {
-        let failures = judge(&mut browser, file).with_context(|| format!("open {}", file.display()))?;
-        println!("{:<10} {name}", if failures.is_empty() { "ok" } else { "FAILED" });
-        for failure in &failures {
+        let judged = judge(&mut browser, file).with_context(|| format!("open {}", file.display()))?;
+        let failures = &judged.failures;
+        let opened = judged
+            .opened_ms
+            .map_or("not told".to_owned(), |ms| format!("{:.2} s", ms / 1e3));
+        println!(
+            "{:<10} {name:<20} {:>6.2} MB, open after {opened}",
+            if failures.is_empty() { "ok" } else { "FAILED" },
+            judged.bytes as f64 / 1e6
+        );
+        for failure in failures {
             println!("           {failure}");
         }
         tally += Tally::one(failures.is_empty());
@@ -120,8 +128,16 @@ fn write_pages(
     Ok(pages)
 }
 
+/// What is known of a page that was opened.
+struct Judged {
+    failures: Vec<String>,
+    bytes: u64,
+    /// From the begin of its loading until it had run its script and drawn itself, ms; none where the browser does not tell.
+    opened_ms: Option<f64>,
+}
+
 /// Opens a page, uses it, and says what failed.
-fn judge(browser: &mut Browser, file: &Path) -> anyhow::Result<Vec<String>> {
+fn judge(browser: &mut Browser, file: &Path) -> anyhow::Result<Judged> {
     let mut failures = Vec::new();
     let size = std::fs::metadata(file)
         .with_context(|| format!("look at {}", file.display()))?
@@ -131,6 +147,7 @@ fn judge(browser: &mut Browser, file: &Path) -> anyhow::Result<Vec<String>> {
     }
     let url = format!("file://{}", file.display());
     let mut page = browser.open(&url)?;
+    let opened_ms = page.evaluate(OPENED)?.as_f64();
     for (width, scheme) in WIDTHS.into_iter().zip(["light", "dark", "light"]) {
         page.look_like(width, scheme)?;
         let told = page.evaluate(FITS)?;
@@ -139,11 +156,26 @@ fn judge(browser: &mut Browser, file: &Path) -> anyhow::Result<Vec<String>> {
         }
     }
     page.look_like(WIDTHS[0], "dark")?;
-    failures.extend(texts(&page.evaluate(DRIVE)?));
+    match page.evaluate(DRIVE) {
+        Ok(told) => failures.extend(texts(&told)),
+        // What it stumbled over is among the page's own troubles.
+        Err(error) => failures.push(format!("{error:#}")),
+    }
     failures.extend(page.troubles(&url));
     close(page)?;
-    Ok(failures)
+    Ok(Judged {
+        failures,
+        bytes: size,
+        opened_ms,
+    })
 }
+
+/// How long a page took until everything of it stood there and was painted once. Printed, and judged by nobody: machines differ.
+const OPENED: &str = r#"new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
+    const [loaded] = performance.getEntriesByType("navigation");
+    const painted = performance.getEntriesByType("paint").map((one) => one.startTime);
+    done(loaded ? Math.max(loaded.loadEventEnd, ...painted) : null);
+})))"#;
 
 /// What is wider than the window, or shows another theme than the window has.
 const FITS: &str = r#"(() => {

@@ -13,6 +13,9 @@ const SECONDS: u64 = 3_600;
 const WINDOWS: u64 = 120;
 const CAUSES: [&str; 5] = ["lock.futex", "disk.sync", "net.receive", "cpu.user", "idle"];
 
+/// Stretches of its machine's figures.
+const STRETCHES: u64 = 240;
+
 /// Bytes of the longest name.
 const LONG: usize = 10_000;
 
@@ -122,11 +125,47 @@ fn crowd(base: &Value, threads: u64, pieces: u64) -> Value {
     report["causes"] = CAUSES.map(cause).to_vec().into();
     report["windows"] = (0..WINDOWS).map(window).collect::<Vec<_>>().into();
     report["timeline"] = json!({"tasks": tasks, "pieces": told, "rest": rest, "left_out": 12});
+    report["host_figures"] = host_figures(wall);
     report["requests"] = json!({"count": 100, "p50_ns": 1_000_000, "p99_ns": 9_000_000, "max_ns": 10_000_000, "open": 1,
         "oldest_open_ns": second, "causes": CAUSES.map(cause), "listeners": [],
         "slow": {"count": 1, "mean_ns": 9_000_000, "usual_ns": 1_000_000, "more": [{"cause": "lock.futex", "ns": 8_000_000}],
             "request": "GET /cart"}});
     report
+}
+
+/// Figures of the machine over this time, with a gap in them.
+fn host_figures(wall: u64) -> Value {
+    let length = wall / STRETCHES;
+    let told: Vec<u64> = (0..STRETCHES).filter(|at| !(60..80).contains(at)).collect();
+    let stretches: Vec<Value> = told
+        .iter()
+        .map(|at| json!({"from_ns": at * length, "ns": length}))
+        .collect();
+    let line = |number: u64, figure: &str, of: &str| {
+        let shares: Vec<Value> = told
+            .iter()
+            .map(|at| match at % 97 == number {
+                true => Value::Null,
+                false => ((at * 37 + number * 211) % 1_000).into(),
+            })
+            .map(|value| {
+                value
+                    .as_u64()
+                    .map_or(Value::Null, |share| json!(share as f64 / 1e3))
+            })
+            .collect();
+        json!({"figure": figure, "of": of, "shares": shares})
+    };
+    let lines = [
+        line(0, "cpu-busy", ""),
+        line(1, "cpu-iowait", ""),
+        line(2, "pressure-cpu", ""),
+        line(3, "pressure-memory", ""),
+        line(4, "pressure-io", ""),
+        line(5, "disk-busy", "nvme0n1"),
+        line(6, "disk-busy", "sda"),
+    ];
+    json!({"stretches": stretches, "lines": lines})
 }
 
 /// Texts that are to break out of where they stand.
@@ -150,7 +189,7 @@ fn nasty() -> Vec<String> {
 }
 
 /// Keys whose texts are ids of our own, not names.
-const CLOSED: [&str; 13] = [
+const CLOSED: [&str; 14] = [
     "schema",
     "kind",
     "backend",
@@ -164,6 +203,7 @@ const CLOSED: [&str; 13] = [
     "compared",
     "measure",
     "presence",
+    "figure",
 ];
 
 /// Puts such texts into every free text.

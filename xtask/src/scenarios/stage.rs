@@ -9,6 +9,7 @@ use super::scenario::Scenario;
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -66,6 +67,16 @@ pub(crate) struct Outcome {
 impl Stage {
     /// Runs one side.
     pub(crate) fn run(&self, scenario: &Scenario, side: Side) -> anyhow::Result<Outcome> {
+        self.run_with(scenario, side, &[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn run_with(
+        &self,
+        scenario: &Scenario,
+        side: Side,
+        environment: &[(&str, &OsStr)],
+    ) -> anyhow::Result<Outcome> {
         let work = tempfile::Builder::new()
             .prefix("holdup-scenario-")
             .tempdir()
@@ -94,6 +105,7 @@ impl Stage {
             .env("STAGE", work.path())
             .env("HOLDUP_REPORT", &report)
             .env("HOLDUP_TRUTH", &truth)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

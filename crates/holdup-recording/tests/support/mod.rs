@@ -8,6 +8,7 @@ use holdup_analysis::attributed::{
 };
 use holdup_analysis::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_analysis::connections::{Connections, TcpSeen};
+use holdup_analysis::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
 use holdup_analysis::prediction::{Doubt, Prediction, Predictions};
 use holdup_analysis::report::{Backend, Elsewhere, SubjectKind};
 use holdup_analysis::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
@@ -223,6 +224,17 @@ impl Dice {
                 made: dice.number(),
                 ..Connections::default()
             }),
+            host_figures: HostFigures {
+                stretches: self.list(4, |dice| HostStretch {
+                    from_ns: dice.number(),
+                    ns: dice.number(),
+                }),
+                lines: self.list(3, |dice| HostLine {
+                    figure: dice.of(&[HostFigure::CpuBusy, HostFigure::PressureIo, HostFigure::DiskBusy]),
+                    of: dice.text(),
+                    shares: dice.list(4, |dice| dice.some(|dice| dice.below(1_000) as f64 / 1e3)),
+                }),
+            },
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {
                     without: dice.of(&[Cause::DiskSync, Cause::NetDns]),

@@ -27,7 +27,7 @@ const SIDES = { before: (one) => one.before, after: (one) => one.after, differen
 
 const bothPictures = () => {
   if (!both) return;
-  const words_ = (one) => (one.kind === "cause" ? phrase(one.label) : one.label || "[no name]");
+  const words_ = (one) => (one.kind === "cause" ? phrase(one.label) : one.label) || "[no name]";
   const line = (one) => `${changed(one.after - one.before, both.measure)} ${each()}: BEFORE ${amount(one.before, both.measure)}, AFTER ${amount(one.after, both.measure)}`;
   const top = () => both.nodes[Number(view.node || 0)] || both.root;
   const hit = (one) => view.q && one.label.toLowerCase().includes(view.q.toLowerCase());

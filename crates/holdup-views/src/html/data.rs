@@ -22,17 +22,36 @@ const MOST_FRAMES: usize = 2_000_000;
 const SHARED: [&str; 2] = ["stack", "kernel_stack"];
 
 /// Lists that are long and whose records are all alike.
-const COLUMNS: [&str; 2] = ["/timeline/pieces", "/comparison/stacks/nodes"];
+const COLUMNS: [&str; 6] = [
+    "/timeline/pieces",
+    "/timeline/tasks",
+    "/timeline/rest",
+    "/comparison/stacks/nodes",
+    "/waits",
+    "/threads",
+];
 
-/// Lists that may be cut from their end, least first, and how they are called.
-const CUT: [(&str, &str); 4] = [
-    ("/timeline/pieces", "single waits of the time line, the shortest"),
+/// A list of such records in each of one of those: it stands as columns too.
+const WITHIN: (&str, &str) = ("/threads", "causes");
+
+/// Bytes of a column's name: each record that it unfolds to has it.
+const LONGEST_NAME: usize = 64;
+
+/// Lists that may be cut from their end, least first, how they are called, and by how much longer than another each must be to be cut
+/// before it: without its thread a piece has no row.
+const CUT: [(&str, &str, usize); 4] = [
+    (
+        "/timeline/pieces",
+        "single waits of the time line, the shortest",
+        1,
+    ),
     (
         "/timeline/rest",
         "sums of threads' shorter waits on the time line, the smallest",
+        2,
     ),
-    ("/waits", "waits, the shortest"),
-    ("/threads", "threads, those told last"),
+    ("/waits", "waits, the shortest", 1),
+    ("/threads", "threads, those told last", 8),
 ];
 
 /// What a page holds.
@@ -58,8 +77,11 @@ fn pack_within(report: &Report, most: usize) -> Packed {
             return Packed { json: text, left_out };
         }
         // The longest of those lists loses a quarter; what is left of none is a page of words alone.
-        let longest = CUT.iter().max_by_key(|(key, _)| bytes(&whole, key));
-        let Some((key, words)) = longest.filter(|(key, _)| bytes(&whole, key) > 2) else {
+        let longest = CUT
+            .iter()
+            .filter(|(key, ..)| bytes(&whole, key) > 2)
+            .max_by_key(|(key, _, spared)| bytes(&whole, key) / spared);
+        let Some((key, words, _)) = longest else {
             return Packed {
                 json: escaped("null"),
                 left_out: vec![("the report itself, which --json writes".to_owned(), 1)],
@@ -187,6 +209,7 @@ fn packed(whole: &Value) -> Value {
     let mut report = whole.clone();
     let mut lists = Lists::default();
     share(&mut report, &mut lists);
+    within(&mut report, Value::is_array, columns);
     for key in COLUMNS {
         if let Some(list) = report.pointer_mut(key)
             && let Some(columns) = columns(list)
@@ -211,6 +234,17 @@ fn share(value: &mut Value, lists: &mut Lists) {
             }
         }
         _ => {}
+    }
+}
+
+/// Turns the lists within the records of a list, those that are of this kind and can be turned.
+fn within(report: &mut Value, of_kind: fn(&Value) -> bool, turn: fn(&Value) -> Option<Value>) {
+    for record in list_mut(report, WITHIN.0) {
+        if let Some(list) = record.get_mut(WITHIN.1).filter(|list| of_kind(list))
+            && let Some(turned) = turn(list)
+        {
+            *list = turned;
+        }
     }
 }
 
@@ -250,6 +284,7 @@ pub(super) fn unpack(json: &str) -> Result<Report, PageError> {
             *list = records(list).ok_or_else(strange)?;
         }
     }
+    within(&mut report, Value::is_object, records);
     let mut room = MOST_FRAMES;
     unshare(&mut report, items, &lists, &mut room).ok_or_else(strange)?;
     serde_json::from_value(report).map_err(|error| PageError::Unreadable(error.to_string()))
@@ -261,10 +296,11 @@ fn records(columns: &Value) -> Option<Value> {
     if columns
         .values()
         .any(|column| column.as_array().map(Vec::len) != Some(length))
+        || columns.keys().any(|name| name.len() > LONGEST_NAME)
     {
         return None;
     }
-    // As many values as stand in the text: nothing unfolds.
+    // As many values as stand in the text: nothing unfolds but the names, which are short.
     let record = |at: usize| -> Value {
         let fields = columns
             .iter()
@@ -307,6 +343,7 @@ mod tests {
         assert_eq!(records(&columns), Some(list));
         assert_eq!(super::columns(&json!([])), None);
         assert_eq!(records(&json!({"a": [1], "b": []})), None);
+        assert_eq!(records(&json!({"a".repeat(1_000): [1]})), None);
     }
 
     #[test]
@@ -320,6 +357,27 @@ mod tests {
         let frames = all.json.matches("RAND_status").count();
         assert!(frames < 2 * 200 && all.json.len() > alone, "{frames}");
         assert_eq!(all.json.matches("__libc_start_main").count(), 1);
+    }
+
+    #[test]
+    fn threads_with_their_causes_stand_as_columns_and_come_back() {
+        let mut one = report();
+        let thread = one.threads[0].clone();
+        assert!(thread.causes.len() > 1);
+        let alone = pack_within(&one, usize::MAX).json.matches("max_ns").count();
+        one.threads = vec![thread; 500];
+        one.threads[7].causes.clear();
+        let all = pack_within(&one, usize::MAX);
+        assert_eq!(unpack(&all.json).expect("it was ours").threads, one.threads);
+        assert!(all.json.matches("wall_ns").count() < 10);
+        assert!(all.json.matches("max_ns").count() <= alone + 500);
+        // They are cut last: a piece without its thread has no row.
+        one.waits = vec![one.waits[0].clone(); 60];
+        let most = pack_within(&one, usize::MAX).json.len();
+        one.waits = vec![one.waits[0].clone(); 100];
+        let cut = pack_within(&one, most);
+        assert_eq!(cut.left_out.len(), 1);
+        assert_eq!(unpack(&cut.json).expect("it was ours").threads.len(), 500);
     }
 
     #[test]

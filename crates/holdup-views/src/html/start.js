@@ -30,7 +30,7 @@ const go = (id) => {
   part.focus({ preventScroll: true });
 };
 
-const PARTS = [["verdict", "Verdict"], ["scaling", "Workers"], ["findings", "Findings"], ["path", "Where the time went"], ["requests", "Requests"], ["timeline", "Time line"],
+const PARTS = [["verdict", "Verdict"], ["scaling", "Workers"], ["findings", "Findings"], ["path", "Where the time went"], ["requests", "Requests"], ["timeline", "Time line"], ["machine", "Machine"],
   ["flame", "Flame graph"], ["waits", "Waits"], ["threads", "Threads"], ["changes", "Where the time went"], ["both", "BEFORE and AFTER"], ["made", "How many"],
   ["amounts", "What changed"], ["differs", "What else differs"], ["more", "Ruled out"]];
 
@@ -113,6 +113,7 @@ const start = () => {
   extra();
   requests();
   timeline();
+  machine();
   flameGraph();
   waitsTable();
   threadsTable();

@@ -4,6 +4,20 @@ const read = (id) => JSON.parse(document.getElementById(id).textContent || "null
 const words = read("words");
 const packed = read("report") || { report: null, items: [], lists: [] };
 
+// Lists that stand as columns become records again; the pieces of the time line stay as they are.
+const records = (columns) => {
+  if (!columns || Array.isArray(columns)) return columns;
+  const names = Object.keys(columns);
+  return columns[names[0]].map((_, at) => Object.fromEntries(names.map((name) => [name, columns[name][at]])));
+};
+if (packed.report) {
+  const whole = packed.report;
+  whole.waits = records(whole.waits);
+  whole.threads = records(whole.threads);
+  for (const one of whole.threads) one.causes = records(one.causes);
+  if (whole.timeline) for (const list of ["tasks", "rest"]) whole.timeline[list] = records(whole.timeline[list]);
+}
+
 // Lists that are kept once go back to where they are used.
 const unshare = (value) => {
   if (value === null || typeof value !== "object") return;
@@ -32,10 +46,14 @@ const GROUPS = [
 ];
 const OF_AREA = { cpu: 0, sched: 1, disk: 2, fs: 2, mem: 3, lock: 4, runtime: 4, ipc: 5, process: 5, net: 6, poll: 6,
   random: 7, gpu: 7, io: 7, kernel: 7, device: 7, security: 7, timer: 8, idle: 8, unknown: 9 };
-const groupOf = (cause) => OF_AREA[cause.split(".")[0]] ?? 9;
+const groupOf = (cause) => {
+  const area = cause.split(".")[0];
+  return Object.hasOwn(OF_AREA, area) ? OF_AREA[area] : 9;
+};
 const groupColour = (cause) => `var(--g-${GROUPS[groupOf(cause)][0]})`;
-const phrase = (cause) => (words.causes[cause] ? words.causes[cause].phrase : cause);
-const onCpu = (cause) => Boolean(words.causes[cause] && words.causes[cause].cpu);
+const isCause = (cause) => Object.hasOwn(words.causes, cause);
+const phrase = (cause) => (isCause(cause) ? words.causes[cause].phrase : cause);
+const onCpu = (cause) => isCause(cause) && Boolean(words.causes[cause].cpu);
 
 // A cause with its colour and its words.
 const swatch = (cause) => {
@@ -75,7 +93,7 @@ const readAddress = () => {
     return /^\d{1,16}$/.test(text) && Number(text) < most ? text : "";
   };
   const next = { ...NO_VIEW };
-  next.cause = words.causes[told.get("cause")] ? told.get("cause") : "";
+  next.cause = isCause(told.get("cause") ?? "") ? told.get("cause") : "";
   next.thread = number("thread", threads.length);
   next.wait = number("wait", waits.length);
   next.tile = /^[th]\d{1,3}$/.test(told.get("tile") ?? "") && entryOf(told.get("tile")) ? told.get("tile") : "";

@@ -87,7 +87,7 @@ const stepToTask = (at) => {
 
 const timeline = () => {
   if (!pieces) return;
-  const whole = Math.max(span(), 1);
+  const whole = axisSpan();
   // Pieces of a row, in order; rows with the most of anything but idleness first.
   const busy = (cause) => Number(cause !== "idle");
   const perRow = new Map();
@@ -103,37 +103,6 @@ const timeline = () => {
   const range = el("span", { class: "aside" });
   const list = el("tbody", {});
   scroller.append(canvas, spacer);
-  const zoomNow = () => {
-    if (!view.zoom) return [0, whole];
-    const [from, to] = view.zoom.split("-").map(Number);
-    return from < to && from < whole ? [from, Math.min(to, whole)] : [0, whole];
-  };
-  const setZoom = (from, to) => {
-    const length = Math.min(whole, Math.max(NEAREST, to - from));
-    const start = Math.max(0, Math.min(from, whole - length));
-    look({ zoom: length >= whole ? "" : `${Math.round(start)}-${Math.round(start + length)}` });
-  };
-  const zoomBy = (factor, middle = null) => {
-    const [from, to] = zoomNow();
-    const at = middle ?? (from + to) / 2;
-    setZoom(at - (at - from) * factor, at + (to - at) * factor);
-  };
-  const pan = (part) => { const [from, to] = zoomNow(); setZoom(from + (to - from) * part, to + (to - from) * part); };
-
-  const prepare = (one, height) => {
-    const width = one.parentElement.clientWidth;
-    const scale = window.devicePixelRatio || 1;
-    one.width = Math.round(width * scale);
-    one.height = Math.round(height * scale);
-    one.style.height = height + "px";
-    const pen = one.getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    pen.font = "12px " + computed("--sans");
-    pen.textBaseline = "middle";
-    return [pen, width];
-  };
-  const gutter = (width) => (width < 560 ? 96 : GUTTER);
   const colours = () => GROUPS.map(([id]) => computed("--g-" + id));
 
   const RESTING = GROUPS.findIndex(([id]) => id === "rest");
@@ -166,20 +135,6 @@ const timeline = () => {
     return [mix, per];
   };
   const restChosen = (thread, cause) => view.wait === "" && !view.tile && !view.frames && (!view.cause || view.cause === cause) && (view.thread === "" || Number(view.thread) === thread);
-
-  const ticks = (pen, from, to, left, width, y) => {
-    const most = Math.max(2, Math.floor((width - left) / 130));
-    const rough = (to - from) / most;
-    const size = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((times) => times * size).find((one) => one >= rough);
-    pen.fillStyle = computed("--ink-3");
-    pen.textAlign = "left";
-    for (let at = Math.ceil(from / step) * step; at < to; at += step) {
-      const x = left + ((at - from) / (to - from)) * (width - left);
-      pen.fillRect(x, y, 1, 5);
-      if (x < width - 60) pen.fillText(view.clock === "since" || step < 1e6 ? "+" + duration(Math.round(at)) : instant(at), x + 4, y + 8);
-    }
-  };
 
   const drawOverview = () => {
     const high = 58;
@@ -392,8 +347,7 @@ const timeline = () => {
     else pan((event.deltaX || event.deltaY) / 1500);
   }, { passive: false });
   canvas.addEventListener("keydown", (event) => {
-    const act = { ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), "+": () => zoomBy(0.6), "=": () => zoomBy(0.6), "-": () => zoomBy(1 / 0.6), Home: () => look({ zoom: "" }),
-      ArrowDown: () => { scroller.scrollTop += ROW * 3; }, ArrowUp: () => { scroller.scrollTop -= ROW * 3; } }[event.key];
+    const act = { ...AXIS_KEYS, ArrowDown: () => { scroller.scrollTop += ROW * 3; }, ArrowUp: () => { scroller.scrollTop -= ROW * 3; } }[event.key];
     if (!act) return;
     act();
     event.preventDefault();

@@ -6,13 +6,16 @@
 
 use super::look::{self, Sight};
 use super::queues::Queues;
-use super::{Collected, How, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time, serving};
+use super::{
+    Collected, Figures, How, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time, serving,
+};
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
 use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Loaded, Pace};
 use holdup_evidence::{Event, NotMeasured, Ns, Role, SocketAddress, Wait};
+use holdup_proc::Root;
 use nix::poll::PollTimeout;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -110,6 +113,7 @@ pub(crate) fn attach(
     let queues = Queues::look(&pids.iter().copied().collect());
     attached.adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
     let began = Instant::now();
+    let mut figures = Figures::begin(&Root::system());
     observation.turn();
     if observation.started.is_none() {
         return Err(EndedBefore.into());
@@ -133,6 +137,7 @@ pub(crate) fn attach(
             observation.tracer.tell_all(in_detail());
         }
         signals.sleep(PollTimeout::from(period));
+        figures.turn();
         let found = observation.turn();
         priority.adapt(found);
         progress.tell(|| progress::watching(began.elapsed(), duration, observation.living.len()));
@@ -172,6 +177,7 @@ pub(crate) fn attach(
     let unaccepted = Queues::look(&attached.subjects).since(&queues);
     let other_clients = clients::look(&attached.subjects);
     let mut collected = observation.finish(None);
+    collected.attributed.host_figures = figures.finish(collected.started);
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
     Ok(collected)

@@ -14,7 +14,7 @@ mod snapshots;
 mod tests;
 
 use crate::cli::{Color, HostArgs};
-use crate::collect::own_cpu_time;
+use crate::collect::{Figures, own_cpu_time};
 use crate::output::{Outputs, Place};
 use crate::progress::{self, Progress};
 use crate::signals::{Control, Signals};
@@ -75,9 +75,11 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let root = Root::system();
     let began = clocks::monotonic();
     let mut host = Host::new(&root, std::process::id(), holdup_proc::room::of);
+    let mut figures = Figures::begin(&root);
     let mut progress = Progress::begin(args.report.quiet);
     watch(
         &mut host,
+        &mut figures,
         signals,
         Duration::from_secs_f64(args.duration),
         &mut progress,
@@ -87,6 +89,11 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let aspects = aspects(&randomness::read(&root, try_generator(), &mut Vec::new()));
     let mut report = report(&reading, &sight, aspects);
     report.subject.wall_ns = looked;
+    report.host_figures = figures.finish(began);
+    // Their instants are told since the look began.
+    if let Some(unix) = clocks::unix_minus_monotonic() {
+        report.subject.started = holdup_views::report::rfc3339(i128::from(began) + i128::from(unix));
+    }
     report.machine = verdict::this_machine();
     report.coverage.own_cost_ns = own_cpu_time();
     drop(progress);
@@ -95,7 +102,13 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
 }
 
 /// Takes turns until the time is over: the counters in each, all tasks as often as they may cost.
-fn watch(host: &mut Host, mut signals: Signals, duration: Duration, progress: &mut Progress) {
+fn watch(
+    host: &mut Host,
+    figures: &mut Figures,
+    mut signals: Signals,
+    duration: Duration,
+    progress: &mut Progress,
+) {
     let began = Instant::now();
     let until = began + duration;
     let pause = SHORTEST.max(duration / TURNS);
@@ -112,6 +125,7 @@ fn watch(host: &mut Host, mut signals: Signals, duration: Duration, progress: &m
         } else {
             host.counters.turn(&host.root);
         }
+        figures.turn();
         if is_last {
             return;
         }

@@ -1,0 +1,58 @@
+//! Figures of the whole machine while something is observed: its counters, once a second, or less often where reading them is dear.
+//!
+//! In: time that goes by. Out: [`HostFigures`]. Counters are small files of the kernel's that never block.
+
+use super::own_cpu_time;
+use holdup_analysis::host_figures::HostFigures;
+use holdup_evidence::{HostCounters, Ns};
+use holdup_proc::{Root, host_counters};
+use std::time::{Duration, Instant};
+
+/// Between two readings.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// And at least so many times the CPU time that one takes: a thousandth of a core.
+const SPARSELY: u32 = 1_000;
+
+/// What was read so far.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    root: Root,
+    last: HostCounters,
+    next: Instant,
+    told: HostFigures,
+}
+
+impl Figures {
+    /// Reads for the first time.
+    pub(crate) fn begin(root: &Root) -> Figures {
+        Figures {
+            root: root.clone(),
+            last: host_counters::read(root),
+            next: Instant::now() + EVERY,
+            told: HostFigures::default(),
+        }
+    }
+
+    /// Reads if it is time to.
+    pub(crate) fn turn(&mut self) {
+        if Instant::now() >= self.next {
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        let before = own_cpu_time();
+        let now = host_counters::read(&self.root);
+        self.told.add(&self.last, &now);
+        self.last = now;
+        let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
+        self.next = Instant::now() + EVERY.max(took * SPARSELY);
+    }
+
+    /// Reads for the last time; instants are told since `began`, `CLOCK_MONOTONIC`.
+    pub(crate) fn finish(mut self, began: Ns) -> HostFigures {
+        self.read();
+        self.told.since(began)
+    }
+}
