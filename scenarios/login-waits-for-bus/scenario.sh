@@ -7,7 +7,7 @@ setup() {
     # pam_systemd looks here whether there is a logind at all.
     mkdir -p /run/dbus /run/sshd /run/systemd/seats
     bus
-    helper python3 "$scenario/service.py" "$manner"
+    helper python3 "$scenario/service.py" "$manner" "$STAGE/asked"
     server
     mkfifo "$STAGE/typed"
     ssh -F none -i "$STAGE/key" -p 2222 -o StrictHostKeyChecking=no -o UserKnownHostsFile="$STAGE/known" -o LogLevel=ERROR \
@@ -17,13 +17,10 @@ setup() {
     if [ "$1" = healthy ]; then
         until grep -q in "$STAGE/session"; do sleep 0.05; done
     else
-        # What asks the bus and waits for its answer polls it alone (ppoll with one descriptor).
-        until grep -qs '^271 0x[0-9a-f]* 0x1 ' $(descendants "$sshd" | sed 's|[0-9]*|/proc/&/syscall|g; s/,/ /g'); do
-            sleep 0.05
-        done
+        until [ -e "$STAGE/asked" ]; do sleep 0.05; done
     fi
     # sshd's own processes, without what the user runs.
-    logins=$(descendants "$sshd" | tr , '\n' | while read -r pid; do grep -q sshd "/proc/$pid/comm" && echo "$pid"; done | paste -sd ,)
+    logins=$({ descendants "$sshd"; echo; } | tr , '\n' | while read -r pid; do if grep -q sshd "/proc/$pid/comm"; then echo "$pid"; fi; done | paste -sd ,)
 }
 bus() {
     cat >"$STAGE/bus.conf" <<END

@@ -145,6 +145,7 @@ u64 frozen_at = 0;
 u32 root_seen = 0;                             /* CMD's first thread is watched */
 u64 losses[HOLDUP_LOSS_CLASSES] = {};
 u64 unseen_ns = 0;                             /* of waits whose waking was not shown */
+u64 unseen_switch_ns = 0;                      /* and of what is not known because a switch was not shown */
 u8 thin = 0;                                   /* waits like the one before need no record (repeats.h) */
 u32 request_mask = 0;                          /* one request in so many and one is told; a power of two less one */
 u64 untold_requests = 0;                       /* answered, and not told */

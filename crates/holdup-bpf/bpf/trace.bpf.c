@@ -49,23 +49,39 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* It leaves a CPU that it was not seen to get, and its waking was not seen either, nor told by the scheduler's notes.
- * How that stretch splits into waiting, queueing and running is not known; it is counted as a wait whose record was
- * lost. */
-static __always_inline void count_unseen(struct thread *t, u64 now)
+/* It is on a CPU that it was not seen to get, and its waking was not seen either, nor told by the scheduler's notes.
+ * How the stretch until it arrived splits into waiting and queueing is not known; it is counted as a wait that has no
+ * record. */
+static __always_inline void count_unseen(struct thread *t, u64 last_arrival, u64 now)
 {
+	u64 arrived = last_arrival + t->scheduler_lag, length;
+
 	if (t->phase != HOLDUP_BLOCKED)
 		return;
-	t->lost_ns += turn(t, HOLDUP_RUNNING, now);
+	if (!last_arrival || !t->scheduler_lag || arrived > now)
+		arrived = now;
+	length = turn(t, HOLDUP_RUNNING, arrived);
+	t->lost_ns += length;
 	t->lost_count++;
 	t->seq++;
-	count_loss(HOLDUP_LOST_WAITS);
+	count_loss(HOLDUP_LOST_SWITCHES);
+	__sync_fetch_and_add(&unseen_switch_ns, length);
+}
+
+/* Whoever calls has a CPU, whether it was seen to get it or not. Before another is told its clock, its books have to say so:
+ * as it leaves they are put right by when it arrived, and a clock that was told as queueing or waiting until now would then have
+ * gone back. */
+static __always_inline void has_cpu(struct thread *t, struct task_struct *task, u64 now)
+{
+	u64 last_arrival = task->sched_info.last_arrival;
+
+	count_unseen(t, last_arrival, now);
+	arrive_unseen(t, last_arrival, now);
 }
 
 static __always_inline void leave_cpu(struct thread *t, struct task_struct *task, bool preempt, u32 state, u64 now)
 {
-	count_unseen(t, now);
-	arrive_unseen(t, task->sched_info.last_arrival, now);
+	has_cpu(t, task, now);
 	if (t->phase == HOLDUP_RUNNING && task->sched_info.last_arrival)
 		t->scheduler_lag = t->since - task->sched_info.last_arrival;
 	if (!preempt && (state & TASK_DEAD)) {
@@ -280,9 +296,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline void begin_thread(struct thread *creator, struct task_struct *task)
+static __always_inline void begin_thread(struct thread *creator, struct task_struct *task, u64 now)
 {
-	u64 now = bpf_ktime_get_ns();
 	struct holdup_start *s;
 	struct thread *t;
 
@@ -327,7 +342,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	creator = thread_of(parent);
 	if (creator) {
-		begin_thread(creator, child);
+		u64 now = bpf_ktime_get_ns();
+		has_cpu(creator, parent, now);
+		begin_thread(creator, child, now);
 		if (child->tgid == parent->tgid)
 			send_maker(creator, parent, HOLDUP_MADE_THREAD, 0);
 		else
@@ -349,7 +366,7 @@ int BPF_PROG(on_new_worker, struct task_struct *task)
 		return 0;
 	creator = thread_of(current);
 	if (creator && creator->phase == HOLDUP_RUNNING)
-		begin_thread(creator, task);
+		begin_thread(creator, task, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -62,6 +62,7 @@ enum holdup_loss {
 	HOLDUP_LOST_WAKINGS,   /* the wait is known, its waker is not */
 	HOLDUP_LOST_REQUESTS,
 	HOLDUP_LOST_CONNECTIONS,
+	HOLDUP_LOST_SWITCHES,  /* when a thread got its CPU is not known, so neither is the wait before */
 	HOLDUP_LOSS_CLASSES,
 };
 

@@ -415,7 +415,7 @@ impl Tracer {
     pub fn report(&self) -> Report {
         let mut losses = Vec::new();
         if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
-            const CLASSES: [LossClass; 9] = [
+            const CLASSES: [LossClass; 10] = [
                 LossClass::WaitRecord,
                 LossClass::ThreadRecord,
                 LossClass::ObjectRecord,
@@ -425,10 +425,12 @@ impl Tracer {
                 LossClass::Waking,
                 LossClass::Request,
                 LossClass::Connection,
+                LossClass::Switch,
             ];
             for (class, count) in CLASSES.into_iter().zip(state.losses) {
                 let ns = match class {
                     LossClass::Waking => state.unseen_ns,
+                    LossClass::Switch => state.unseen_switch_ns,
                     _ => 0,
                 };
                 losses.push(Loss { class, count, ns });

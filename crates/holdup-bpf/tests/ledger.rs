@@ -109,9 +109,9 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
     let unseen: u64 = ends.iter().map(|end| end.lost.1).sum();
     let counted: Vec<Loss> = (unseen > 0)
         .then_some(Loss {
-            class: LossClass::WaitRecord,
+            class: LossClass::Switch,
             count: unseen,
-            ns: 0,
+            ns: ends.iter().map(|end| end.lost.0).sum(),
         })
         .into_iter()
         .collect();

@@ -22,6 +22,8 @@ pub enum LossClass {
     Mapping,
     /// The kernel showed a waking to no program; when it was, the scheduler told, but not who woke.
     Waking,
+    /// The kernel showed neither a thread's waking nor how it got its CPU: of the time before it is not known what it was for.
+    Switch,
     /// A request's record found the ring buffer full.
     Request,
     /// The record of a connection that was made or closed, or of its first bytes, found the ring buffer full.
@@ -41,6 +43,7 @@ impl LossClass {
             LossClass::Thread => "threads that could not be followed",
             LossClass::Mapping => "mappings of libraries dropped",
             LossClass::Waking => "wakings that the kernel did not show",
+            LossClass::Switch => "switches that the kernel did not show",
             LossClass::Request => "requests whose record was dropped",
             LossClass::Connection => "connections of which a record was dropped",
         }

@@ -6,6 +6,7 @@
 use crate::footer::{self, MAGIC, TAIL};
 use crate::whole::{self, Wrong};
 use crate::{Error, Head, Segment, VERSION};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -31,7 +32,7 @@ const MOST_FILES: usize = 100_000;
 /// How a segment's file is recognised in a directory.
 const EXTENSION: &str = "parquet";
 
-/// What a directory holds: heads of the segments, oldest first, and what could not be read, with why.
+/// What a directory holds: heads of the segments, oldest first (by the clock that nobody sets, within a boot), and what could not be read, with why.
 #[derive(Debug, Default)]
 pub struct Folder {
     /// Each file and its head.
@@ -167,10 +168,32 @@ pub fn folder(path: &Path) -> Result<Folder, Error> {
             Err(problem) => folder.problems.push(problem),
         }
     }
-    folder
-        .segments
-        .sort_by(|one, other| (one.1.started_unix, &one.0).cmp(&(other.1.started_unix, &other.0)));
+    in_order(&mut folder.segments);
     Ok(folder)
+}
+
+/// Oldest first. Segments of one boot are ordered by the clock that nobody sets: after somebody has set the other one back, later ones
+/// have earlier dates. Boots, and segments whose boot is not told, are ordered by their earliest date.
+fn in_order(segments: &mut [(PathBuf, Head)]) {
+    fn boot(head: &Head) -> Option<(Option<String>, String)> {
+        Some((head.host.clone(), head.boot_id.clone()?))
+    }
+    let mut first: HashMap<(Option<String>, String), i64> = HashMap::new();
+    for (_, head) in segments.iter() {
+        if let Some(boot) = boot(head) {
+            let date = first.entry(boot).or_insert(head.started_unix);
+            *date = head.started_unix.min(*date);
+        }
+    }
+    segments.sort_by_cached_key(|(path, head)| {
+        let boot = boot(head);
+        let known = boot.as_ref().and_then(|boot| first.get(boot).copied());
+        let (date, started) = match known {
+            Some(date) => (date, head.started),
+            None => (head.started_unix, 0),
+        };
+        (date, boot, started, head.started_unix, path.clone())
+    });
 }
 
 /// Reads a segment's head alone.

@@ -92,6 +92,11 @@ fn one() -> u32 {
 }
 
 impl Head {
+    /// Whether both are of one boot of one machine, so that their instants are of one clock that nobody sets.
+    pub(crate) fn is_of_boot_of(&self, other: &Head) -> bool {
+        self.boot_id.is_some() && self.boot_id == other.boot_id && self.host == other.host
+    }
+
     /// When it ended, Unix time, nanoseconds.
     #[must_use]
     pub fn ended_unix(&self) -> i64 {

@@ -9,6 +9,7 @@
 //! may come from anybody, takes a footer, one zstd frame and one JSON, each within bounds ([`footer`], [`whole`]), and never a
 //! library that reserves memory by what a file says of itself. A test holds the columns against the whole.
 
+mod bound;
 mod error;
 mod file;
 mod focus;
@@ -21,6 +22,7 @@ mod table;
 pub mod unlike;
 mod whole;
 
+pub use bound::{MOST_PIECES, MOST_WAITS, bound};
 pub use error::Error;
 pub use file::{Draft, Folder, folder, peek, read, read_one, read_sums, save};
 pub use focus::only_process;

@@ -9,7 +9,7 @@ mod between;
 mod facts;
 mod sums;
 mod threads;
-mod waits;
+pub(crate) mod waits;
 mod windows;
 
 pub use between::Break;
@@ -225,7 +225,7 @@ fn coverage(whole: &mut Coverage, next: Coverage) {
 
 /// A percentile of several, each of so many: that of the segment in which the percentile's own place lies when segments are put in
 /// the order of theirs. In the middle of what is possible, and exact where all are alike.
-fn percentile(of: &mut [(Ns, u64)], hundredth: u64) -> Ns {
+pub(crate) fn percentile(of: &mut [(Ns, u64)], hundredth: u64) -> Ns {
     of.sort_unstable();
     let all: u128 = of.iter().map(|(_, count)| u128::from(*count)).sum();
     let place = all * u128::from(hundredth) / 100;

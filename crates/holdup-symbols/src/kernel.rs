@@ -55,10 +55,12 @@ impl KernelSymbols {
         // stable, so that the best rank that was listed first wins.
         found.sort_by_key(|&(address, rank, _)| (address, rank));
         found.dedup_by_key(|&mut (address, ..)| address);
+        // A copy: what is made in place would keep the room of what was found.
         let symbols = found
-            .into_iter()
-            .map(|(address, _, offset)| (address, offset))
+            .iter()
+            .map(|&(address, _, offset)| (address, offset))
             .collect();
+        names.shrink_to_fit();
         Ok(Self { names, symbols })
     }
 

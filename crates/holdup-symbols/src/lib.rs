@@ -10,6 +10,7 @@
 //! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
 
 mod apart;
+mod bounds;
 mod debug_copy;
 mod debug_file;
 mod demangle;
@@ -29,6 +30,7 @@ mod symbolise;
 mod symbols;
 mod unwind;
 
+pub use bounds::Bounds;
 pub use kernel::KernelSymbols;
 pub use maps::Mapping;
 pub use runtime::{Asked, Mapped, Runtime, Walked};

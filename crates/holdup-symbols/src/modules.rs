@@ -11,13 +11,16 @@
 //! systems that could block us are not
 //! touched at all (see `mounts`).
 
+mod room;
+
+use crate::bounds::Bounds;
 use crate::elf::Elf;
 use crate::go::GoTable;
 use crate::maps::Mapping;
 use crate::mounts::Mounts;
 use crate::open::regular;
 use crate::perf_map;
-use crate::unwind::{FrameTable, Rule};
+use crate::unwind::FrameTable;
 use holdup_evidence::Language;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
@@ -27,7 +30,6 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Most files that are known at a time. A large build runs some hundred programs and libraries.
 const MODULES_MAX: usize = 4096;
@@ -61,6 +63,12 @@ pub(crate) struct Module {
     pub(crate) listed: Option<(File, Language)>,
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
+    /// Bytes that takes.
+    frame_bytes: u64,
+    /// How often it was made.
+    made: u8,
+    /// When a stack came through last, by the number of stacks' frames before.
+    used: u64,
     tries: u8,
 }
 
@@ -82,6 +90,14 @@ pub(crate) struct Modules {
     descriptors_left: usize,
     /// Mappings whose module had no room.
     pub(crate) refused: u64,
+    /// How much may be kept.
+    pub(crate) bounds: Bounds,
+    /// Bytes of frame information that are kept.
+    frame_bytes: u64,
+    /// Frames so far.
+    frames: u64,
+    /// Files whose frame information is larger than what may be kept, or had to make room too often.
+    pub(crate) without_frames: u64,
 }
 
 impl Modules {
@@ -98,6 +114,10 @@ impl Modules {
                 .unwrap_or(MODULES_MAX)
                 .min(MODULES_MAX),
             refused: 0,
+            bounds: Bounds::default(),
+            frame_bytes: 0,
+            frames: 0,
+            without_frames: 0,
         }
     }
 
@@ -206,16 +226,6 @@ impl Modules {
             .as_ref()
             .and_then(|elf| elf.address_of(offset))
             .unwrap_or(offset)
-    }
-
-    /// How to find the caller of the code at `address` of a module.
-    pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
-        let module = &mut self.list[id.0 as usize];
-        let elf = module.elf.as_ref()?;
-        module
-            .frames
-            .get_or_insert_with(|| FrameTable::read(elf))
-            .rule(address)
     }
 }
 

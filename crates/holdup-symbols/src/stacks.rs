@@ -4,6 +4,7 @@
 //! have one number. What is kept of a stack is one (module, address) pair a frame, so that stacks of
 //! processes that have the same library at different addresses are equal too.
 
+use crate::bounds::Bounds;
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::runtime::{Runtime, Told};
@@ -74,6 +75,8 @@ pub struct Refused {
     pub mappings: u64,
     /// Stacks beyond what is kept in all; they are empty.
     pub stacks: u64,
+    /// Files whose tables of callers are larger than may be kept; stacks through them may end there.
+    pub tables: u64,
 }
 
 /// A place in a module's code that a stack went through.
@@ -159,6 +162,13 @@ impl UserStacks {
             written: HashMap::new(),
             told: Told::default(),
         }
+    }
+
+    /// The same, keeping no more in memory than these bounds say.
+    #[must_use]
+    pub fn within(mut self, bounds: Bounds) -> Self {
+        self.modules.bounds = bounds;
+        self
     }
 
     /// The same, with a runtime that tells the frames of code that it has written.
@@ -292,6 +302,7 @@ impl UserStacks {
     pub fn refused(&self) -> Refused {
         Refused {
             modules: self.modules.refused,
+            tables: self.modules.without_frames,
             ..self.refused
         }
     }
@@ -312,7 +323,8 @@ impl UserStacks {
 
     /// The frames of each [`UserStackId`], innermost first, in the order of the numbers.
     #[must_use]
-    pub fn finish(self) -> Vec<Vec<Frame>> {
+    pub fn finish(mut self) -> Vec<Vec<Frame>> {
+        self.modules.no_more_stacks();
         let addresses: BTreeSet<Address> = self
             .stacks
             .iter()

@@ -12,6 +12,7 @@
 //! of time for all modules together.
 
 use crate::apart::apart;
+use crate::bounds::Bounds;
 use crate::debug_copy::{debug_bytes, debug_copy};
 use crate::debug_file::debug_file;
 use crate::demangle::demangle;
@@ -42,6 +43,8 @@ pub(crate) struct Allowance {
     cpu: Duration,
     /// Bytes of tables and of debug information that are read; a browser has one gigabyte.
     bytes: u64,
+    /// What of one file is read.
+    bounds: Bounds,
 }
 
 impl Default for Allowance {
@@ -49,6 +52,7 @@ impl Default for Allowance {
         Self {
             cpu: Duration::from_secs(30),
             bytes: 4 << 30,
+            bounds: Bounds::default(),
         }
     }
 }
@@ -68,7 +72,10 @@ pub(crate) fn frames(modules: &Modules, addresses: BTreeSet<Address>) -> HashMap
     for address in addresses {
         by_module.entry(address.module).or_default().push(address);
     }
-    let mut allowance = Allowance::default();
+    let mut allowance = Allowance {
+        bounds: modules.bounds,
+        ..Allowance::default()
+    };
     by_module
         .into_iter()
         .flat_map(|(id, addresses)| {
@@ -93,7 +100,8 @@ pub(crate) fn module_frames(
             .map(|address| vec![unnamed(module, address)])
             .collect();
     };
-    let own = if allowance.take(Symbols::bytes(elf)) {
+    let bytes = Symbols::bytes(elf);
+    let own = if bytes <= allowance.bounds.names && allowance.take(bytes) {
         Symbols::read(elf)
     } else {
         Symbols::default()
@@ -187,7 +195,8 @@ fn by_symbol(module: &Module, names: &Names<'_>, address: &Address) -> Frame {
 /// Frames by debug information, for each address in turn, empty where it says nothing of an address; `None`
 /// where the file has none or it cannot be used.
 fn debug_frames(elf: &Elf, addresses: &[Address], allowance: &mut Allowance) -> Option<Vec<Vec<Frame>>> {
-    if !allowance.take(debug_bytes(elf)) {
+    let bytes = debug_bytes(elf);
+    if bytes > allowance.bounds.debug || !allowance.take(bytes) {
         return None;
     }
     let copy = debug_copy(elf)?;

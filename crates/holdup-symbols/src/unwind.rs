@@ -179,6 +179,38 @@ impl FrameTable {
         }
     }
 
+    /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
+    /// description is some 30 bytes.
+    pub(crate) fn bytes_of(elf: &Elf) -> u64 {
+        if elf.machine != MACHINE {
+            return 0;
+        }
+        let size = |name| {
+            elf.section(name)
+                .map_or(0, |section| section.size)
+                .min(FRAME_BYTES_MAX)
+        };
+        let sections = size(".eh_frame").saturating_add(size(".debug_frame"));
+        sections.saturating_add(sections / 2)
+    }
+
+    /// One without call frame information, which would take too much memory.
+    pub(crate) fn without_descriptions(elf: &Elf) -> Self {
+        match elf.machine {
+            MACHINE => Self {
+                go: GoTable::read(elf),
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+
+    /// Lets go of all that is only needed to find callers.
+    pub(crate) fn forget_descriptions(&mut self) {
+        self.sections = Vec::new();
+        self.rules = HashMap::new();
+    }
+
     /// Go's table, if the module has one.
     pub(crate) fn go(&self) -> Option<&GoTable> {
         self.go.as_ref()
@@ -438,154 +470,4 @@ pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_leaf_has_its_return_address_on_top_of_the_stack() {
-        let words: Vec<u8> = [0x1234u64, 0x5678]
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
-        let stack = StackBytes {
-            start: 0x7000,
-            bytes: &words,
-        };
-        let frame = Registers {
-            ip: 0x1000,
-            sp: 0x7000,
-            saved: [Some(7); 6],
-        };
-        let caller = caller_of_leaf(&frame, &stack).unwrap();
-        assert_eq!(
-            (caller.ip, caller.sp, caller.saved),
-            (0x1234, 0x7008, [Some(7); 6])
-        );
-        let beyond = Registers { sp: 0x7010, ..frame };
-        assert!(caller_of_leaf(&beyond, &stack).is_none());
-    }
-
-    const CODE: u64 = 0x1000;
-    const CODE_BYTES: u64 = 0x100;
-
-    /// DWARF opcodes.
-    const DEF_CFA_EXPRESSION: u8 = 0x0f;
-    const BREG7: u8 = 0x77;
-    const DEREF: u8 = 0x06;
-    const SKIP: u8 = 0x2f;
-    const LIT8: u8 = 0x38;
-    const PLUS: u8 = 0x22;
-
-    /// An `.eh_frame` for one function at [`CODE`], of which the frame's address (CFA) is `expression`.
-    fn table(expression: &[u8]) -> FrameTable {
-        let mut bytes = Vec::new();
-        // Common part: version 1, "R", code and data alignment 1 and -8, return address in register 16;
-        // pointers are absolute; the return address is at CFA-8.
-        entry(
-            &mut bytes,
-            &[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0, 0x90, 1],
-        );
-        let length = expression.len() as u8;
-        let function = [
-            &(bytes.len() as u32 + 4).to_le_bytes()[..],
-            &CODE.to_le_bytes(),
-            &CODE_BYTES.to_le_bytes(),
-            &[0, DEF_CFA_EXPRESSION, length],
-            expression,
-        ];
-        entry(&mut bytes, &function.concat());
-        let section = Section {
-            kind: Kind::Eh,
-            bytes,
-            bases: BaseAddresses::default(),
-        };
-        FrameTable {
-            sections: vec![DescribedFunctions::of(section)],
-            ..FrameTable::default()
-        }
-    }
-
-    fn entry(bytes: &mut Vec<u8>, content: &[u8]) {
-        let padding = content.len().wrapping_neg() % 4;
-        bytes.extend_from_slice(&((content.len() + padding) as u32).to_le_bytes());
-        bytes.extend_from_slice(content);
-        bytes.resize(bytes.len() + padding, 0);
-    }
-
-    /// A frame with its stack at 0x7000: the words there are the pointer to 0x7010, and 1, 2, 3.
-    fn caller(table: &mut FrameTable) -> Option<Registers> {
-        let words = [0x7010_u64, 1, 2, 3];
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        let frame = Registers {
-            ip: CODE + 1,
-            sp: 0x7000,
-            saved: [Some(9); 6],
-        };
-        table.rule(frame.ip)?.caller(
-            &frame,
-            &StackBytes {
-                start: 0x7000,
-                bytes: &bytes,
-            },
-        )
-    }
-
-    #[test]
-    fn an_expression_can_read_the_stack() {
-        // CFA = *(rsp + 0) + 8 = 0x7018; the return address is below it.
-        let caller = caller(&mut table(&[BREG7, 0, DEREF, LIT8, PLUS])).unwrap();
-        assert_eq!(
-            caller,
-            Registers {
-                ip: 2,
-                sp: 0x7018,
-                saved: [Some(9); 6]
-            }
-        );
-    }
-
-    #[test]
-    fn an_expression_that_jumps_back_for_ever_ends() {
-        let back_to_itself = [SKIP, 0xfd, 0xff];
-        let mut table = table(&back_to_itself);
-        assert!(table.rule(CODE + 1).is_some());
-        assert_eq!(caller(&mut table), None);
-    }
-
-    #[test]
-    fn a_caller_that_is_not_above_the_frame_ends_the_stack() {
-        assert_eq!(caller(&mut table(&[BREG7, 0])), None);
-        assert_eq!(caller(&mut table(&[BREG7, 0x78])), None);
-    }
-
-    #[test]
-    fn memory_outside_the_copy_ends_the_stack() {
-        // The return address would be the word that reaches over the end of the copy, and the one behind it.
-        for offset in [33, 40] {
-            assert_eq!(caller(&mut table(&[BREG7, offset])), None, "{offset}");
-        }
-        assert!(caller(&mut table(&[BREG7, 32])).is_some());
-    }
-
-    #[test]
-    fn rules_hold_for_their_function_only() {
-        let mut table = table(&[BREG7, 8]);
-        for (address, covered) in [
-            (CODE - 1, false),
-            (CODE, true),
-            (CODE + CODE_BYTES - 1, true),
-            (CODE + CODE_BYTES, false),
-        ] {
-            assert_eq!(table.rule(address).is_some(), covered, "{address:#x}");
-        }
-    }
-
-    #[test]
-    fn the_rules_that_are_kept_stay_few() {
-        let mut table = table(&[BREG7, 8]);
-        for address in 0..3 * RULES_MAX as u64 {
-            table.rule(address);
-        }
-        assert!(table.rules.len() <= RULES_MAX);
-    }
-}
+mod tests;

@@ -34,7 +34,7 @@ use dumps::{Closed, Dumps};
 use holdup_analysis::Attributed;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::{Backend, Elsewhere};
-use holdup_bpf::{Loaded, Options, RawEvent, Tracer};
+use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{
     Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
@@ -42,7 +42,7 @@ use holdup_evidence::{
 };
 use holdup_jvm::{Structures, Unread};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
-use holdup_symbols::KernelSymbols;
+use holdup_symbols::{Bounds, KernelSymbols};
 use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -149,7 +149,11 @@ impl Observation {
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
         let kernel = kernel_symbols(&root, &mut not_measured);
-        let mut naming = Naming::new(kernel, whole_mounts(&mounts));
+        let bounds = match how.tracing.pace {
+            Pace::Record => Bounds::SMALL,
+            Pace::Command | Pace::Service => Bounds::LARGE,
+        };
+        let mut naming = Naming::new(kernel, whole_mounts(&mounts), bounds);
         Ok(Observation {
             tracer: match loaded {
                 Some(loaded) => Tracer::with(loaded)?,
@@ -220,6 +224,13 @@ impl Observation {
                 why: "its memory could not be read in time: its address space is locked, or a page of it does not come"
                     .into(),
                 fix: "none is needed for causes".into(),
+            });
+        }
+        if self.naming.went_without_tables() {
+            self.not_measured.push(NotMeasured {
+                what: "who asked, through code of files with very large tables of callers".into(),
+                why: "a recorder keeps 6 MB of such tables at a time; callers there are found by frame pointers only".into(),
+                fix: "`holdup attach` keeps all of them".into(),
             });
         }
         let (user_stacks, known) = self.naming.finish();
@@ -394,25 +405,30 @@ fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
 /// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
 /// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
 /// idle one. CMD, forked before, keeps its own policy.
-#[derive(Default)]
 struct Priority {
     first: bool,
+    behind: usize,
 }
 
-/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring, and
-/// at [`PERIOD_MS`] would stand for a million waits a second.
+/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring of the usual size, and
+/// at [`PERIOD_MS`] would stand for a million waits a second. Of another ring it is as many as fill a quarter of that.
 const BEHIND: usize = 20_000;
 
 impl Priority {
-    fn begin() -> Priority {
+    /// `buffer`: size of the ring, bytes.
+    fn begin(buffer: u32) -> Priority {
         // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-        Priority::default()
+        let share = u64::from(buffer) * BEHIND as u64 / u64::from(holdup_bpf::DEFAULT_BUFFER);
+        Priority {
+            first: false,
+            behind: usize::try_from(share).unwrap_or(BEHIND),
+        }
     }
 
     /// `found` is how many records a turn took.
     fn adapt(&mut self, found: usize) {
-        if !self.first && found > BEHIND {
+        if !self.first && found > self.behind {
             self.first = true;
             let first = libc::sched_param { sched_priority: 1 };
             // SAFETY: as above, of its scheduling policy.

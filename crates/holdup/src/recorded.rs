@@ -6,7 +6,7 @@
 use crate::cli::RecordingArgs;
 use crate::collect::Collected;
 use holdup_proc::{Root, root};
-use holdup_recording::{Draft, Error, Head, Segment, Zone, mask, redact};
+use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, mask, redact};
 use holdup_views::report::Subject as Observed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -59,6 +59,15 @@ impl Recording {
     }
 }
 
+/// What of a recorder's segment is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep {
+    /// Without what tells of people and places.
+    pub(crate) redacted: bool,
+    /// All single pieces of time and all rows; else they are bounded, and what is beyond is summed.
+    pub(crate) all: bool,
+}
+
 /// Writes a segment of a recorder to where it belongs by its time, secrets masked; `detail`: conditions that held.
 ///
 /// # Errors
@@ -68,12 +77,15 @@ pub(crate) fn save(
     collected: Collected,
     scope: Scope,
     detail: Vec<String>,
-    redacted: bool,
+    keep: Keep,
     place: impl FnOnce(i64) -> std::path::PathBuf,
 ) -> Result<(), Error> {
     let mut segment = segment(observed, collected, scope);
     segment.head.detail = detail;
-    match redacted {
+    if !keep.all {
+        bound(&mut segment);
+    }
+    match keep.redacted {
         true => redact(&mut segment),
         false => mask(&mut segment),
     }

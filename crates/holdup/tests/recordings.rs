@@ -234,13 +234,68 @@ fn what_lies_between_segments_is_said() {
     let report = shown(folder.path(), &[]);
     let breaks = list(&report["recording"], "breaks");
     let kinds: Vec<&str> = breaks.iter().map(|one| one["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["gap", "clock", "gap", "boot"]);
+    assert_eq!(
+        kinds,
+        ["gap", "clock", "boot"],
+        "nothing is missing where a clock was set"
+    );
     assert_eq!(breaks[1]["ns"], 3_600_000_000_000_i64);
     assert_eq!(
         list(&report, "threads").len(),
         4,
         "after a boot no thread is the same"
     );
+}
+
+#[test]
+fn a_clock_that_was_set_back_leaves_the_order_of_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    // The clock is set back by two minutes before the third.
+    for number in 0..5 {
+        let mut segment = minute(number, 1);
+        if number >= 2 {
+            let back = 120_000_000_000;
+            segment.head.started_unix -= back;
+            segment.facts.unix_minus_monotonic = segment.facts.unix_minus_monotonic.map(|ns| ns - back);
+        }
+        holdup_recording::save(&segment, &folder.path().join(format!("{}.parquet", 9 - number))).unwrap();
+    }
+    let report = shown(folder.path(), &[]);
+    let breaks = list(&report["recording"], "breaks");
+    let kinds: Vec<&str> = breaks.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["clock"], "one break, and nothing counts twice");
+    assert_eq!(breaks[0]["ns"], -120_000_000_000_i64);
+    let text = lossy(&show(folder.path(), &[]).stdout);
+    assert!(
+        text.contains("the clock was set back by 120.0 s before 12:00:00"),
+        "{text}"
+    );
+    assert!(!text.contains("counts twice"), "{text}");
+    // A date of which there were two is told with both.
+    let both = shown(folder.path(), &["--at", "2026-03-02T12:00:30Z"]);
+    assert_eq!(both["recording"]["segments"], 2);
+}
+
+#[test]
+fn a_night_in_which_the_machine_slept_is_neither_a_gap_nor_a_clock_that_was_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let night = 8 * 3_600_000_000_000_u64;
+    for number in 0..4 {
+        let mut segment = minute(number, 1);
+        let slept = if number >= 2 { night } else { 0 };
+        segment.head.started_unix += slept.cast_signed();
+        let facts = &mut segment.facts;
+        facts.boot_minus_monotonic = Some(slept);
+        facts.unix_minus_monotonic = facts.unix_minus_monotonic.map(|ns| ns + slept.cast_signed());
+        holdup_recording::save(&segment, &folder.path().join(format!("{number}.parquet"))).unwrap();
+    }
+    let report = shown(folder.path(), &[]);
+    let breaks = list(&report["recording"], "breaks");
+    let kinds: Vec<&str> = breaks.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["suspended"]);
+    assert_eq!(breaks[0]["ns"], night);
+    let text = lossy(&show(folder.path(), &[]).stdout);
+    assert!(text.contains("the machine slept for"), "{text}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{process, workspace};
 use anyhow::{Context, bail};
 use recorder::{Recorder, Taken};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How much to measure.
@@ -48,6 +48,9 @@ const MOST_MEMORY: u64 = 60_000_000;
 const MOST_BYTES: u64 = 10_000_000;
 const MOST_HOUR: f64 = 1.0;
 const MOST_DAY: f64 = 10.0;
+
+/// Between two looks at the memory of a program that answers in a second.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Parts of the bench.
 const PARTS: [&str; 4] = ["busy", "idle", "show", "killed"];
@@ -151,9 +154,9 @@ fn switches() -> anyhow::Result<u64> {
 fn show(args: &Args, holdup: &Path, folder: &Path) -> anyhow::Result<()> {
     let minutes = |seconds: u64| (seconds / args.every).to_string();
     println!("holdup show, three times each, medians: the segments above copied with their times shifted");
-    for (name, segments, most) in [
-        ("an hour", minutes(3_600), MOST_HOUR),
-        ("a day", minutes(86_400), MOST_DAY),
+    for (name, segments, last, most) in [
+        ("an hour", minutes(3_600), "1h", MOST_HOUR),
+        ("a day", minutes(86_400), "1d", MOST_DAY),
     ] {
         let copies = folder.join(name.replace(' ', "-"));
         if copies.exists() {
@@ -176,25 +179,42 @@ fn show(args: &Args, holdup: &Path, folder: &Path) -> anyhow::Result<()> {
                 .arg(&copies)
                 .arg(&segments),
         )?;
-        for words in [&[][..], &["--worst"]] {
-            let mut times = Vec::new();
+        for words in [&["--last", last][..], &["--worst"]] {
+            let (mut times, mut memory) = (Vec::new(), 0);
             for _ in 0..3 {
                 let began = Instant::now();
-                process::run(
-                    Command::new(holdup)
-                        .args(["show", "-q"])
-                        .args(words)
-                        .arg(&copies)
-                        .stdout(Stdio::null()),
-                )?;
+                let mut child = Command::new(holdup)
+                    .args(["show", "-q"])
+                    .args(words)
+                    .arg(&copies)
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .context("start holdup show")?;
+                memory = peak(&mut child)?.max(memory);
                 times.push(began.elapsed().as_secs_f64());
             }
             println!(
-                "  {name:<8} {segments:>5} segments {:<8} {:>7} s, at most {most} s",
+                "  {name:<8} {segments:>5} segments {:<10} {:>7} s, at most {most} s; {:>4} MB",
                 words.join(" "),
-                middle(times, 2)
+                middle(times, 2),
+                memory / 1_000_000
             );
         }
     }
     Ok(())
+}
+
+/// Waits for the end of a program, which must be a good one, and returns the most memory that it had, bytes.
+fn peak(child: &mut Child) -> anyhow::Result<u64> {
+    let file = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        peak = super::memory::kib(&text, "VmHWM:").unwrap_or(0).max(peak);
+        match child.try_wait().context("wait for holdup show")? {
+            Some(status) if status.success() => return Ok(peak * 1024),
+            Some(status) => bail!("holdup show failed: {status}"),
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    }
 }

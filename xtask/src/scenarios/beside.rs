@@ -1,13 +1,17 @@
 //! `cargo xtask scenarios --backend proc`: what sampling says of the same stalls, beside what tracing says.
 //!
-//! In: the scenarios of `holdup run`, made by root under tracing, and once more with holdup and the command as an ordinary user
-//! and holdup sampling. Out: a table; an error where sampling is worse than it promises. A command that an ordinary user can't
-//! run at all is no test of it.
+//! In: the scenarios of `holdup run`, made once more with holdup and the command as an ordinary user and holdup sampling. Tracing's
+//! part is made by root in turn with it (`proc`), or read from the page that the traced scenarios keep (`proc-alone`). Out: a
+//! table; an error where sampling is worse than it promises. A command that an ordinary user can't run, and one that root's command
+//! would have to be attached to, is no test of it: each is named with the reason.
 
 use super::stage::{Side, Stage};
 use super::verdict::{self, Observed, Row};
 use super::{REAL, Scenario};
+use crate::workspace;
 use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Of the scenarios that sampling must name the right cause of, in hundredths.
@@ -16,12 +20,15 @@ const RIGHT: usize = 85;
 /// Percentage points by which its shares may be off.
 const POINTS: f64 = 10.0;
 
+/// The page of the traced scenarios.
+const PAGE: &str = "docs/accuracy.md";
+
 /// How sampling is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Sampled {
-    /// Beside tracing
+    /// Beside tracing, made now
     Proc,
-    /// Alone
+    /// Beside what docs/accuracy.md has of tracing
     ProcAlone,
 }
 
@@ -33,18 +40,53 @@ enum Outcome {
     Failed(String),
 }
 
-/// Runs all that are of `holdup run`, and prints the table.
+/// A row: a scenario, what tracing says, what sampling does.
+struct Line {
+    name: String,
+    traced: [String; 2],
+    sampled: Outcome,
+}
+
+const HEADINGS: [&str; 8] = [
+    "scenario",
+    "traced: cause",
+    "share / truth",
+    "sampled: cause",
+    "resource",
+    "holder",
+    "share / truth",
+    "false alarms",
+];
+
+/// Runs all that are of `holdup run`, and prints the table; keeps each sampled report in `keep`, and the table as a page in `table`.
 pub(super) fn judge(
     mut stage: Stage,
     scenarios: &[Scenario],
     how: Sampled,
     keep: Option<&Path>,
+    table: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let mut rows = Vec::new();
-    for scenario in scenarios.iter().filter(|scenario| of_run(scenario)) {
+    let page = match how {
+        Sampled::Proc => BTreeMap::new(),
+        Sampled::ProcAlone => {
+            let file = workspace::root().join(PAGE);
+            let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+            rows_of(&text)
+        }
+    };
+    let mut lines = Vec::new();
+    let mut left_out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for scenario in scenarios {
+        if let Some(why) = not_for_sampling(scenario)? {
+            left_out.entry(why).or_default().push(&scenario.name);
+            continue;
+        }
         eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
         stage.unprivileged = false;
-        let traced = (how == Sampled::Proc).then(|| outcome(&stage, scenario, keep));
+        let traced = match how {
+            Sampled::Proc => cells(&outcome(&stage, scenario, keep)),
+            Sampled::ProcAlone => of_page(&page, &scenario.name),
+        };
         stage.unprivileged = true;
         let mut sampled = outcome(&stage, scenario, keep);
         if let Outcome::Failed(_) = sampled {
@@ -54,20 +96,49 @@ pub(super) fn judge(
             }
             stage.holdup = holdup;
         }
-        println!("{}", line(&scenario.name, traced.as_ref(), &sampled));
-        rows.push((scenario.name.clone(), traced, sampled));
+        let line = Line {
+            name: scenario.name.clone(),
+            traced,
+            sampled,
+        };
+        println!("{}", row(&line).join("  "));
+        lines.push(line);
     }
-    println!("\n{}", heading(how));
-    for (name, traced, sampled) in &rows {
-        println!("{}", line(name, traced.as_ref(), sampled));
+    let sum = sum(lines.iter().map(|line| &line.sampled));
+    print!("\n{}", columns(&lines));
+    for (why, names) in &left_out {
+        println!("\nNot for this backend, {why}: {}", names.join(", "));
     }
-    sum_up(rows.iter().map(|(_, _, sampled)| sampled))
+    println!("\n{}", sum.text());
+    if let Some(file) = table {
+        std::fs::write(file, as_page(&lines, &left_out, &sum, &workspace::kernel()?))
+            .with_context(|| format!("write {}", file.display()))?;
+    }
+    if sum.causes * 100 < sum.judged * RIGHT || sum.quiet < sum.judged {
+        bail!("sampling is to name the cause in {RIGHT} of 100, and to say nothing of the twins");
+    }
+    Ok(())
 }
 
-/// Whether it is about a command that holdup runs: what is attached to, and whole machines, are for root.
-fn of_run(scenario: &Scenario) -> bool {
+/// Why sampling is no matter of a scenario: it is for the commands that `holdup run` starts.
+fn not_for_sampling(scenario: &Scenario) -> anyhow::Result<Option<&'static str>> {
+    const OTHERS: [(&str, &str); 3] = [
+        ("experiment ", "of `holdup try`"),
+        ("attach", "of `holdup attach`"),
+        ("host", "of `holdup host`"),
+    ];
     let script = scenario.folder.join("scenario.sh");
-    std::fs::read_to_string(script).is_ok_and(|text| text.contains("observe "))
+    let text = std::fs::read_to_string(&script).with_context(|| format!("read {}", script.display()))?;
+    // An experiment observes its twin; the others observe nothing.
+    let observes = text.contains("observe ");
+    let other = OTHERS
+        .iter()
+        .find(|(word, _)| text.contains(word) && (!observes || *word == "experiment "));
+    Ok(match other {
+        Some((_, why)) => Some(why),
+        None if observes => None,
+        None => Some("of another command"),
+    })
 }
 
 fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
@@ -98,33 +169,72 @@ fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     }
 }
 
-fn heading(how: Sampled) -> String {
-    let traced = match how {
-        Sampled::Proc => format!(" {:<24} {:<19}", "traced: cause", "share / truth"),
-        Sampled::ProcAlone => String::new(),
+/// The traced scenarios of the page: cause and share, by name.
+fn rows_of(page: &str) -> BTreeMap<String, [String; 2]> {
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|')
+            .split(" | ")
+            .map(|cell| cell.trim().to_owned())
+            .collect()
     };
-    format!(
-        "{:<32}{traced} {:<34} {:<19} false alarms",
-        "scenario", "sampled: cause", "share / truth"
-    )
+    let rows = page.lines().filter(|line| line.starts_with("| ")).map(cells);
+    rows.filter_map(|row| Some((row.first()?.clone(), [row.get(1)?.clone(), row.get(5)?.clone()])))
+        .collect()
 }
 
-fn line(name: &str, traced: Option<&Outcome>, sampled: &Outcome) -> String {
-    let traced = traced.map_or_else(String::new, |traced| match traced {
-        Outcome::Judged(row) => format!(" {:<24} {:<19}", cell(&row.cause), cell(&row.share)),
-        _ => format!(" {:<44}", "failed"),
+/// That of a scenario; of one about Java that of any JDK.
+fn of_page(page: &BTreeMap<String, [String; 2]>, name: &str) -> [String; 2] {
+    let plain = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let found = page.get(name).or_else(|| {
+        let mut others = page.iter().filter(|(other, _)| plain(other) == plain(name));
+        others.next().map(|(_, row)| row)
     });
-    let sampled = match sampled {
-        Outcome::Judged(row) => format!(
-            "{:<34} {:<19} {}",
-            cell(&row.cause),
-            cell(&row.share),
-            of_twin(row).unwrap_or_else(|| "none".to_owned())
-        ),
-        Outcome::NotHis => "can't be made by an ordinary user".to_owned(),
-        Outcome::Failed(why) => format!("failed: {}", why.lines().next().unwrap_or_default()),
+    found.cloned().unwrap_or_else(|| ["-".to_owned(), "-".to_owned()])
+}
+
+/// Cause and share.
+fn cells(outcome: &Outcome) -> [String; 2] {
+    match outcome {
+        Outcome::Judged(row) => [cell(&row.cause), cell(&row.share)],
+        Outcome::NotHis => ["not made".to_owned(), "-".to_owned()],
+        Outcome::Failed(why) => [
+            format!("failed: {}", why.lines().next().unwrap_or_default()),
+            "-".to_owned(),
+        ],
+    }
+}
+
+fn row(line: &Line) -> [String; HEADINGS.len()] {
+    let [cause, share] = cells(&line.sampled);
+    let rest = |check: Option<&verdict::Check>| match check {
+        Some(check) if check.right => "right".to_owned(),
+        Some(_) => "NO".to_owned(),
+        None => "-".to_owned(),
     };
-    format!("{name:<32}{traced} {sampled}")
+    let (resource, holder, alarms) = match &line.sampled {
+        Outcome::Judged(row) => (
+            rest(Some(&row.resource)),
+            rest(row.holder.as_ref()),
+            alarms(row).join(", "),
+        ),
+        Outcome::NotHis | Outcome::Failed(_) => ("-".to_owned(), "-".to_owned(), String::new()),
+    };
+    let cause = match &line.sampled {
+        Outcome::NotHis => "can't be made by an ordinary user".to_owned(),
+        Outcome::Judged(_) | Outcome::Failed(_) => cause,
+    };
+    let none = if alarms.is_empty() { "none" } else { &alarms };
+    let [traced, of_traced] = line.traced.clone();
+    [
+        line.name.clone(),
+        traced,
+        of_traced,
+        cause,
+        resource,
+        holder,
+        share,
+        none.to_owned(),
+    ]
 }
 
 fn cell(check: &verdict::Check) -> String {
@@ -136,37 +246,113 @@ fn cell(check: &verdict::Check) -> String {
     if check.right { seen } else { format!("NO: {seen}") }
 }
 
-/// What was said of the twin and should not have been.
-fn of_twin(row: &Row) -> Option<String> {
-    let alarms: Vec<&str> = row
-        .alarms
-        .seen
-        .split(", ")
-        .filter(|alarm| alarm.starts_with("twin: "))
-        .collect();
-    (!alarms.is_empty()).then(|| alarms.join(", "))
+/// Findings that should not be there, of the stall and of its twin.
+fn alarms(row: &Row) -> Vec<&str> {
+    let of_sides = |alarm: &&str| alarm.starts_with("twin: ") || alarm.starts_with("stall: ");
+    row.alarms.seen.split(", ").filter(of_sides).collect()
 }
 
-fn sum_up<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> anyhow::Result<()> {
-    let (mut judged, mut causes, mut shares, mut quiet, mut others) = (0, 0, 0, 0, 0);
+fn columns(lines: &[Line]) -> String {
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    rows.extend(lines.iter().map(row));
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let padded: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        let _ = writeln!(text, "{}", padded.join("  ").trim_end());
+    }
+    text
+}
+
+/// The same as a page to keep.
+fn as_page(lines: &[Line], left_out: &BTreeMap<&str, Vec<&str>>, sum: &Sum, kernel: &str) -> String {
+    let mut text = format!(
+        "# Accuracy of both backends\n\nWhat `holdup run` says of the same stalls when it traces, as root, and when it samples `/proc`, holdup and the command being \
+         an\nordinary user's. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
+         is\nfrom [accuracy.md](accuracy.md). A cause followed by an arrow is what the waiter waited for, and what the time on the critical path \
+         then went to.\n\n"
+    );
+    let mut line = |cells: &[String]| {
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
+    line(&HEADINGS.map(str::to_owned));
+    line(&HEADINGS.map(|_| "---".to_owned()));
+    for one in lines {
+        line(&row(one));
+    }
+    for (why, names) in left_out {
+        let _ = writeln!(text, "\nNot for this backend, {why}: {}.", names.join(", "));
+    }
+    let _ = writeln!(text, "\n{}.", sum.text());
+    text
+}
+
+/// What all rows come to.
+#[derive(Debug, Default)]
+struct Sum {
+    judged: usize,
+    causes: usize,
+    shares: usize,
+    quiet: usize,
+    quiet_stalls: usize,
+    others: usize,
+}
+
+fn sum<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Sum {
+    let mut sum = Sum::default();
     for outcome in outcomes {
         match outcome {
             Outcome::Judged(row) => {
-                judged += 1;
-                causes += usize::from(row.cause.right);
-                shares += usize::from(row.cause.right && row.share.right);
-                quiet += usize::from(of_twin(row).is_none());
+                let alarms = alarms(row);
+                let of = |side: &str| alarms.iter().any(|alarm| alarm.starts_with(side));
+                sum.judged += 1;
+                sum.causes += usize::from(row.cause.right);
+                sum.shares += usize::from(row.cause.right && row.share.right);
+                sum.quiet += usize::from(!of("twin: "));
+                sum.quiet_stalls += usize::from(!of("stall: "));
             }
-            Outcome::Failed(_) => judged += 1,
-            Outcome::NotHis => others += 1,
+            Outcome::Failed(_) => sum.judged += 1,
+            Outcome::NotHis => sum.others += 1,
         }
     }
-    println!(
-        "\nsampled: {judged} scenarios, the cause right in {causes}, its share within {POINTS:.0} points in {shares} of these, no \
-         false alarm on the twin in {quiet}; {others} can't be made by an ordinary user"
-    );
-    if causes * 100 < judged * RIGHT || quiet < judged {
-        bail!("sampling is to name the cause in {RIGHT} of 100, and to say nothing of the twins");
+    sum
+}
+
+impl Sum {
+    fn text(&self) -> String {
+        let Sum {
+            judged,
+            causes,
+            shares,
+            quiet,
+            quiet_stalls,
+            others,
+        } = self;
+        format!(
+            "sampled: {judged} scenarios, the cause right in {causes}, its share within {POINTS:.0} points in {shares} of these; no false \
+             alarm on the twin in {quiet}, on the stall in {quiet_stalls}; {others} can't be made by an ordinary user"
+        )
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_page, rows_of};
+
+    #[test]
+    fn the_page_has_cause_and_share_by_name() {
+        let page = "# Accuracy\n\n| scenario | cause | resource | asker | holder | share / truth | finding | false alarms |\n\
+                    | --- | --- | --- | --- | --- | --- | --- | --- |\n\
+                    | sleep | timer.sleep | right | right | - | 99.6 / 99.6 % | sleeps-on-purpose | none |\n\
+                    | java-a-17 | lock.monitor → cpu.user | right | right | - | 1.0 / 2.0 % | deadlock | none |\n";
+        let rows = rows_of(page);
+        assert_eq!(of_page(&rows, "sleep"), ["timer.sleep", "99.6 / 99.6 %"]);
+        assert_eq!(of_page(&rows, "java-a-25")[0], "lock.monitor → cpu.user");
+        assert_eq!(of_page(&rows, "none")[0], "-");
+    }
 }

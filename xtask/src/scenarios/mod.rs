@@ -62,7 +62,7 @@ pub(crate) struct Args {
     list: bool,
 
     /// Run holdup and the commands as an ordinary user beside it, with holdup sampling, and compare both
-    #[arg(long, value_enum, conflicts_with_all = ["unobserved", "table"])]
+    #[arg(long, value_enum, conflicts_with = "unobserved")]
     backend: Option<beside::Sampled>,
 
     /// Show holdup's own words, and the scenarios', too
@@ -106,7 +106,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::create_dir_all(keep).with_context(|| format!("make {}", keep.display()))?;
     }
     if let Some(backend) = args.backend {
-        beside::judge(stage, &scenarios, backend, args.keep.as_deref())
+        beside::judge(
+            stage,
+            &scenarios,
+            backend,
+            args.keep.as_deref(),
+            args.table.as_deref(),
+        )
     } else if args.unobserved {
         show_truths(&stage, &scenarios, args.verbose)
     } else {

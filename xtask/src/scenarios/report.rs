@@ -188,8 +188,9 @@ impl Report {
 
     /// How many wakings and waits the kernel did not show, as the report itself says.
     pub(crate) fn hidden(&self) -> u64 {
-        const KINDS: [&str; 2] = [
+        const KINDS: [&str; 3] = [
             "wakings that the kernel did not show",
+            "switches that the kernel did not show",
             "waits whose record was dropped",
         ];
         let lost = self.coverage.lost.iter();

@@ -126,6 +126,20 @@ pub(super) fn find(
         if circle.members.len() == MAX_CIRCLE || circle.from >= circle.to || owned.0 > owned.1 || handed_on {
             return None;
         }
+        // A lock has one owner at a time: who seems to wait for it while the other does waited before or after.
+        // A runtime's lock is not the futex that a thread sleeps at for it.
+        let is_the_lock = matches!(
+            blocked.owner.how,
+            HowKnown::MutexOwner | HowKnown::PiFutex | HowKnown::RobustList
+        );
+        let private = |futex: &Futex| is_the_lock && matches!(futex, Futex::Private(..));
+        let same = |member: &ThreadId| {
+            let other = threads.get(member).and_then(|thread| thread.blocked);
+            other.is_some_and(|other| other.futex == blocked.futex)
+        };
+        if blocked.futex.as_ref().is_some_and(private) && circle.members.iter().any(same) {
+            return None;
+        }
         circle.members.push(next);
         let Who::Thread(owner) = blocked.owner.who else {
             return None;
@@ -144,7 +158,8 @@ pub(super) fn find(
     }
 }
 
-fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) -> bool {
+/// Whether a thread is the only one of its process.
+pub(super) fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) -> bool {
     let Some(process) = threads.get(&id).map(|thread| thread.identity.process) else {
         return false;
     };

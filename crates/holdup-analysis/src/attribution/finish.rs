@@ -408,10 +408,16 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
         entry.0 = entry.0.saturating_add(loss.count);
         entry.1 = entry.1.saturating_add(loss.ns);
     }
-    // The source counts dropped records, the threads' clocks say how much time they were: one loss, not two.
-    if faults.lost_waits.0 > 0 {
+    // The source counts dropped records, the threads' clocks say how much time they were: one loss, not two. Waits that nobody was
+    // shown leave the same gap in a thread's numbers, and are told as what they are.
+    let unseen = lost.get(LossClass::Switch.phrase()).copied().unwrap_or_default();
+    let dropped = (
+        faults.lost_waits.0.saturating_sub(unseen.0),
+        faults.lost_waits.1.saturating_sub(unseen.1),
+    );
+    if dropped.0 > 0 {
         let entry = lost.entry(LossClass::WaitRecord.phrase()).or_default();
-        *entry = (entry.0.max(faults.lost_waits.0), entry.1.max(faults.lost_waits.1));
+        *entry = (entry.0.max(dropped.0), entry.1.max(dropped.1));
     }
     for (words, (count, ns)) in [
         ("contradictory records", faults.contradictory),

@@ -11,8 +11,8 @@ use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait};
 
 impl Attribution {
-    /// Books who was in the way; returns who that was.
-    pub(super) fn in_the_way(&mut self, over: &Over, entry: &Entry) -> Option<InTheWay> {
+    /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
+    pub(super) fn in_the_way(&mut self, over: &Over, entry: &Entry, unsure: Ns) -> Option<InTheWay> {
         let wait = over.wait;
         let (threads, people) = (&self.threads, &self.people);
         let waiter = threads.get(&wait.thread)?;
@@ -76,7 +76,7 @@ impl Attribution {
                     named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
                 });
         }
-        self.owned(wait, entry, found);
+        self.owned(wait, entry, found, unsure);
         found
     }
 

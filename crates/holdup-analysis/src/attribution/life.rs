@@ -290,13 +290,14 @@ impl Attribution {
         self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
         thread.ledger.interrupts = end.interrupts;
         let found = thread.ledger.tally(WhatId::LOST).ns;
-        // Nothing came after the last ones lost that could have shown a gap.
+        // Nothing came after the last ones lost that could have shown a gap. Those that the kernel side knows of it has counted; it
+        // blocks more often than it waits, for who leaves as if to sleep may be runnable all along.
         let after_last = end
             .blockings
             .saturating_sub(u64::from(thread.last_seq).saturating_add(end.clock.repeats));
         let gaps = thread
             .lost_waits
-            .saturating_add(if found > 0 { after_last } else { 0 });
+            .saturating_add(if found > end.lost.0 { after_last } else { 0 });
         self.faults.lost_waits.0 = self.faults.lost_waits.0.saturating_add(gaps.max(end.lost.1));
         self.faults.lost_waits.1 = self.faults.lost_waits.1.saturating_add(found);
         if found != end.lost.0 {

@@ -23,6 +23,7 @@ mod estimates;
 mod event_loops;
 mod finish;
 mod fold;
+mod goes_on;
 mod histogram;
 mod holders;
 mod idle;
@@ -187,6 +188,8 @@ pub struct Attribution {
     hand_overs: HandOvers,
     turns: Turns,
     jvms: Jvms,
+    /// Whether the source looks now and then, and sees no wakings.
+    by_looks: bool,
     /// The graph of waits, where something is to be predicted from it.
     graph: Option<Box<Recorder>>,
 }
@@ -211,6 +214,13 @@ impl Attribution {
             scope: Scope::Threads,
             ..Attribution::new()
         }
+    }
+
+    /// The same, keeping so many single pieces of time at the most; never more than [`crate::timeline::MOST_PIECES`].
+    #[must_use]
+    pub fn keeping(mut self, pieces: usize) -> Attribution {
+        self.book.pieces = Pieces::at_most(pieces);
+        self
     }
 
     /// The same, and it is to be predicted what the run would take without a wait.
@@ -252,6 +262,7 @@ impl Attribution {
             hand_overs: HandOvers::default(),
             turns: Turns::default(),
             jvms: Jvms::default(),
+            by_looks: false,
             graph: None,
         }
     }

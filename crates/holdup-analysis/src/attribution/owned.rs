@@ -28,8 +28,9 @@ impl Attribution {
         Some(path)
     }
 
-    /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle.
-    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>) {
+    /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle. `unsure`: how much of the wait's ends rests on
+    /// looks; that much less at either end is certain.
+    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>, unsure: Ns) {
         let Some(thread) = self.threads.get_mut(&wait.thread) else {
             return;
         };
@@ -53,8 +54,8 @@ impl Attribution {
             thread.blocked = Some(Blocked {
                 owner,
                 cause: entry.cause,
-                start: wait.start,
-                end: wait.end,
+                start: wait.start.saturating_add(unsure),
+                end: wait.end.saturating_sub(unsure),
                 owned: match &wait.holder {
                     Some(LockHolder::Runtime(lock)) => lock.seen,
                     _ => (wait.start, wait.end),

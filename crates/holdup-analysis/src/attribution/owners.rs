@@ -21,6 +21,8 @@ const FUTEX_PRIVATE: u64 = 0x80;
 const FUTEX_WAIT: u64 = 0;
 /// `FUTEX_WAIT_BITSET`, which the C library uses for mutexes with a time limit, and Rust for all.
 const FUTEX_WAIT_BITSET: u64 = 9;
+/// `FUTEX_LOCK_PI` and `FUTEX_LOCK_PI2`: the word is the owner's thread id, by the kernel's own rules.
+const FUTEX_LOCKS_PI: [u64; 2] = [6, 13];
 /// `FUTEX_WAITERS`: set in a robust lock's word by those who wait.
 const FUTEX_WAITERS: u32 = 0x8000_0000;
 /// `FUTEX_TID_MASK`: the bits of a robust lock's word that hold the owner's thread id.
@@ -76,7 +78,9 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
     match wait.holder.as_ref()? {
         LockHolder::FutexWords(words) => {
             let memory = Memory(words);
-            mutex(&memory, &wait.call).or_else(|| rwlock(&memory, &wait.call))
+            inherited(&memory, &wait.call)
+                .or_else(|| mutex(&memory, &wait.call))
+                .or_else(|| rwlock(&memory, &wait.call))
         }
         LockHolder::Runtime(lock) => Some(Owner {
             tid: lock.owner?,
@@ -103,6 +107,19 @@ fn awaited(call: &Call) -> u32 {
 /// Whether processes may share the futex.
 pub(super) fn shared(call: &Call) -> bool {
     call.args[1] & FUTEX_PRIVATE == 0
+}
+
+/// A futex with priority inheritance that somebody waits for.
+fn inherited(memory: &Memory, call: &Call) -> Option<Owner> {
+    let word = memory.at(0);
+    let locks = FUTEX_LOCKS_PI.contains(&(call.args[1] & FUTEX_OPERATION));
+    let tid = word & FUTEX_TID_MASK;
+    (locks && word & FUTEX_WAITERS != 0 && tid != 0).then(|| Owner {
+        tid,
+        how: HowKnown::PiFutex,
+        shared: shared(call),
+        recursive: false,
+    })
 }
 
 /// `__lock`, `__count`, `__owner`, `__nusers`, `__kind`.

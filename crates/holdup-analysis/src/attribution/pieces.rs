@@ -4,7 +4,7 @@
 //! are longest. Twice as many as that are gathered, then the shorter half goes, and from then on whatever is shorter
 //! than what was kept is not even looked at; so a wait costs a comparison.
 //!
-//! In: pieces, as they are booked, and user stacks of some. Out: at most [`MOST_PIECES`] of them.
+//! In: pieces, as they are booked, and user stacks of some. Out: at most [`MOST_PIECES`] of them, or fewer where that was asked for.
 
 use super::Attribution;
 use super::people::{Identity, Named};
@@ -72,9 +72,11 @@ struct Asked {
 }
 
 /// Pieces.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Pieces {
     kept: Vec<Piece>,
+    /// How many are kept.
+    most: usize,
     /// What is shorter is not kept.
     least: Ns,
     /// How many there were.
@@ -83,7 +85,24 @@ pub(super) struct Pieces {
     asked: Vec<(ThreadId, Asked)>,
 }
 
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces::at_most(MOST_PIECES)
+    }
+}
+
 impl Pieces {
+    /// None so far, and so many in the end.
+    pub(super) fn at_most(most: usize) -> Pieces {
+        Pieces {
+            kept: Vec::new(),
+            most: most.clamp(1, MOST_PIECES),
+            least: 0,
+            count: 0,
+            asked: Vec::new(),
+        }
+    }
+
     /// Counts a piece of this length that is over; whether it may be one to keep.
     pub(super) fn counts(&mut self, ns: Ns) -> bool {
         self.count += 1;
@@ -93,7 +112,7 @@ impl Pieces {
     /// Keeps a piece.
     pub(super) fn keep(&mut self, piece: Piece) {
         self.kept.push(piece);
-        if self.kept.len() >= 2 * MOST_PIECES {
+        if self.kept.len() >= 2 * self.most {
             self.prune();
         }
     }
@@ -109,10 +128,10 @@ impl Pieces {
             stack: sample.stack,
         };
         self.asked.push((sample.thread, asked));
-        if self.asked.len() >= 4 * MOST_PIECES {
+        if self.asked.len() >= 4 * self.most {
             let of_kept = self.threads();
             self.asked.retain(|(thread, _)| of_kept.contains(thread));
-            let surplus = self.asked.len().saturating_sub(2 * MOST_PIECES);
+            let surplus = self.asked.len().saturating_sub(2 * self.most);
             self.asked.drain(..surplus);
         }
     }
@@ -123,10 +142,10 @@ impl Pieces {
     }
 
     fn prune(&mut self) {
-        if self.kept.len() > MOST_PIECES {
+        if self.kept.len() > self.most {
             let longest = |piece: &Piece| Reverse(piece.length());
-            self.kept.select_nth_unstable_by_key(MOST_PIECES, longest);
-            self.kept.truncate(MOST_PIECES);
+            self.kept.select_nth_unstable_by_key(self.most, longest);
+            self.kept.truncate(self.most);
             let shortest = self.kept.iter().map(Piece::length).min();
             self.least = shortest.unwrap_or(0).saturating_add(1);
         }

@@ -6,6 +6,7 @@
 
 use super::chain::{KeptWaitingList, Segment, Segments, Stacks};
 use super::deadlock::Blocked;
+use super::goes_on::Way;
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
@@ -150,6 +151,8 @@ pub(super) struct Thread {
     pub(super) told: Option<Told>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
+    /// Kept where the source looks now and then.
+    pub(super) way: Way,
     pub(super) kept_waiting: KeptWaitingList,
     /// Of its next wait, where the source looks now and then: how many it stands for, how much of its time is in doubt.
     pub(super) estimated: Option<(u64, Ns)>,
@@ -207,6 +210,7 @@ impl Thread {
             told: None,
             recent: Segments::default(),
             stacks: Stacks::default(),
+            way: Way::default(),
             kept_waiting: KeptWaitingList::default(),
             estimated: None,
             blocked: None,
@@ -330,6 +334,7 @@ impl Thread {
                 end: start + ns,
                 waker: None,
             });
+            self.way.push(self.ledger.sites[site].key, start, start + ns);
             start += ns;
         }
         if !self.ended {

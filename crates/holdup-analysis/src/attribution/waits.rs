@@ -198,10 +198,12 @@ impl Attribution {
     }
 
     fn apply_as_told(&mut self, over: &Over) -> Cause {
+        let (before, unsure) = self.without(over).unzip();
         let Some(entry) = self.enter(over) else {
             return Cause::Unknown;
         };
-        let owner = self.in_the_way(over, &entry);
+        let owner = self.in_the_way(over, &entry, unsure.unwrap_or(0));
+        self.goes_on(over, &entry, owner, before);
         let held_open = self.held_open(over, entry.cause);
         if held_open > 0
             && let Some(thread) = self.threads.get_mut(&over.wait.thread)

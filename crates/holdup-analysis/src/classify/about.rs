@@ -130,10 +130,11 @@ pub(super) fn unknown_resource(site: &Site, stack: Option<&Stack>) -> Resource {
         return objects::resource(object);
     }
     let function = stack.and_then(Stack::innermost).or(site.call.name());
-    named(
-        ResourceKind::Kernel,
-        function.unwrap_or("outside any system call"),
-    )
+    let nowhere = match site.call.number {
+        Call::UNTOLD => "a call that was not seen",
+        _ => "outside any system call",
+    };
+    named(ResourceKind::Kernel, function.unwrap_or(nowhere))
 }
 
 pub(super) fn object_or(site: &Site, otherwise: &str) -> Resource {

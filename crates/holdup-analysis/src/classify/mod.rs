@@ -8,6 +8,7 @@
 mod about;
 mod calls;
 mod channel;
+mod frozen;
 mod functions;
 mod java;
 mod naming;
@@ -133,6 +134,9 @@ const ETIMEDOUT_OR_AGAIN: [i64; 3] = [ETIMEDOUT, -11, -62];
 /// Why short waits may stay unknown.
 const NO_STACK: &str = "no kernel stack was sampled for these short waits";
 
+/// The same where not even the call was seen.
+const UNTOLD: &str = "it was over before its call could be read, or may not be read";
+
 /// Classifies a wait.
 #[must_use]
 pub fn wait(site: &Site) -> Classified {
@@ -143,6 +147,7 @@ pub fn wait(site: &Site) -> Classified {
         .map(Stack::new);
     let found = by_state(site)
         .or_else(|| by_strong_stack(site, stack.as_ref(), kind))
+        .or_else(|| frozen::by_name(site, kind))
         .or_else(|| by_call(site, stack.as_ref(), kind))
         .or_else(|| by_weak_stack(site, stack.as_ref(), kind))
         .or_else(|| by_object_alone(site, stack.is_some(), kind))
@@ -534,6 +539,7 @@ fn why_unknown(site: &Site, stack: Option<&Stack>) -> String {
         }
         (Some(None), _) => "its kernel stack shows only the way in".to_owned(),
         (None, Some(_)) => "kernel symbols are hidden, so its kernel stack has no names".to_owned(),
+        (None, None) if site.call.number == Call::UNTOLD => UNTOLD.to_owned(),
         (None, None) => NO_STACK.to_owned(),
     }
 }

@@ -70,8 +70,12 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     // What becomes ready is on an epoll's list before its waiter is woken: with an empty list the time ran out, a
     // signal came, or nothing has come yet.
     let nothing_came = kind == Kind::Epoll && site.ready.is_none();
+    // Nobody saw what ended it: what the program is known to wake itself by is not what it awaited of others.
+    let unseen = matches!(site.waker, Waker::Unknown) && returned.is_none();
     let candidates = if timed_out || unfinished || nothing_came {
         without_own_wakeups(&awaited)
+    } else if unseen {
+        of_others(&awaited)
     } else {
         awaited.clone()
     };
@@ -261,6 +265,15 @@ fn without_own_wakeups<'a>(awaited: &[Awaited<'a>]) -> Vec<Awaited<'a>> {
         (true, _) => awaited.to_vec(),
         (false, true) => others,
         (false, false) => remote,
+    }
+}
+
+/// The set without what is known to be a program's own; all of it where nothing else is.
+fn of_others<'a>(awaited: &[Awaited<'a>]) -> Vec<Awaited<'a>> {
+    let others: Vec<_> = awaited.iter().copied().filter(|one| !one.by_itself()).collect();
+    match others.is_empty() {
+        true => awaited.to_vec(),
+        false => others,
     }
 }
 

@@ -5,6 +5,7 @@
 //! sleeps, and on which file system by the number of its mount.
 
 use super::site::Site;
+use super::unix_peers;
 use crate::mountinfo;
 use crate::root::{Root, text_if_there};
 use crate::sockets::Sockets;
@@ -258,6 +259,25 @@ pub fn socket(inode: u64, sockets: &Sockets) -> Object {
             peer: SocketAddress::Other(0),
             peer_pid: None,
         }),
+    }
+}
+
+/// The inode of a socket's other end, where that is on this machine: of a connection that is made, and of a Unix socket.
+#[must_use]
+pub fn other_end(inode: u64, object: &Object, sockets: &Sockets) -> Option<u64> {
+    match &object.kind {
+        ObjectKind::Socket {
+            state: ESTABLISHED,
+            local: SocketAddress::Inet(local),
+            peer: SocketAddress::Inet(peer),
+            ..
+        } => sockets.other_end(*local, *peer),
+        ObjectKind::Socket {
+            family: AF_UNIX,
+            state: ESTABLISHED,
+            ..
+        } => unix_peers::of(inode),
+        _ => None,
     }
 }
 

@@ -133,11 +133,15 @@ impl Sampler {
             role: holdup_evidence::Role::Subject,
             adopted: None,
         }));
-        let process = self.processes.entry(pid).or_insert_with(|| Process {
-            threads: Threads::open(&self.root, pid),
-            members: BTreeSet::new(),
-            parent: of,
-            mapped: false,
+        let begun = &mut self.next_process;
+        let process = self.processes.entry(pid).or_insert_with(|| {
+            *begun += 1;
+            Process {
+                threads: Threads::open(&self.root, pid),
+                members: BTreeSet::new(),
+                parent: of,
+                mapped: false,
+            }
         });
         process.members.insert(id);
         self.by_tid.insert(tid, id);

@@ -87,6 +87,10 @@ pub struct Answer {
     pub kernel_stack: Option<Vec<String>>,
     /// What its call is about, and a key that is the same for the same thing.
     pub object: Option<(String, Object)>,
+    /// By such keys: the inodes of the other ends of sockets.
+    pub peers: Vec<(String, u64)>,
+    /// Whether a socket may be younger than the tables: what it is will be known at the next look.
+    pub stale: bool,
     /// What it polls; `None` where it does not, or that could not be read.
     pub polled: Option<(Vec<Polled>, bool)>,
     /// The path that its call names. Hostile text.
@@ -175,6 +179,8 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         turns: (before, None),
         kernel_stack: None,
         object: None,
+        peers: Vec::new(),
+        stale: false,
         polled: None,
         path: None,
         words: None,
@@ -190,6 +196,8 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         eye,
         pid,
         folder: &folder,
+        peers: Vec::new(),
+        stale: false,
     };
     match described::about(&call) {
         described::About::Nothing => {}
@@ -220,6 +228,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
             }
         }
     }
+    (answer.peers, answer.stale) = (std::mem::take(&mut links.peers), links.stale);
     if want.maps {
         answer.maps = maps::executable(&links.eye.root, pid);
     }
@@ -237,6 +246,8 @@ struct Seen<'a> {
     eye: &'a mut Eye,
     pid: u32,
     folder: &'a OwnedFd,
+    peers: Vec<(String, u64)>,
+    stale: bool,
 }
 
 impl Seen<'_> {
@@ -245,8 +256,13 @@ impl Seen<'_> {
         let link = readlinkat(self.folder, format!("fd/{fd}").as_str()).ok()?;
         let link = link.to_string_lossy().into_owned();
         if let Some(inode) = described::number(&link, "socket:[") {
-            let object = described::socket(inode, self.eye.sockets(self.pid, inode));
-            return Some((format!("{link}{}", described::socket_state(&object)), object));
+            let sockets = self.eye.sockets(self.pid, inode);
+            let object = described::socket(inode, sockets);
+            self.stale |= !sockets.knows(inode);
+            let key = format!("{link}{}", described::socket_state(&object));
+            let peer = described::other_end(inode, &object, sockets);
+            self.peers.extend(peer.map(|peer| (key.clone(), peer)));
+            return Some((key, object));
         }
         if link.starts_with('/') {
             let info = text_in(self.folder, &format!("fdinfo/{fd}")).unwrap_or_default();

@@ -17,6 +17,8 @@ mod sampler;
 pub mod site;
 pub mod task;
 mod telling;
+#[cfg(test)]
+mod tests;
 mod unix_peers;
 mod waiting;
 

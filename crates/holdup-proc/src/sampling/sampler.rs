@@ -134,6 +134,8 @@ pub struct Sampler {
     pub(super) events: Vec<Event>,
     /// What this round found and has not told yet.
     pub(super) found: BTreeMap<ThreadId, Found>,
+    /// Those that have ended while nobody was seen to have noticed who waited for that, and for how many rounds.
+    pub(super) unnoticed: BTreeMap<ThreadId, (Found, u32)>,
     pub(super) newborn: Vec<Newborn>,
     /// When the last round was, and this one is.
     pub(super) last: Ns,
@@ -144,6 +146,10 @@ pub struct Sampler {
     pub(super) kernel_stacks: bool,
     pub(super) scanned: Ns,
     pub(super) ends_read: Ns,
+    /// How many processes had begun, and lived, when those who have the other ends were looked for last.
+    pub(super) ends_known: (u64, usize),
+    /// Processes that have begun.
+    pub(super) next_process: u64,
     /// Boot time minus monotonic time.
     pub(super) suspended: Ns,
     pub(super) own: u32,
@@ -163,6 +169,7 @@ impl Sampler {
             met: Met::default(),
             events: Vec::new(),
             found: BTreeMap::new(),
+            unnoticed: BTreeMap::new(),
             newborn: Vec::new(),
             last: 0,
             now: 0,
@@ -171,6 +178,8 @@ impl Sampler {
             kernel_stacks: true,
             scanned: 0,
             ends_read: 0,
+            ends_known: (0, 0),
+            next_process: 0,
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
         }
@@ -211,6 +220,7 @@ impl Sampler {
                 break;
             }
         }
+        self.waits_on();
         std::mem::take(&mut self.events)
     }
 
@@ -250,6 +260,9 @@ impl Sampler {
             }
         }
         for (id, thread) in self.threads.range_mut(from..) {
+            if self.unnoticed.contains_key(id) {
+                continue;
+            }
             let turns = thread.folder.schedstat();
             let now = machine::monotonic().max(self.now);
             let process = self.processes.get(&thread.pid);
@@ -313,6 +326,9 @@ impl Sampler {
                 asleep: asleep.map(|state| Arc::new(Waiting::unknown(state))),
             };
             self.found.insert(*id, Found::Looked(look, stat));
+        }
+        if from == ThreadId(0) {
+            self.put_off_ends();
         }
         for id in children {
             self.find_children(id);

@@ -8,7 +8,7 @@
 
 use super::account::{Interval, Piece};
 use super::clocks::Stat;
-use super::sampler::{Found, Sampler, Stacks};
+use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiting::{Awaited, Waiting};
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
@@ -49,8 +49,12 @@ impl Sampler {
             }
         }
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
-        // Those that others waited for are told with them.
-        order.sort_by_key(|id| (round.waited_for.values().any(|ended| ended == id), *id));
+        // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
+        // the way, so that what they did meanwhile is known by then.
+        order.sort_by_key(|id| {
+            let with_others = round.waited_for.values().any(|ended| ended == id);
+            (with_others, self.waited_for_somebody(*id), *id)
+        });
         for id in order {
             self.tell_of(id, &mut round, stacks);
         }
@@ -63,13 +67,44 @@ impl Sampler {
         }
     }
 
+    /// A thread may end just before it is looked at, and just after the one was that waits for that. So its end is told when that one
+    /// has run, or some rounds later.
+    pub(super) fn put_off_ends(&mut self) {
+        /// Rounds after which who waits is taken to be held up by something else.
+        const ROUNDS: u32 = 16;
+        let before = std::mem::take(&mut self.unnoticed);
+        let rounds: BTreeMap<ThreadId, u32> = before.iter().map(|(id, (_, rounds))| (*id, *rounds)).collect();
+        let again = before.into_iter().map(|(id, (found, _))| (id, found));
+        self.found.extend(again);
+        let ended = self
+            .found
+            .iter()
+            .filter(|(_, found)| matches!(found, Found::Ended(_)));
+        let ended: Vec<ThreadId> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            let so_far = rounds.get(&id).copied().unwrap_or(0);
+            let sleeps = |waiter: &ThreadId| !self.found.contains_key(waiter);
+            if so_far < ROUNDS
+                && self.who_waits_for(id, &sleeps).is_some()
+                && let Some(found) = self.found.remove(&id)
+            {
+                self.unnoticed.insert(id, (found, so_far + 1));
+            }
+        }
+    }
+
     /// The thread that was seen waiting for one that has ended, and has run since.
     fn who_waited_for(&self, ended: ThreadId) -> Option<ThreadId> {
+        self.who_waits_for(ended, &|waiter| self.found.contains_key(waiter))
+    }
+
+    /// A thread that was seen waiting for the end of another, of those that count.
+    fn who_waits_for(&self, ended: ThreadId, counts: &dyn Fn(&ThreadId) -> bool) -> Option<ThreadId> {
         let thread = self.threads.get(&ended)?;
         let process = self.processes.get(&thread.pid)?;
         let leads = thread.pid == thread.tid;
         let waits = |id: &&ThreadId| {
-            let Some(waiter) = self.threads.get(id).filter(|_| self.found.contains_key(id)) else {
+            let Some(waiter) = self.threads.get(id).filter(|_| counts(id)) else {
                 return false;
             };
             match waiter
@@ -89,6 +124,16 @@ impl Sampler {
             .chain([process])
             .flat_map(|process| &process.members);
         candidates.filter(|id| **id != ended).find(waits).copied()
+    }
+
+    /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
+    fn waited_for_somebody(&self, id: ThreadId) -> bool {
+        // Who has ended is told in the order in which a process's threads end.
+        if matches!(self.found.get(&id), Some(Found::Ended(_))) {
+            return false;
+        }
+        let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
+        waiting.is_some_and(|(waiting, _)| waiting.holder.is_some() || !waiting.ends.is_empty())
     }
 
     fn tell_of(&mut self, id: ThreadId, round: &mut Round, stacks: &mut dyn Stacks) {
@@ -113,6 +158,15 @@ impl Sampler {
             }
         };
         let cpu = interval.cpu;
+        // No thread survives another program: one that is new was made by the program that has the new name.
+        let (pid, tid) = (thread.pid, thread.tid);
+        let thread_is_new = |newborn: &Newborn| newborn.pid == pid && newborn.tid != pid;
+        if let Some(stat) = &stat
+            && pid == tid
+            && self.newborn.iter().any(thread_is_new)
+        {
+            self.tell_name(id, stat);
+        }
         let ran = self.tell_interval(id, interval, awaited, round, stacks);
         if let Some(stat) = stat {
             self.tell_samples(id, &stat, cpu, ran);
@@ -165,8 +219,7 @@ impl Sampler {
             return;
         };
         let (pid, mine) = (thread.pid, thread.tid == thread.pid);
-        let of_this =
-            |newborn: &super::sampler::Newborn| newborn.parent == pid && (mine || newborn.tid != newborn.pid);
+        let of_this = |newborn: &Newborn| newborn.parent == pid && (mine || newborn.tid != newborn.pid);
         let (born, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.newborn).into_iter().partition(of_this);
         self.newborn = others;
@@ -315,6 +368,15 @@ impl Sampler {
                 continue;
             };
             let at = at.max(thread.account.looked());
+            if let Some((Found::Ended(last), _)) = self.unnoticed.remove(&id) {
+                let (counted, stat) = last.unzip();
+                let (interval, clock) = thread.account.end(at, counted, None);
+                for piece in interval.before.iter().chain(&interval.after) {
+                    self.tell_piece(id, piece, Waker::Unknown);
+                }
+                self.tell_end(id, at, clock, stat.map_or(0, |stat| stat.exit_code), None);
+                continue;
+            }
             let (interval, open, clock) = thread.account.leave(at);
             for piece in interval.before.iter().chain(&interval.after) {
                 self.tell_piece(id, piece, Waker::Unknown);
@@ -355,6 +417,8 @@ impl Sampler {
 fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
     /// In doubt of the limit may be this part.
     const LITTLE: u64 = 4;
+    /// It lacks at most this part.
+    const NEARLY: u64 = 20;
     let Some(call) = call.filter(|_| piece.seen) else {
         return false;
     };
@@ -365,7 +429,9 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
     };
     let limit = u64::try_from(limit as i32).unwrap_or_default() * 1_000_000;
     let lasted = piece.end - piece.start;
-    limit > 0 && piece.doubt <= limit / LITTLE && lasted + piece.doubt >= limit
+    // Where there were other waits between two looks, a part of this one may have been taken for theirs.
+    let unsure = piece.doubt.max(limit / NEARLY);
+    limit > 0 && piece.doubt <= limit / LITTLE && lasted + unsure >= limit
 }
 
 /// The wait that a piece is.

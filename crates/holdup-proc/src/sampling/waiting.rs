@@ -2,8 +2,10 @@
 //!
 //! In: an [`Answer`]. Out: a [`Waiting`], and events for the objects and kernel functions that are met for the first time.
 
+use super::described;
 use super::look::Answer;
 use super::site::Site;
+use crate::descriptors::Open;
 use holdup_evidence::{
     Event, KernelStackId, LockHolder, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,
     WaitMemory,
@@ -28,6 +30,8 @@ pub(super) struct Waiting {
     pub(super) kernel_stack: Option<KernelStackId>,
     /// Who asked.
     pub(super) user_stack: Option<UserStackId>,
+    /// What is waited for that has another end, and what that is.
+    pub(super) ends: Vec<(ObjectId, Open)>,
 }
 
 impl Waiting {
@@ -47,6 +51,7 @@ impl Waiting {
             holder: None,
             kernel_stack: None,
             user_stack: None,
+            ends: Vec::new(),
         }
     }
 
@@ -109,12 +114,14 @@ impl Met {
             path,
             words,
             lock_holder,
+            peers,
             ..
         } = answer;
         let frames = kernel_stack
             .filter(|frames| !frames.is_empty())
             .or_else(|| site.function.clone().map(|function| vec![function]));
         let object = object.and_then(|object| self.object(object, out));
+        let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object)?)));
         let asked = (polled.is_some() || path.is_some()).then(|| {
             let (polled, more) = polled.unwrap_or_default();
             let polled = polled.into_iter().map(|one| PolledFd {
@@ -135,7 +142,10 @@ impl Met {
                 completed: None,
             })
         });
+        let known = |(key, inode): (String, u64)| Some((*self.objects.get(&key)?, Open::Socket(inode)));
+        let ends = pipe.into_iter().chain(peers.into_iter().filter_map(known));
         Waiting {
+            ends: ends.collect(),
             object,
             asked,
             holder: words
@@ -147,9 +157,17 @@ impl Met {
         }
     }
 
-    /// The inode of a pipe.
-    pub(super) fn pipe(&self, object: ObjectId) -> Option<u64> {
-        self.pipes.get(&object).copied()
+    /// The end that a pipe's other user has: who sleeps to write waits for a reader.
+    fn pipe_end(&self, site: &Site, object: ObjectId) -> Option<Open> {
+        let inode = *self.pipes.get(&object).filter(|_| described::is_pipe(site))?;
+        let writes = site
+            .function
+            .as_deref()
+            .is_some_and(|name| name.contains("write"));
+        Some(match writes {
+            true => Open::PipeToRead(inode),
+            false => Open::PipeToWrite(inode),
+        })
     }
 
     fn object(&mut self, (key, object): (String, Object), out: &mut Vec<Event>) -> Option<ObjectId> {

@@ -117,14 +117,165 @@ pub(super) fn breaks(before: &Head, clocks: Clocks, after: &Head, then: Clocks) 
             breaks.push(Break::Clock { at, by });
         }
     }
-    let ended = before.ended_unix();
-    if at.saturating_sub(ended) > GAP_NS {
-        breaks.push(Break::Gap { from: ended, to: at });
-    } else if ended.saturating_sub(at) > GAP_NS {
+    let between = passed(before, after);
+    if between > GAP_NS {
+        breaks.push(Break::Gap {
+            from: at.saturating_sub(between),
+            to: at,
+        });
+    } else if between < -GAP_NS {
         breaks.push(Break::Overlap {
             from: at,
-            to: ended.min(after.ended_unix()),
+            to: at.saturating_sub(between).min(after.ended_unix()),
         });
     }
     breaks
+}
+
+/// What passed from the end of one to the begin of the next while the machine was awake, nanoseconds; below 0: they overlap. Within a boot
+/// no clock that somebody may set is asked: where it was set back, two segments have the same dates and tell of different times, and
+/// where it was set forward nothing is missing in between.
+fn passed(before: &Head, after: &Head) -> i64 {
+    if before.is_of_boot_of(after) {
+        let signed = |ns: Ns| i64::try_from(ns).unwrap_or(i64::MAX);
+        let ended = before.started.saturating_add(before.length);
+        return signed(after.started).saturating_sub(signed(ended));
+    }
+    after.started_unix.saturating_sub(before.ended_unix())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Break, Clocks, breaks};
+    use crate::{Head, Zone};
+    use holdup_analysis::report::{Backend, SubjectKind};
+
+    const SECOND: i64 = 1_000_000_000;
+    const BEGIN: i64 = 1_772_452_800 * SECOND;
+
+    /// A segment of a minute: when it began by the clock that nobody sets, what the date is ahead of that, and how long the machine had
+    /// slept since its boot by then; seconds.
+    fn segment(started: i64, ahead: i64, slept: i64) -> (Head, Clocks) {
+        let unix_minus_monotonic = BEGIN + (ahead + slept) * SECOND;
+        let started = started * SECOND;
+        let head = Head {
+            holdup: String::new(),
+            kind: SubjectKind::Attach,
+            backend: Backend::Bpf,
+            command: vec![],
+            pids: vec![],
+            started: started.cast_unsigned(),
+            started_unix: started + unix_minus_monotonic,
+            length: (60 * SECOND).cast_unsigned(),
+            exit: None,
+            elsewhere: vec![],
+            host: Some("host".to_owned()),
+            boot_id: Some("boot".to_owned()),
+            kernel: None,
+            zone: Zone::default(),
+            unit: None,
+            cgroup: None,
+            build_ids: [].into(),
+            redacted: false,
+            detail: vec![],
+            coarse: false,
+            segments: 1,
+            approximate: vec![],
+            breaks: vec![],
+        };
+        let clocks = Clocks {
+            unix_minus_monotonic: Some(unix_minus_monotonic),
+            boot_minus_monotonic: Some((slept * SECOND).cast_unsigned()),
+        };
+        (head, clocks)
+    }
+
+    fn between(one: (Head, Clocks), other: (Head, Clocks)) -> Vec<Break> {
+        breaks(&one.0, one.1, &other.0, other.1)
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_that_and_no_gap_and_nothing_that_counts_twice() {
+        let hour = 3_600;
+        assert_eq!(between(segment(0, 0, 0), segment(60, 0, 0)), []);
+        for by in [hour, -hour, -30, 1] {
+            let at = BEGIN + (60 + by) * SECOND;
+            assert_eq!(
+                between(segment(0, 0, 0), segment(60, by, 0)),
+                [Break::Clock { at, by: by * SECOND }],
+                "by {by} s"
+            );
+        }
+        // What steering does in a minute is none.
+        let (mut steered, mut clocks) = segment(60, 0, 0);
+        steered.started_unix += SECOND / 40;
+        clocks.unix_minus_monotonic = clocks.unix_minus_monotonic.map(|ns| ns + SECOND / 40);
+        assert_eq!(between(segment(0, 0, 0), (steered, clocks)), []);
+    }
+
+    #[test]
+    fn a_machine_that_slept_has_no_clock_that_was_set() {
+        let night = 8 * 3_600;
+        let at = BEGIN + (60 + night) * SECOND;
+        let ns = (night * SECOND).cast_unsigned();
+        assert_eq!(
+            between(segment(0, 0, 0), segment(60, 0, night)),
+            [Break::Suspended { at, ns }]
+        );
+        // Both: it was set by five minutes as it woke.
+        assert_eq!(
+            between(segment(0, 0, 0), segment(60, 300, night)),
+            [
+                Break::Suspended {
+                    at: at + 300 * SECOND,
+                    ns
+                },
+                Break::Clock {
+                    at: at + 300 * SECOND,
+                    by: 300 * SECOND
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_what_passed_while_it_was_awake() {
+        let hour = 3_600;
+        let at = BEGIN + (180 - hour) * SECOND;
+        assert_eq!(
+            between(segment(0, 0, 0), segment(180, -hour, 0)),
+            [
+                Break::Clock {
+                    at,
+                    by: -hour * SECOND
+                },
+                Break::Gap {
+                    from: at - 120 * SECOND,
+                    to: at
+                }
+            ]
+        );
+        let (from, to) = (BEGIN + 30 * SECOND, BEGIN + 60 * SECOND);
+        assert_eq!(
+            between(segment(0, 0, 0), segment(30, 0, 0)),
+            [Break::Overlap { from, to }]
+        );
+    }
+
+    #[test]
+    fn across_a_boot_there_are_dates_only() {
+        let (mut after, clocks) = segment(5, 200, 0);
+        after.boot_id = Some("next".to_owned());
+        let at = after.started_unix;
+        assert_eq!(
+            between(segment(0, 0, 0), (after, clocks)),
+            [
+                Break::Boot { at },
+                Break::Gap {
+                    from: BEGIN + 60 * SECOND,
+                    to: at
+                }
+            ]
+        );
+    }
 }

@@ -152,7 +152,8 @@ fn folded(rest: Vec<AttributedWait>) -> Vec<AttributedWait> {
     rows
 }
 
-fn add(whole: &mut AttributedWait, next: AttributedWait) {
+/// Adds a row to one that is told before it.
+pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
     let sum = |sum: &mut u64, part: u64| *sum = sum.saturating_add(part);
     if next.max > whole.max {
         whole.max = next.max;

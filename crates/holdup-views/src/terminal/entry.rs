@@ -83,11 +83,7 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
         1 => format!("everything else, all of it {}", most.phrase()),
         _ => format!("everything else, mostly {}", most.phrase()),
     };
-    let lead = vec![
-        sheet
-            .name(&share_and_time(false, ns, ns, elapsed))
-            .paint(Paint::Dim),
-    ];
+    let lead = vec![sheet.name(&share_and_time("", ns, ns, elapsed)).paint(Paint::Dim)];
     let body = vec![sheet.words(&words).paint(Paint::Dim)];
     row(sheet, lead, body, None);
 }
@@ -96,10 +92,14 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
 /// follow, the id is handed back, for the edge of the next.
 fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> Option<Piece> {
     let elapsed = report.whole_ns();
-    let open = entry.open();
     let lead = vec![
         sheet
-            .name(&share_and_time(open, entry.ns, entry.so_far(), elapsed))
+            .name(&share_and_time(
+                qualified(entry),
+                entry.ns,
+                entry.so_far(),
+                elapsed,
+            ))
             .paint(Paint::Bold),
     ];
     let mut body = vec![sheet.words(entry.cause.phrase())];
@@ -144,14 +144,23 @@ fn telling(resource: &Resource) -> Option<&str> {
     }
 }
 
-/// `  97.3 %   1.01 s`: a share, and how long it is; `so_far` of what has begun before observation.
-fn share_and_time(open: bool, ns: Ns, so_far: Ns, elapsed: Ns) -> String {
-    let least = if open { "≥" } else { "" };
+/// What is to be said before a time: that it goes on, or that it is an estimate.
+fn qualified(entry: &Entry) -> &'static str {
+    match (entry.open(), entry.estimated()) {
+        (true, _) => "≥",
+        (false, true) => "about ",
+        (false, false) => "",
+    }
+}
+
+/// `  97.3 %   1.01 s`: a share, and how long it is, with what is to be said before that; `so_far` of what has begun before
+/// observation.
+fn share_and_time(qualified: &str, ns: Ns, so_far: Ns, elapsed: Ns) -> String {
     let time = match so_far > ns {
         true => duration(so_far),
         false => duration_beside(ns, elapsed),
     };
-    let time = format!("{least}{time}");
+    let time = format!("{qualified}{time}");
     // A time that is longer than its column keeps its distance.
     format!("{:>SHARE$} {time:>TIME$}  ", percent(ns, elapsed))
 }

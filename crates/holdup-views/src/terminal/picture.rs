@@ -8,7 +8,7 @@
 //! entry alone is one with the others of its cause, so that a cause that is large in sum is never hidden in
 //! "everything else". Pure: numbers and choices, no text.
 
-use holdup_analysis::attributed::ResourceKind;
+use holdup_analysis::attributed::{How, ResourceKind};
 use holdup_analysis::report::{Report, Wait};
 use holdup_evidence::{Cause, Ns};
 use std::cmp::Reverse;
@@ -68,6 +68,14 @@ impl<'a> Entry<'a> {
     /// Whether some of it was still waiting when observation ended.
     pub(crate) fn open(&self) -> bool {
         self.members.iter().any(|(wait, _)| wait.open)
+    }
+
+    /// Whether its time is an estimate, to a hundredth of it or worse: of what looks now and then have met. How CPU time splits is
+    /// sampled always, and said so where it matters.
+    pub(crate) fn estimated(&self) -> bool {
+        let sampled = self.members.iter().filter(|(wait, _)| wait.how == How::Sampled);
+        let error = sampled.map(|(wait, _)| wait.error_ns).max().unwrap_or(0);
+        !self.cause.on_cpu() && error.saturating_mul(100) >= self.ns.max(1)
     }
 
     /// Its time; where one wait of it goes on since before observation began, how long that has been.

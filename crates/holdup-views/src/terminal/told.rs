@@ -202,9 +202,17 @@ fn entries(sheet: &mut Sheet, report: &Report, told: &mut Told) {
             ns: one.ns,
             open: one.open(),
             share: percent(one.ns, whole),
-            time: match one.so_far() > one.ns {
-                true => duration(one.so_far()),
-                false => duration_beside(one.ns, whole),
+            time: {
+                let about = if one.estimated() && !one.open() {
+                    "about "
+                } else {
+                    ""
+                };
+                let time = match one.so_far() > one.ns {
+                    true => duration(one.so_far()),
+                    false => duration_beside(one.ns, whole),
+                };
+                format!("{about}{time}")
             },
             rows: sheet.take_said(),
             waits: one

@@ -89,7 +89,7 @@ pub(crate) struct RecordArgs {
     /// Size of the buffer between the kernel and holdup
     ///
     /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
 }
 

@@ -67,6 +67,17 @@ pub(crate) struct Kept<'a> {
     pub(crate) loaded: Option<Loaded>,
     /// Whether all is to be told now.
     pub(crate) in_detail: Option<&'a mut dyn FnMut() -> bool>,
+    /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
+    pub(crate) pieces: Option<usize>,
+}
+
+impl Kept<'_> {
+    fn attribution(&self) -> Attribution {
+        match self.pieces {
+            Some(pieces) => Attribution::of_threads().keeping(pieces),
+            None => Attribution::of_threads(),
+        }
+    }
 }
 
 /// What whoever asked is told while it goes on.
@@ -92,8 +103,8 @@ pub(crate) fn attach(
 ) -> anyhow::Result<Collected> {
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
-    let mut observation = Observation::begin(how, kept.loaded.take(), Attribution::of_threads(), None)?;
-    let mut priority = Priority::begin();
+    let mut observation = Observation::begin(how, kept.loaded.take(), kept.attribution(), None)?;
+    let mut priority = Priority::begin(how.tracing.buffer);
     let mut attached = Attached::default();
     attached.serving(&mut observation, &pids);
     let queues = Queues::look(&pids.iter().copied().collect());

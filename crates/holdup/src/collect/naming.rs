@@ -19,7 +19,7 @@ use holdup_evidence::{
     ObjectId, OpenState, Seq, TaskName, ThreadId, Wait, WaitMemory, Waker,
 };
 use holdup_proc::{Root, maps, names};
-use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, UserStacks};
+use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Names raw records.
@@ -68,14 +68,18 @@ const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
 impl Naming {
-    /// `kernel` is `None` where symbols cannot be read.
-    pub(crate) fn new(kernel: Option<KernelSymbols>, mounts: HashMap<DeviceNumber, String>) -> Naming {
+    /// `kernel` is `None` where symbols cannot be read; `bounds`: how much of observed files is kept in memory.
+    pub(crate) fn new(
+        kernel: Option<KernelSymbols>,
+        mounts: HashMap<DeviceNumber, String>,
+        bounds: Bounds,
+    ) -> Naming {
         let runtimes = Runtimes::default();
         Naming {
             kernel,
             mounts,
             kernel_stacks: HashMap::new(),
-            user_stacks: UserStacks::new().told_by(runtimes.reader()),
+            user_stacks: UserStacks::new().within(bounds).told_by(runtimes.reader()),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             threads: HashMap::new(),
@@ -305,6 +309,11 @@ impl Naming {
         ]
         .into_iter()
         .filter(|loss| loss.count > 0)
+    }
+
+    /// Whether files' tables of callers were too large to be kept.
+    pub(crate) fn went_without_tables(&self) -> bool {
+        self.user_stacks.refused().tables > 0
     }
 
     /// The user stacks, and names of the outsiders met.

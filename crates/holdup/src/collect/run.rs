@@ -115,7 +115,7 @@ fn observe(
         None => Attribution::new(),
     };
     let mut observation = Observation::begin(how, None, attribution, Some(subject.pid()))?;
-    let mut priority = Priority::begin();
+    let mut priority = Priority::begin(how.tracing.buffer);
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;

@@ -17,7 +17,7 @@ use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Finish, Loss, LossClass, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
-use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
 use std::time::Duration;
@@ -77,6 +77,7 @@ fn observe(
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Sampling, Option<Ended>)> {
     room_for_files();
+    memory::beware_of_filters(&Root::system());
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;
@@ -131,7 +132,7 @@ impl Sampling {
         Ok(Sampling {
             sampler,
             stacks: SampledStacks::default(),
-            attribution: Attribution::new(),
+            attribution: Attribution::new().by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,

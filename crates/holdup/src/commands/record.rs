@@ -6,6 +6,7 @@
 mod condition;
 mod detail;
 mod folder;
+mod losses;
 mod rounds;
 mod textfile;
 
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         textfile::check(path)?;
     }
     let folder = Folder::open(&args.dir, args.keep, args.keep_size)?;
+    give_memory_back();
     let mut rounds = Rounds::new(args, &selection, &folder)?;
     say(&format!(
         "recording {} to {}, a segment every {}; {} to look back",
@@ -36,4 +38,18 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     ));
     rounds.go()?;
     Ok(0)
+}
+
+/// Blocks of this size and more go back to the kernel as they are freed, bytes.
+const LARGE_BLOCK: libc::c_int = 64 << 10;
+
+/// Keeps the C library from raising that bound, as it does by itself: the tables of observed programs come and go, and what they leave
+/// behind would be the recorder's for good.
+fn give_memory_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets two numbers of this process's allocator; nothing is allocated by them.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE_BLOCK);
+    }
 }

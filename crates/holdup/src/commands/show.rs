@@ -3,6 +3,7 @@
 //! In: a recording, or a directory of them, and which part is asked for. Out: the report that the rules make of that part, as
 //! they would have then.
 
+mod ahead;
 mod page;
 mod part;
 mod window;
@@ -117,21 +118,22 @@ fn together(
     problems: &mut Vec<Error>,
 ) -> anyhow::Result<Option<(Segment, Head)>> {
     let mut merging: Option<(Merging, Head)> = None;
-    for (path, head) in files {
-        let segment = match segment(path, args, files.len() == 1) {
-            Ok(Some(segment)) => segment,
-            Ok(None) => continue,
-            Err(error) if files.len() == 1 => bail!(error),
-            Err(error) => {
-                problems.push(error);
-                continue;
-            }
-        };
-        match &mut merging {
-            Some((merging, _)) => merging.push(segment),
-            None => merging = Some((Merging::new(segment), head.clone())),
-        }
+    let alone = files.len() == 1;
+    let mut found = Vec::new();
+    ahead::in_turn(
+        files.len(),
+        |number| segment(&files[number].0, args, alone),
+        |number, read| match (read, &mut merging) {
+            (Ok(Some(segment)), Some((merging, _))) => merging.push(segment),
+            (Ok(Some(segment)), None) => merging = Some((Merging::new(segment), files[number].1.clone())),
+            (Ok(None), _) => {}
+            (Err(error), _) => found.push(error),
+        },
+    );
+    if alone && let Some(error) = found.pop() {
+        bail!(error);
     }
+    problems.extend(found);
     Ok(merging.map(|(merging, first)| (merging.finish(), first)))
 }
 
@@ -149,20 +151,18 @@ fn worst(
     }
     let mut rates = Vec::with_capacity(files.len());
     let mut numbers = Vec::with_capacity(files.len());
-    for (number, (path, _)) in files.iter().enumerate() {
-        match segment(path, args, false) {
-            Ok(Some(segment)) => {
-                rates.push(Rates::of(&segment));
-                numbers.push(number);
-            }
-            // What was asked for did nothing then.
-            Ok(None) => {
-                rates.push(Rates::default());
-                numbers.push(number);
-            }
-            Err(error) => problems.push(error),
+    let read = |number: usize| {
+        let segment = segment(&files[number].0, args, false)?;
+        // What was asked for may have done nothing then.
+        Ok(segment.as_ref().map(Rates::of).unwrap_or_default())
+    };
+    ahead::in_turn(files.len(), read, |number, read| match read {
+        Ok(rate) => {
+            rates.push(rate);
+            numbers.push(number);
         }
-    }
+        Err(error) => problems.push(error),
+    });
     let outliers = unlike::outliers(&rates).into_iter();
     Ok(Some(
         outliers

@@ -157,7 +157,7 @@ impl Told {
             if lost["what"] == "wakings that the kernel did not show" {
                 continue;
             }
-            let allowed = ["waits whose record was dropped", "stack samples dropped"];
+            let allowed = ["switches that the kernel did not show", "stack samples dropped"];
             assert!(allowed.iter().any(|what| lost["what"] == *what), "{lost}");
             assert!(number(lost, "count") <= 2, "{lost}");
         }

@@ -3,6 +3,7 @@
 mod cases;
 mod deadlock;
 mod exit;
+mod goes_on;
 mod left_behind;
 mod owners;
 mod prediction;

@@ -4,7 +4,7 @@ use super::simulator::{Machine, Step, Times};
 use super::timeline::{path_truly, truly};
 use super::{attribute, balances};
 use crate::attributed::{Attributed, AttributedWait};
-use holdup_evidence::{Cause, Event, Ns, SystemFacts, ThreadId};
+use holdup_evidence::{Cause, Event, Loss, LossClass, Ns, SystemFacts, ThreadId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -104,6 +104,24 @@ proptest! {
         prop_assert_eq!(lost(&run, "waits whose record was dropped"), (count > 0).then_some((count, ns)));
         prop_assert_eq!(lost(&run, "contradictory records"), None);
         prop_assert_eq!(lost(&run, "threads whose losses the kernel side counts otherwise"), None);
+    }
+
+    /// The same gap is told as what it is where the source knows that it was shown nothing.
+    #[test]
+    fn what_was_not_shown_is_no_dropped_record(cpus in 1usize..4, steps in steps(), drops in proptest::collection::vec(any::<bool>(), 1..64)) {
+        let machine = Machine::run(cpus, &steps);
+        let events = drop_events(&machine.events, &drops, false);
+        let missing = events.iter().filter_map(|event| match event {
+            Event::End(end) => Some(end.lost),
+            _ => None,
+        });
+        let (ns, count) = missing.fold((0, 0), |sum, lost| (sum.0 + lost.0, sum.1 + lost.1));
+        let mut finish = machine.finish();
+        finish.losses.push(Loss { class: LossClass::Switch, count, ns });
+        let run = attribute(&events, &finish, &SystemFacts::default());
+        prop_assert_eq!(run.coverage.unknown, ns);
+        prop_assert_eq!(lost(&run, LossClass::WaitRecord.phrase()), None);
+        prop_assert_eq!(lost(&run, LossClass::Switch.phrase()), Some((count, ns)));
     }
 
     /// Threads whose birth was not told are met all the same, and their names learned at their end.

@@ -1,7 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use super::connection_refused_retried::refused;
-use crate::attributed::{AttributedWait, Pace};
+use crate::attributed::{AttributedWait, How, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
@@ -48,11 +48,21 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let groups = groups.into_iter().flat_map(|group| by_parent(run, group));
     let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
+    let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
         .iter()
         .filter(|group| run.matters(group.cost(), MATTERS))
         .collect();
+    if let (true, Some(group)) = (
+        habits.is_empty(),
+        unsure.iter().find(|group| run.matters(group.cost(), MATTERS)),
+    ) {
+        return Verdict::CannotTell(format!(
+            "whether {} sleeps are of one length: they were met now and then, and only their mean is known; tracing tells",
+            group.count()
+        ));
+    }
     if let (true, Some(group)) = (habits.is_empty(), paced.first()) {
         let text = match group.main().pace {
             Pace::FixedTimes => "what delays one does not delay the others: it does something at fixed times",
@@ -108,6 +118,13 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let even = mean.abs_diff(median) <= median / UNEVEN;
     let equal = even && longest <= median + median / EQUAL && shortest >= median / EQUAL;
     group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
+}
+
+/// Where a source looks now and then, sleeps of one thread that were over between two looks are told as so many of one length.
+fn is_averaged(group: &Waits<'_>) -> bool {
+    group
+        .iter()
+        .any(|wait| wait.how == How::Sampled && wait.count > 1)
 }
 
 /// Sleeps that keep a pace are for what they are, and not for something else to happen.

@@ -47,7 +47,12 @@ impl Unseen<'_> {
         let interval = self.lasted / self.shortfall.rounds.max(1);
         let untraced = || "only tracing shows it".to_owned();
         let mut lines = vec![
-            line("who ended each wait".to_owned(), why, fix),
+            line(
+                "who ended each wait (where a lock's owner or the one at the other end was seen, the path goes on with what that one did)"
+                    .to_owned(),
+                why,
+                fix,
+            ),
             line(
                 format!(
                     "which waits were over between two looks, {} apart on average and {} at most",

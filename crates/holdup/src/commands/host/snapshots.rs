@@ -121,7 +121,10 @@ impl Snapshots {
             .iter_mut()
             .filter(|thread| thread.state == State::Uninterruptible);
         for thread in blocked.take(CHANNELS) {
-            let told = folder(root, thread).and_then(|folder| text_if_there(&folder.join("wchan")));
+            let told = folder(root, thread).and_then(|folder| {
+                let channel = text_if_there(&folder.join("wchan"))?;
+                still_blocked(&folder).then_some(channel)
+            });
             thread.kernel_function = told
                 .map(|name| name.trim().to_owned())
                 .filter(|name| !name.is_empty() && name != "0");
@@ -281,6 +284,16 @@ pub(super) fn most(mut all: Vec<Use>) -> Vec<Use> {
     all.sort_by(|a, b| b.amount.total_cmp(&a.amount));
     all.truncate(USERS);
     all
+}
+
+/// Whether the task of this folder is blocked now: since the list it may have gone on, and sleep elsewhere.
+fn still_blocked(folder: &std::path::Path) -> bool {
+    let stat = text_if_there(&folder.join("stat"));
+    let state = stat
+        .as_deref()
+        .and_then(|stat| stat.rsplit_once(')'))
+        .map(|(_, after)| after);
+    state.is_some_and(|state| state.trim_start().starts_with('D'))
 }
 
 fn folder(root: &Root, thread: &SeenThread) -> Option<std::path::PathBuf> {

@@ -9,7 +9,7 @@ use super::folder::Folder;
 use crate::output::say;
 use holdup_analysis::timeline::Timeline;
 use holdup_proc::Root;
-use holdup_recording::{Error, peek, read_one, save};
+use holdup_recording::{Error, bound, peek, read_one, save};
 use std::time::{Duration, Instant};
 
 /// Between two looks at the kernel's figures.
@@ -109,6 +109,7 @@ fn thin(folder: &Folder) -> Result<(), Error> {
     }
     let mut segment = read_one(one)?;
     segment.attributed.timeline = Timeline::default();
+    bound(&mut segment);
     segment.head.coarse = true;
     segment.head.approximate.push(LACKS.to_owned());
     save(&segment, one)

@@ -19,6 +19,9 @@ const UNFINISHED: &str = ".holdup-";
 /// How names of segments begin and end.
 const SEGMENT: (&str, &str) = ("holdup-", ".parquet");
 
+/// Segments that may begin at the same date, to the millisecond, each after a clock was set back.
+const SAME_DATE: u32 = 1_000;
+
 /// The folder, held.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -75,8 +78,14 @@ impl Folder {
     pub(crate) fn place(&self, began: i64) -> PathBuf {
         let (start, end) = SEGMENT;
         let time = jiff::Timestamp::from_nanosecond(began.into()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        self.path
-            .join(format!("{start}{}{end}", time.strftime("%Y%m%dT%H%M%S.%3fZ")))
+        let name = format!("{start}{}", time.strftime("%Y%m%dT%H%M%S.%3fZ"));
+        // After a clock was set back one may be there that began at the same date; it stays.
+        let numbered = (1..SAME_DATE).map(|number| format!("{name}-{number}{end}"));
+        std::iter::once(format!("{name}{end}"))
+            .chain(numbered)
+            .map(|name| self.path.join(name))
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| self.path.join(format!("{name}{end}")))
     }
 
     /// What a recorder that was killed left behind. Nobody writes here now: the folder is locked.
@@ -235,6 +244,14 @@ mod tests {
         assert!(
             names[2].ends_with("holdup-20251122T082640.000Z.parquet"),
             "{names:?}"
+        );
+        // A clock that was set back makes the same date again.
+        std::fs::write(&names[2], "earlier").unwrap();
+        let again = folder.place(1_763_800_000_000_000_000);
+        assert!(
+            again.ends_with("holdup-20251122T082640.000Z-1.parquet")
+                && is_segment(again.file_name().unwrap()),
+            "{again:?}"
         );
     }
 

@@ -8,6 +8,7 @@
 
 use super::detail::Detail;
 use super::folder::Folder;
+use super::losses;
 use super::textfile;
 use crate::cli::RecordArgs;
 use crate::output::say;
@@ -18,7 +19,7 @@ use crate::signals::{Control, Signals};
 use crate::{collect, verdict};
 use anyhow::Context;
 use holdup_bpf::Loaded;
-use holdup_evidence::{LossClass, Ns};
+use holdup_evidence::Ns;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -34,6 +35,13 @@ const LEAD: Duration = Duration::from_millis(1_500);
 
 /// How long a process may take to begin before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Status of the process of a segment that was written, where the kernel did not show everything.
+const HIDDEN: i32 = 2;
+
+/// Single pieces of time that are kept in memory, some 160 bytes each and twice as many in between: several times what a segment
+/// keeps, which then takes those that are not waits for work first.
+const PIECES: usize = 4 * holdup_recording::MOST_PIECES;
 
 /// After a failure, before the next try.
 const REST: Duration = Duration::from_secs(5);
@@ -51,6 +59,8 @@ pub(crate) struct Rounds<'a> {
     turn: usize,
     /// Whether a failure to begin was said already: a unit that is down is told once, and not each minute.
     failing: bool,
+    /// Whether it was said that the kernel does not show everything: that is of the machine and does not change.
+    said_hidden: bool,
 }
 
 /// Programs that are loaded, and whether a process that observes has had them.
@@ -79,6 +89,8 @@ impl Observer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Written,
+    /// It was written, and the kernel had not shown everything.
+    Hidden,
     Failed,
     Killed(Signal),
 }
@@ -102,6 +114,7 @@ impl<'a> Rounds<'a> {
             loaded: [None, None],
             turn: 0,
             failing: false,
+            said_hidden: false,
         })
     }
 
@@ -223,15 +236,21 @@ impl<'a> Rounds<'a> {
     }
 
     /// Tells one to end, and waits until what it saw is written.
-    fn end(&self, observer: &Observer) {
+    fn end(&mut self, observer: &Observer) {
         kill(observer.pid, Signal::SIGTERM).ok();
         let outcome = match waitpid(observer.pid, None) {
             Ok(WaitStatus::Exited(_, 0)) => Outcome::Written,
+            Ok(WaitStatus::Exited(_, HIDDEN)) => Outcome::Hidden,
             Ok(WaitStatus::Signaled(_, signal, _)) => Outcome::Killed(signal),
             _ => Outcome::Failed,
         };
         match outcome {
             Outcome::Written | Outcome::Failed => {}
+            Outcome::Hidden if self.said_hidden => {}
+            Outcome::Hidden => {
+                self.said_hidden = true;
+                say(losses::HIDDEN);
+            }
             Outcome::Killed(signal) => say(&format!(
                 "a segment is lost: the process that observed it was ended by {signal}; the next one is under way"
             )),
@@ -285,6 +304,8 @@ impl<'a> Rounds<'a> {
                 .on
                 .first()
                 .map(|_| &mut in_detail as &mut dyn FnMut() -> bool),
+            // Where detail is asked for it is known at the end only whether it is kept.
+            pieces: self.args.on.is_empty().then_some(PIECES),
         };
         let signals = &mut self.signals;
         let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
@@ -295,7 +316,11 @@ impl<'a> Rounds<'a> {
                 return 1;
             }
         };
-        lost(&collected);
+        let lost = &collected.attributed.coverage.lost;
+        if let Some(behind) = losses::behind(lost) {
+            say(&behind);
+        }
+        let hidden = losses::hidden(lost);
         let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
         if let Some(path) = &self.args.prometheus
             && let Err(error) = textfile::write(path, &verdict::of(subject.clone(), &collected))
@@ -312,14 +337,20 @@ impl<'a> Rounds<'a> {
             collected,
             scope,
             self.detail.held(),
-            self.args.redact,
+            recorded::Keep {
+                redacted: self.args.redact,
+                all: self.detail.is_asked(),
+            },
             place,
         ) {
             Ok(()) => {
                 if self.detail.is_asked() {
                     Detail::thin(self.folder);
                 }
-                0
+                match hidden {
+                    true => HIDDEN,
+                    false => 0,
+                }
             }
             Err(error) => {
                 say(&format!("a segment is lost: {error}"));
@@ -336,28 +367,6 @@ impl Kept {
             self.loaded.blank()?;
         }
         Ok(self.loaded)
-    }
-}
-
-/// A plain word where it has fallen behind: records that found the buffer full.
-fn lost(collected: &collect::Collected) {
-    let dropped = [
-        LossClass::WaitRecord,
-        LossClass::ThreadRecord,
-        LossClass::ObjectRecord,
-        LossClass::Request,
-        LossClass::Connection,
-    ]
-    .map(LossClass::phrase);
-    let lost = collected.attributed.coverage.lost.iter();
-    let records: u64 = lost
-        .filter(|(what, ..)| dropped.contains(&what.as_str()))
-        .map(|(_, count, _)| count)
-        .sum();
-    if records > 0 {
-        say(&format!(
-            "fell behind: {records} records of this segment are lost, and counted in it; a larger --buffer takes more"
-        ));
     }
 }
 

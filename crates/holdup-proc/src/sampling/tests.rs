@@ -1,0 +1,169 @@
+//! Rounds over a `/proc` that is made by hand: files that are missing, ids that are used again, processes that go while they are
+//! read.
+
+use super::{Sampler, Stacks};
+use crate::clocks::monotonic;
+use crate::maps::Mapping;
+use crate::root::Tree;
+use holdup_evidence::{End, Event, Ns, OpenState, UserStackId, Wait};
+
+/// No stacks.
+struct NoStacks;
+
+impl Stacks for NoStacks {
+    fn born(&mut self, _: u32, _: u32) {}
+    fn mapped(&mut self, _: u32, _: &[Mapping]) {}
+    fn ended(&mut self, _: u32) {}
+    fn wanted(&mut self, _: Ns) -> bool {
+        false
+    }
+    fn knows(&self, _: u32, _: u64) -> bool {
+        false
+    }
+    fn stack(&mut self, _: u32, _: Ns, _: (u64, u64), _: &[u8]) -> Option<UserStackId> {
+        None
+    }
+}
+
+const OWN: u32 = 1;
+const CALL: &str = "230 0x1 0x0 0x7ffc0 0x0 0x0 0x0 0x7ffff0331b78 0x7ff262eb1503\n";
+
+/// What a thread's `stat` says, with when it began.
+fn stat(pid: u32, began: u64) -> String {
+    format!("{pid} (sleeper) S {OWN} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {began} 0 0 0 0 0 0")
+}
+
+/// A process that sleeps in `clock_nanosleep`, without some of its files.
+fn add(tree: &Tree, pid: u32, began: u64, without: &[&str]) {
+    for (name, text) in [
+        ("stat", stat(pid, began).as_str()),
+        (
+            "status",
+            "voluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t0\n",
+        ),
+        ("schedstat", "1000000 2000 4\n"),
+        ("syscall", CALL),
+        ("wchan", "hrtimer_nanosleep"),
+        ("children", ""),
+    ] {
+        if !without.contains(&name) {
+            tree.write(&format!("proc/{pid}/task/{pid}/{name}"), text);
+        }
+    }
+}
+
+/// It is gone: its folder is, and what is still open of it reads as nothing, as the kernel's files do.
+fn go(tree: &Tree, pid: u32) {
+    tree.write(&format!("proc/{pid}/task/{pid}/schedstat"), "");
+    std::fs::remove_dir_all(tree.path(&format!("proc/{pid}"))).unwrap();
+}
+
+fn sampler(tree: &Tree) -> Sampler {
+    let mut sampler = Sampler::new(tree.root.clone(), OWN);
+    assert!(sampler.begin(7, monotonic()));
+    sampler
+}
+
+/// A round, with what it told.
+fn round(sampler: &mut Sampler) -> Vec<Event> {
+    sampler.round(monotonic(), &mut NoStacks)
+}
+
+/// Rounds until something is known of what the thread sleeps in: the reader beside the loop may be late. How it ended, then.
+fn told(tree: &Tree) -> (Sampler, End) {
+    let mut sampler = sampler(tree);
+    loop {
+        round(&mut sampler);
+        let mut sites = sampler
+            .threads
+            .values()
+            .filter_map(|thread| thread.account.asleep());
+        if sites.any(|(waiting, _)| waiting.site.call.is_some() || waiting.site.function.is_some()) {
+            break;
+        }
+    }
+    let events = sampler.leave(monotonic());
+    let end = events.into_iter().find_map(|event| match event {
+        Event::End(end) => Some(*end),
+        _ => None,
+    });
+    (sampler, end.unwrap())
+}
+
+fn open(end: &End) -> &Wait {
+    match &end.open {
+        Some(OpenState::Blocked(wait)) => wait,
+        other => panic!("it sleeps: {other:?}"),
+    }
+}
+
+#[test]
+fn each_missing_file_costs_what_it_told_and_nothing_else() {
+    for missing in ["", "status", "schedstat", "syscall", "wchan", "children"] {
+        let tree = Tree::new(&[]);
+        add(&tree, 7, 5, &[missing]);
+        let (sampler, end) = told(&tree);
+        let wait = open(&end);
+        let lived = end.at - end.born;
+        let clock = end.clock;
+        assert_eq!(
+            clock.cpu + clock.queued + clock.blocked,
+            lived,
+            "{missing}: all time is told"
+        );
+        assert_eq!(
+            wait.call.name(),
+            (missing != "syscall").then_some("clock_nanosleep"),
+            "{missing}"
+        );
+        assert_eq!(wait.kernel_stack.is_some(), missing != "wchan", "{missing}");
+        let shortfall = sampler.shortfall();
+        assert_eq!(shortfall.without_turns, missing == "schedstat", "{missing}");
+        assert_eq!(shortfall.without_blockings, missing == "status", "{missing}");
+    }
+}
+
+#[test]
+fn an_id_that_is_used_again_is_another_thread() {
+    let tree = Tree::new(&[]);
+    add(&tree, 7, 5, &[]);
+    tree.write("proc/7/task/7/children", "8 ");
+    add(&tree, 8, 6, &[]);
+    let mut sampler = sampler(&tree);
+    let mut events = round(&mut sampler);
+    // It is gone, and by the next round another has its id.
+    go(&tree, 8);
+    add(&tree, 8, 9, &[]);
+    // The parent has run, so its children are asked for.
+    for count in 5..8 {
+        tree.write("proc/7/task/7/schedstat", &format!("1000000 2000 {count}\n"));
+        events.extend(round(&mut sampler));
+    }
+    let of_it = |event: &Event| match event {
+        Event::Start(start) if start.task.pid == 8 => Some((start.thread, true)),
+        Event::End(end) if end.task.pid == 8 => Some((end.thread, false)),
+        _ => None,
+    };
+    let lives: Vec<_> = events.iter().filter_map(of_it).collect();
+    let [(first, true), (gone, false), (second, true)] = lives[..] else {
+        panic!("{lives:?}");
+    };
+    assert!(first == gone && first != second);
+}
+
+#[test]
+fn who_goes_while_it_is_read_has_ended() {
+    for file in ["stat", "status", "schedstat"] {
+        let tree = Tree::new(&[]);
+        add(&tree, 7, 5, &[]);
+        let mut sampler = sampler(&tree);
+        round(&mut sampler);
+        // One file can't be read any more, and the thread has run; then all is gone.
+        tree.write("proc/7/task/7/schedstat", "1500000 2000 5\n");
+        tree.write(&format!("proc/7/task/7/{file}"), "");
+        round(&mut sampler);
+        go(&tree, 7);
+        round(&mut sampler);
+        assert_eq!(sampler.living(), 0, "{file}");
+    }
+}

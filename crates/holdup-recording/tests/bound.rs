@@ -1,0 +1,117 @@
+//! A recorder's segment is bounded, and its sums are what they were.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod support;
+
+use holdup_analysis::timeline::Piece;
+use holdup_evidence::Cause;
+use holdup_recording::{MOST_PIECES, MOST_WAITS, Segment, bound, write};
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
+use std::collections::BTreeMap;
+use support::Dice;
+
+/// Programs and causes that are told apart beside the rows that stand for themselves: 40 and the others, of each cause.
+fn most_rows() -> usize {
+    MOST_WAITS + 41 * Cause::ALL.len()
+}
+
+/// A machine that is busy with many programs: rows and pieces of many segments in one.
+fn busy(seed: u64, programs: usize) -> Segment {
+    let mut dice = Dice::new(seed);
+    let mut segment = dice.segment();
+    let waits = &mut segment.attributed.waits;
+    while waits.len() < 3 * programs {
+        waits.extend(dice.segment().attributed.waits);
+    }
+    for (number, wait) in waits.iter_mut().enumerate() {
+        wait.asker.name.process = format!("program-{}", number % programs);
+        wait.ns %= 1 << 40;
+        wait.count %= 1 << 20;
+    }
+    let rows = u32::try_from(waits.len()).unwrap();
+    let causes = Cause::ALL;
+    segment.attributed.timeline.pieces = (0..20_000u32)
+        .map(|number| Piece {
+            task: 0,
+            start: u64::from(number),
+            ns: u64::from(number.wrapping_mul(2_654_435_761)),
+            cause: causes[number as usize % causes.len()],
+            wait: Some(number % rows),
+            ended_by: None,
+            before: 0,
+            open: false,
+        })
+        .collect();
+    segment.attributed.timeline.left_out = 5;
+    segment.attributed.timeline.tasks = vec![holdup_analysis::timeline::Task::default()];
+    segment
+}
+
+/// Time, count and longest by cause.
+fn by_cause(segment: &Segment) -> BTreeMap<Cause, (u64, u64, u64)> {
+    let mut sums: BTreeMap<Cause, (u64, u64, u64)> = BTreeMap::new();
+    for wait in &segment.attributed.waits {
+        let sum = sums.entry(wait.cause).or_default();
+        *sum = (sum.0 + wait.ns, sum.1 + wait.count, sum.2.max(wait.max));
+    }
+    sums
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_busy_machine_has_a_bounded_segment_with_the_same_sums(seed in any::<u64>()) {
+        let whole = busy(seed, 700);
+        let mut kept = whole.clone();
+        bound(&mut kept);
+        let (rows, pieces) = (&kept.attributed.waits, &kept.attributed.timeline.pieces);
+        prop_assert!(rows.len() <= most_rows() && rows.len() < whole.attributed.waits.len(), "{} rows", rows.len());
+        prop_assert_eq!(by_cause(&kept), by_cause(&whole));
+        prop_assert_eq!(&kept.attributed.threads, &whole.attributed.threads);
+        prop_assert_eq!(&kept.attributed.windows, &whole.attributed.windows);
+        // A deadlock is told whatever it cost.
+        let circles = |segment: &Segment| segment.attributed.waits.iter().filter(|wait| wait.deadlock).count();
+        prop_assert!(circles(&kept) >= circles(&whole).min(MOST_WAITS));
+        prop_assert_eq!(pieces.len(), MOST_PIECES);
+        prop_assert_eq!(kept.attributed.timeline.left_out, 5 + 20_000 - MOST_PIECES as u64);
+        prop_assert!(kept.attributed.timeline.rest.is_empty());
+        // A piece belongs to a row of its row's cause.
+        for piece in pieces {
+            let row = &rows[piece.wait.unwrap() as usize];
+            let was = whole.attributed.timeline.pieces.iter().find(|one| one.start == piece.start).unwrap();
+            prop_assert_eq!(row.cause, whole.attributed.waits[was.wait.unwrap() as usize].cause);
+        }
+        // What it does not tell any more it says.
+        let said: Vec<&str> = kept.attributed.coverage.not_measured.iter().map(|missing| missing.0.as_str()).collect();
+        prop_assert!(said.contains(&"small waits one by one") && said.contains(&"short pieces of the time line one by one"), "{said:?}");
+    }
+
+    #[test]
+    fn what_is_within_the_bounds_stays_as_it_is(seed in any::<u64>()) {
+        let mut whole = Dice::new(seed).segment();
+        whole.attributed.waits.truncate(MOST_WAITS);
+        whole.attributed.timeline.rest.clear();
+        whole.attributed.timeline.left_out = 0;
+        let mut kept = whole.clone();
+        bound(&mut kept);
+        prop_assert_eq!(&kept.attributed.waits, &whole.attributed.waits);
+        prop_assert_eq!(kept.attributed.coverage, whole.attributed.coverage);
+    }
+}
+
+#[test]
+fn ten_times_the_programs_take_no_more_room() {
+    let size = |programs: usize| {
+        let mut segment = busy(7, programs);
+        bound(&mut segment);
+        let mut file = Vec::new();
+        write(&segment, &mut file).unwrap();
+        file.len()
+    };
+    let (many, ten_times_as_many) = (size(400), size(4_000));
+    assert!(
+        ten_times_as_many < many + many / 4,
+        "{many} bytes, and {ten_times_as_many}"
+    );
+}

@@ -1,0 +1,158 @@
+//! Room for frame information.
+//!
+//! In: the modules that stacks come through, and how much may be kept of their tables. Out: rules, from tables of which those that were
+//! used last are kept; a file that is larger than the room, or had to make room too often, goes without and is counted.
+
+use super::{ModuleId, Modules};
+use crate::unwind::{FrameTable, Rule};
+use std::sync::Arc;
+
+/// How often a file's frame information is read again after others took its room: reading takes milliseconds, and files that take turns in
+/// too small a room would be read at each stack.
+const TABLES_MADE_MAX: u8 = 4;
+
+impl Modules {
+    /// How to find the caller of the code at `address` of a module.
+    pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
+        self.frames += 1;
+        let module = &mut self.list[id.0 as usize];
+        module.used = self.frames;
+        if module.frames.is_none() {
+            let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
+            if module.made < TABLES_MADE_MAX {
+                self.make_room(bytes);
+            }
+            let module = &mut self.list[id.0 as usize];
+            let elf = module.elf.as_ref()?;
+            let kept = bytes <= self.bounds.tables && module.made < TABLES_MADE_MAX;
+            module.frames = Some(match kept {
+                true => {
+                    module.made += 1;
+                    module.frame_bytes = bytes;
+                    self.frame_bytes += bytes;
+                    FrameTable::read(elf)
+                }
+                false => {
+                    self.without_frames += 1;
+                    FrameTable::without_descriptions(elf)
+                }
+            });
+        }
+        self.list[id.0 as usize].frames.as_mut()?.rule(address)
+    }
+
+    /// Lets go of what was used longest ago until so many bytes of frame information have room, or nothing is left to let go of.
+    fn make_room(&mut self, bytes: u64) {
+        if bytes > self.bounds.tables {
+            return;
+        }
+        while self.frame_bytes.saturating_add(bytes) > self.bounds.tables {
+            let kept = self.list.iter_mut().filter(|module| module.frame_bytes > 0);
+            let Some(oldest) = kept.min_by_key(|module| module.used) else {
+                return;
+            };
+            self.frame_bytes -= oldest.frame_bytes;
+            oldest.frame_bytes = 0;
+            // Made anew when a stack comes through again. Go's names are needed at the end.
+            match oldest.go().is_some() {
+                true => oldest.frames.iter_mut().for_each(FrameTable::forget_descriptions),
+                false => oldest.frames = None,
+            }
+        }
+    }
+
+    /// Lets go of all frame information: no stack comes any more. What names need is kept.
+    pub(crate) fn no_more_stacks(&mut self) {
+        for module in &mut self.list {
+            if let Some(frames) = &mut module.frames {
+                frames.forget_descriptions();
+            }
+            module.frame_bytes = 0;
+        }
+        self.frame_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TABLES_MADE_MAX;
+    use crate::bounds::Bounds;
+    use crate::elf::Elf;
+    use crate::modules::{Module, ModuleId, Modules};
+    use crate::unwind::FrameTable;
+    use std::fs::File;
+    use std::path::PathBuf;
+
+    fn elf() -> Elf {
+        Elf::read(File::open("/bin/sh").unwrap()).unwrap()
+    }
+
+    /// So many files, all alike, in room for so many.
+    fn files(count: usize, room: u64) -> (Modules, Vec<ModuleId>, u64) {
+        let mut modules = Modules::new(PathBuf::from("/proc"));
+        let one = FrameTable::bytes_of(&elf());
+        assert!(one > 0);
+        modules.bounds = Bounds {
+            tables: room * one + one / 2,
+            ..Bounds::SMALL
+        };
+        let module = || Module {
+            elf: Some(elf()),
+            ..Module::default()
+        };
+        let ids = (0..count).map(|_| modules.add(module())).collect();
+        (modules, ids, one)
+    }
+
+    /// The address of the file's entry, which a table describes.
+    fn described(modules: &mut Modules, id: ModuleId) -> bool {
+        let text = elf().section(".text").unwrap().address;
+        (0..4096).any(|offset| modules.rule(id, text + offset).is_some())
+    }
+
+    #[test]
+    fn tables_that_were_used_last_are_kept_within_the_room() {
+        let (mut modules, ids, one) = files(3, 2);
+        for id in &ids {
+            assert!(described(&mut modules, *id));
+            assert!(modules.frame_bytes <= modules.bounds.tables);
+        }
+        assert_eq!(modules.frame_bytes, 2 * one);
+        let kept = |modules: &Modules| -> Vec<bool> {
+            ids.iter().map(|id| modules.get(*id).frames.is_some()).collect()
+        };
+        assert_eq!(kept(&modules), [false, true, true]);
+        // The second is used again, so the third makes room.
+        assert!(described(&mut modules, ids[1]) && described(&mut modules, ids[0]));
+        assert_eq!(kept(&modules), [true, true, false]);
+        assert_eq!(modules.without_frames, 0);
+    }
+
+    #[test]
+    fn files_that_take_turns_in_too_small_a_room_are_not_read_for_ever() {
+        let (mut modules, ids, one) = files(2, 1);
+        for _ in 0..3 * TABLES_MADE_MAX {
+            for id in &ids {
+                described(&mut modules, *id);
+            }
+        }
+        assert!(modules.get(ids[0]).made <= TABLES_MADE_MAX && modules.without_frames > 0);
+        assert!(modules.frame_bytes <= one);
+    }
+
+    #[test]
+    fn a_file_that_is_larger_than_the_room_goes_without_and_is_counted() {
+        let (mut modules, ids, _) = files(1, 0);
+        assert!(!described(&mut modules, ids[0]));
+        assert_eq!((modules.frame_bytes, modules.without_frames), (0, 1));
+    }
+
+    #[test]
+    fn once_no_stack_comes_any_more_nothing_is_kept() {
+        let (mut modules, ids, _) = files(1, 4);
+        assert!(described(&mut modules, ids[0]));
+        modules.no_more_stacks();
+        assert_eq!(modules.frame_bytes, 0);
+        assert!(!described(&mut modules, ids[0]));
+    }
+}

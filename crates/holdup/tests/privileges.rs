@@ -1,0 +1,349 @@
+//! Privileges taken away one at a time: what `holdup run` then still tells of a command that sleeps in a child.
+//!
+//! Each case runs the same command, prints a line of the table (`cargo test -p holdup --test privileges -- --nocapture`), and says what
+//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is tried with 1 and not with 2, which
+//! would blind all of the machine's observers for as long as the test lasts; for an ordinary user both are the same.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(clippy::print_stdout, reason = "the table is what people run it for")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use support::{HOLDUP, conserved, json, lossy};
+
+/// Files of `/proc/sys` are the whole machine's: one case at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// What the command is, and what it ends with.
+const COMMAND: [&str; 3] = ["sh", "-c", "sleep 1; exit 3"];
+const STATUS: i32 = 3;
+
+/// An ordinary user.
+const NOBODY: &str = "65534";
+
+/// The capabilities that Docker leaves to root in a container.
+const OF_CONTAINERS: &str = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,\
+                             +sys_chroot,+mknod,+audit_write,+setfcap";
+
+/// Calls that Docker's default filter refuses to a container with these capabilities (moby's `profiles/seccomp/default.json`), as
+/// far as an observer, or the C library, has any use for them.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_fanotify_init,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_syslog,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+];
+
+/// Calls by which one process looks into another.
+const LOOKS_IN: &[libc::c_long] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+];
+
+/// Makes the calling process one to which these calls are answered so.
+fn filtered(calls: &[libc::c_long], answer: u32) -> std::io::Result<()> {
+    let code = |bits: u32| bits as u16;
+    let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    let mut filter = vec![step(code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS), 0, 0)];
+    for (place, call) in calls.iter().enumerate() {
+        let rest = (calls.len() - place) as u8;
+        filter.push(step(
+            code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K),
+            rest,
+            *call as u32,
+        ));
+    }
+    filter.push(step(
+        code(libc::BPF_RET | libc::BPF_K),
+        0,
+        libc::SECCOMP_RET_ALLOW,
+    ));
+    filter.push(step(code(libc::BPF_RET | libc::BPF_K), 0, answer));
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the filter lives until the call returns; the kernel copies it.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) != 0
+    };
+    if refused {
+        Err(std::io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Puts a filter on the child that a command becomes.
+fn with_filter(mut command: Command, calls: &'static [libc::c_long], answer: u32) -> Command {
+    // SAFETY: memory is allocated after the fork, which the C library's allocator allows in its own child.
+    unsafe { command.pre_exec(move || filtered(calls, answer)) };
+    command
+}
+
+/// A file of `/proc/sys`, put back at the end.
+struct Setting {
+    file: &'static str,
+    before: String,
+}
+
+impl Setting {
+    fn of(file: &'static str, value: &str) -> Setting {
+        let before = std::fs::read_to_string(file).unwrap();
+        std::fs::write(file, value).unwrap();
+        Setting { file, before }
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        std::fs::write(self.file, self.before.trim()).ok();
+    }
+}
+
+/// What holdup told.
+struct Told {
+    backend: String,
+    cause: String,
+    /// Whether the main cause's asker is a function.
+    function: bool,
+    not_measured: Vec<String>,
+}
+
+/// `setpriv WORDS… holdup`, with a copy of holdup that anybody may run.
+struct Case {
+    directory: tempfile::TempDir,
+}
+
+impl Case {
+    fn new() -> Case {
+        let directory = tempfile::tempdir().unwrap();
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(directory.path(), open).unwrap();
+        std::fs::copy(HOLDUP, directory.path().join("holdup")).unwrap();
+        Case { directory }
+    }
+
+    fn holdup(&self) -> std::path::PathBuf {
+        self.directory.path().join("holdup")
+    }
+
+    fn with(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("setpriv");
+        command.args(words).arg(self.holdup());
+        command
+    }
+
+    /// An ordinary user, with these capabilities.
+    fn nobody(&self, capabilities: &str) -> Command {
+        let mut words = vec!["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+        if !capabilities.is_empty() {
+            words.extend(["--inh-caps", capabilities, "--ambient-caps", capabilities]);
+        }
+        self.with(&words)
+    }
+
+    /// Runs it, prints the line, and holds it to what must always be told.
+    fn told(&self, name: &str, mut command: Command) -> Told {
+        let file = self.directory.path().join("report.json");
+        // That of another user's case.
+        std::fs::remove_file(&file).ok();
+        let output = command
+            .args(["run", "--json", file.to_str().unwrap(), "--"])
+            .args(COMMAND)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(STATUS), "{name}: {said}");
+        let report = json(&file);
+        conserved(&report);
+        let told = Told::of(&report);
+        println!(
+            "{name:<44} {:<5} {:<12} {:<9} {}",
+            told.backend,
+            told.cause,
+            if told.function { "function" } else { "process" },
+            told.not_measured.join("; ")
+        );
+        assert_eq!(told.cause, "timer.sleep", "{name}: {said}");
+        told
+    }
+}
+
+impl Told {
+    fn of(report: &serde_json::Value) -> Told {
+        let list = |of: &serde_json::Value| of.as_array().unwrap().clone();
+        let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let causes = list(&report["causes"]);
+        let causes = causes.iter().filter(|cause| cause["cause"] != "sched.runqueue");
+        let main = causes.max_by_key(|cause| cause["ns"].as_u64().unwrap()).unwrap();
+        let waits = list(&report["waits"]);
+        let wait = waits.iter().find(|wait| wait["cause"] == main["cause"]);
+        let unseen = list(&report["coverage"]["not_measured"]);
+        Told {
+            backend: word(&report["coverage"]["backend"]),
+            cause: word(&main["cause"]),
+            function: wait.is_some_and(|wait| wait["asker"]["frame"].is_string()),
+            not_measured: unseen.iter().map(|line| word(&line["what"])).collect(),
+        }
+    }
+
+    fn lacks(&self, words: &str) -> bool {
+        self.not_measured.iter().any(|what| what.contains(words))
+    }
+}
+
+#[test]
+fn capabilities() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let whole = case.told("root", case.with(&[]));
+    assert_eq!((whole.backend.as_str(), whole.not_measured.len()), ("bpf", 0));
+    assert!(whole.function);
+    let sampled = |name: &str, command: Command| {
+        let told = case.told(name, command);
+        assert_eq!(told.backend, "proc", "{name}");
+        assert!(told.function && told.lacks("who ended each wait"), "{name}");
+    };
+    sampled("an ordinary user", case.nobody(""));
+    sampled("CAP_PERFMON alone", case.nobody("+perfmon"));
+    sampled("CAP_BPF alone", case.nobody("+bpf"));
+    // Whatever it comes to, it is told.
+    case.told(
+        "CAP_BPF and CAP_PERFMON, no CAP_SYS_PTRACE",
+        case.nobody("+bpf,+perfmon"),
+    );
+    case.told(
+        "root without CAP_SYS_PTRACE",
+        case.with(&["--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]),
+    );
+    sampled(
+        "root without CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN",
+        case.with(&["--bounding-set", "-bpf,-perfmon,-sys_admin"]),
+    );
+}
+
+#[test]
+fn capabilities_of_the_file() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let given = Command::new("setcap")
+        .arg("cap_bpf,cap_perfmon,cap_sys_ptrace+ep")
+        .arg(case.holdup())
+        .status()
+        .unwrap();
+    assert!(given.success());
+    case.told("file capabilities: bpf, perfmon, sys_ptrace", case.nobody(""));
+}
+
+#[test]
+fn settings_of_the_kernel() {
+    const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+    const POINTERS: &str = "/proc/sys/kernel/kptr_restrict";
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    for value in ["1", "2", "3", "4"] {
+        let _setting = Setting::of(PARANOID, value);
+        let told = case.told(
+            &format!("perf_event_paranoid = {value}, an ordinary user"),
+            case.nobody(""),
+        );
+        assert!(told.function);
+    }
+    for value in ["0", "1"] {
+        let _setting = Setting::of(POINTERS, value);
+        let told = case.told(
+            &format!("kptr_restrict = {value}, an ordinary user"),
+            case.nobody(""),
+        );
+        assert!(told.function);
+    }
+}
+
+#[test]
+fn a_proc_that_hides_others() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let script = "mount -t proc -o hidepid=2 proc /proc; exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-ec", script, "setpriv"]);
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+    command.arg(case.holdup());
+    let told = case.told("hidepid=2, an ordinary user", command);
+    assert!(told.function);
+}
+
+#[test]
+fn a_container() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let root = case.with(&[
+        "--bounding-set",
+        OF_CONTAINERS,
+        "--inh-caps",
+        "-all",
+        "--no-new-privs",
+    ]);
+    for (name, command) in [
+        ("Docker's filter and capabilities, root", root),
+        ("Docker's filter, an ordinary user", case.nobody("")),
+    ] {
+        let told = case.told(name, with_filter(command, REFUSED, refused));
+        assert_eq!(told.backend, "proc");
+        assert!(told.function);
+    }
+}
+
+#[test]
+fn a_filter_on_looking_into_others() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    for (name, answer) in [
+        ("no ptrace-like calls: EPERM", refused),
+        ("no ptrace-like calls: killed", libc::SECCOMP_RET_KILL_PROCESS),
+    ] {
+        let told = case.told(name, with_filter(case.nobody(""), LOOKS_IN, answer));
+        assert_eq!(told.backend, "proc");
+        // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
+        assert!(!told.function, "{name}");
+    }
+}
+
+#[test]
+fn the_programs_that_take_privileges_away_are_here() {
+    for program in ["/usr/bin/setpriv", "/usr/sbin/setcap", "/usr/bin/unshare"] {
+        assert!(Path::new(program).exists(), "{program}");
+    }
+}
