@@ -267,6 +267,29 @@ fn what_can_not_be_done_is_one_sentence_that_says_why() {
     refused(&prepare, 125, "--prepare");
 }
 
+#[test]
+fn where_no_namespaces_are_allowed_it_says_what_is_missing() {
+    let words = [
+        "--bounding-set",
+        "-sys_admin",
+        "--inh-caps",
+        "-sys_admin",
+        HOLDUP,
+        "try",
+        "--yes",
+    ];
+    let mut command = Command::new("setpriv");
+    command
+        .args(words)
+        .args(["--without", "disk.sync", "-q", "--", "true"]);
+    let output = command.output().unwrap();
+    let stderr = lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    for word in ["CAP_SYS_ADMIN", "nothing was run", "run --predict"] {
+        assert!(stderr.contains(word), "{stderr}");
+    }
+}
+
 /// Where CMD is when holdup is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {

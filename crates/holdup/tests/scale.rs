@@ -118,6 +118,44 @@ fn commands_that_lock_a_file_contend_for_it_and_sleepers_do_not() {
     assert_eq!(free["scaling"]["unit"], "run");
 }
 
+#[test]
+fn who_ask_a_name_server_that_answers_one_at_a_time_contend_for_it() {
+    // A network of the test's own, where port 53 is free: by the port a name server is known.
+    const SCRIPT: &str = r#"
+        ip link set lo up
+        mkfifo "$0/ready"
+        python3 "$1" answers 0.002 3>"$0/ready" & read word <"$0/ready"
+        "$2" scale --json "$0/report" -q --workers 1,4 --repeats 3 --operations 50 --dns 127.0.0.1 --name db.shop.test
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/stage/nameserver.py");
+    let mut command = Command::new("unshare");
+    command.args([
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        SCRIPT,
+    ]);
+    let output = command
+        .arg(folder.path())
+        .args([server, HOLDUP])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    let report = support::json(&folder.path().join("report"));
+    let scaling = &report["scaling"];
+    assert_eq!(scaling["verdict"], "contends", "{scaling}");
+    assert!(
+        scaling["contends_on"].as_str().unwrap().contains("127.0.0.1:53"),
+        "{scaling}"
+    );
+    assert_eq!(scaling["contends_cause"], "net.dns");
+}
+
 /// Counters alone: what needs no name.
 const COUNTERS: [&str; 6] = ["--backend", "proc", "--repeats", "1", "--operations", "20"];
 

@@ -126,7 +126,9 @@ fn design(way: &Way, reach: Reach) -> Design {
 
 /// Says what CMD will reach, and asks.
 fn agreed(args: &TryArgs, way: &Way, reach: &Reach) -> anyhow::Result<()> {
-    if !args.report.quiet {
+    // Who is asked has to know what for.
+    let asked = !args.yes && std::io::stdin().is_terminal();
+    if asked || !args.report.quiet {
         say(&format!(
             "CMD is run {} times, {} as it is and {} without {}: then {}",
             2 * args.runs,
@@ -147,7 +149,7 @@ fn agreed(args: &TryArgs, way: &Way, reach: &Reach) -> anyhow::Result<()> {
     if args.yes {
         return Ok(());
     }
-    if !std::io::stdin().is_terminal() {
+    if !asked {
         bail!(Usage::Wrong(format!(
             "CMD would be run {} times, and stdin is no terminal to ask at; add --yes if that does no harm",
             2 * args.runs

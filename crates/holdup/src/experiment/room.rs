@@ -70,8 +70,8 @@ impl std::fmt::Display for NoRoom {
         };
         write!(
             f,
-            "CMD can't be kept apart from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict` \
-             needs none of it, but root",
+            "CMD can't be kept apart from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict`, \
+             as root, needs none of it",
             self.errno.desc()
         )
     }
