@@ -38,9 +38,12 @@ pub(crate) const BUILD: Packages = Packages {
 pub(crate) const TEST: Packages = Packages {
     purpose: "run the tests",
     names: &[
+        "busybox",
+        "dash",
         // `go tool pprof`, protoc and Prometheus' own parser open what holdup exports.
         "golang-go",
         "iproute2",
+        "libcap2-bin",
         "procps",
         "protobuf-compiler",
         "python3",

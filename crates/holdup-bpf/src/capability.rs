@@ -7,7 +7,7 @@ use perf_event_open_sys::bindings;
 /// One thing that tracing needs or can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
-    /// Stable short name: `btf`, `load`, `tracepoint:sched_switch`, `task-work`, `task-storage`,
+    /// Stable short name: `btf`, `load`, `process-numbers`, `tracepoint:sched_switch`, `task-work`, `task-storage`,
     /// `task-registers`, `cpu-clock`.
     pub name: String,
     /// Whether a trace cannot do without it.
@@ -96,11 +96,18 @@ impl KernelTypes {
 #[must_use]
 pub fn probe() -> Vec<Capability> {
     let kernel = KernelTypes::read();
-    let mut found = vec![Capability {
-        name: "btf".into(),
-        required: true,
-        state: kernel.as_ref().map(|_| ()).map_err(Clone::clone),
-    }];
+    let mut found = vec![
+        Capability {
+            name: "process-numbers".into(),
+            required: true,
+            state: process_numbers(),
+        },
+        Capability {
+            name: "btf".into(),
+            required: true,
+            state: kernel.as_ref().map(|_| ()).map_err(Clone::clone),
+        },
+    ];
     for (names, required) in [(REQUIRED_TRACEPOINTS, true), (OPTIONAL_TRACEPOINTS, false)] {
         for name in names {
             let state = match &kernel {
@@ -144,6 +151,22 @@ pub fn probe() -> Vec<Capability> {
         state: crate::loaded::try_load(),
     });
     found
+}
+
+/// What the outermost PID namespace is called: its number is fixed in the kernel (`PROC_PID_INIT_INO`), those of others are given out.
+const OUTERMOST: &str = "pid:[4026531836]";
+
+/// Whether processes have the numbers here that the kernel's events carry. Within a PID namespace they have others, and nothing that is
+/// told of could be found again.
+pub(crate) fn process_numbers() -> Result<(), String> {
+    match std::fs::read_link("/proc/self/ns/pid") {
+        Ok(own) if own.as_os_str() != OUTERMOST => Err(
+            "holdup is in a PID namespace of its own, in which processes have other numbers than in the kernel's events"
+                .to_owned(),
+        ),
+        // A kernel without PID namespaces has no such file.
+        _ => Ok(()),
+    }
 }
 
 /// Something that a trace can do without, as the type information tells it.

@@ -6,7 +6,7 @@
 
 use crate::adopt;
 use crate::calls;
-use crate::capability::KernelTypes;
+use crate::capability::{self, KernelTypes};
 use crate::older;
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
 use crate::tracer::{Options, Pace};
@@ -37,6 +37,9 @@ pub enum TraceError {
     /// The kernel does not describe its types.
     #[error("this kernel has no type information (BTF)")]
     NoTypes,
+    /// Processes have other numbers here than in the kernel's events.
+    #[error("{0}")]
+    OtherNumbers(String),
     /// The kernel refuses.
     #[error("the kernel does not let holdup trace: {0}")]
     Refused(String),
@@ -159,6 +162,7 @@ impl Loaded {
     /// # Errors
     /// When the kernel or the privileges do not allow it; the message names what was refused.
     pub fn load(options: Options) -> Result<Loaded, TraceError> {
+        capability::process_numbers().map_err(TraceError::OtherNumbers)?;
         let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
         let mut not_measured = Vec::new();
         if !CONTENTION.iter().all(|name| types.has_tracepoint(name)) {

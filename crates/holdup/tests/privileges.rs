@@ -314,6 +314,20 @@ fn a_proc_that_hides_others() {
 }
 
 #[test]
+fn a_pid_namespace() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    let told = case.told("a PID namespace of its own, root", {
+        command.arg(case.holdup());
+        command
+    });
+    assert_eq!(told.backend, "proc");
+    assert!(told.function);
+}
+
+#[test]
 fn a_container() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let case = Case::new();

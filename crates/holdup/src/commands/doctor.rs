@@ -174,6 +174,7 @@ mod tests {
                 .map(move |name| (format!("tracepoint:{name}"), required))
         };
         [
+            ("process-numbers", true),
             ("btf", true),
             ("task-work", false),
             ("task-storage", false),
@@ -277,6 +278,12 @@ mod tests {
     #[test]
     fn each_trial_that_fails_is_named_and_nothing_else() {
         expect(&able(), &trials(&["load"]), &["BPF programs"], false);
+        expect(
+            &able(),
+            &trials(&["process-numbers"]),
+            &["process numbers"],
+            false,
+        );
         expect(&able(), &trials(&["task-work"]), &["woken threads' memory"], true);
         expect(
             &able(),
@@ -300,7 +307,7 @@ mod tests {
         let hanging: Vec<&str> = hanging
             .iter()
             .map(String::as_str)
-            .filter(|name| *name != "cpu-clock")
+            .filter(|name| !["cpu-clock", "process-numbers"].contains(name))
             .collect();
         expect(
             &able(),

@@ -11,6 +11,7 @@ use holdup_proc::status::Capability;
 pub(super) enum Sight {
     Privilege,
     NoLockdown,
+    ProcessNumbers,
     TypeInformation,
     Tracepoint(String),
     Load,
@@ -33,19 +34,24 @@ impl Sight {
             .iter()
             .filter_map(|trial| trial.name.strip_prefix(TRACEPOINT))
             .map(str::to_owned);
-        [Sight::Privilege, Sight::NoLockdown, Sight::TypeInformation]
-            .into_iter()
-            .chain(tracepoints.map(Sight::Tracepoint))
-            .chain([
-                Sight::Load,
-                Sight::KernelSymbols,
-                Sight::WokenMemory,
-                Sight::TaskStorage,
-                Sight::SavedRegisters,
-                Sight::CpuSamples,
-                Sight::OthersLibraries,
-                Sight::KernelLog,
-            ])
+        [
+            Sight::Privilege,
+            Sight::NoLockdown,
+            Sight::ProcessNumbers,
+            Sight::TypeInformation,
+        ]
+        .into_iter()
+        .chain(tracepoints.map(Sight::Tracepoint))
+        .chain([
+            Sight::Load,
+            Sight::KernelSymbols,
+            Sight::WokenMemory,
+            Sight::TaskStorage,
+            Sight::SavedRegisters,
+            Sight::CpuSamples,
+            Sight::OthersLibraries,
+            Sight::KernelLog,
+        ])
     }
 
     /// The line of the table.
@@ -57,7 +63,7 @@ impl Sight {
             trial.required
         });
         let lost = if essential {
-            "everything: holdup run does not work".to_owned()
+            "tracing: holdup run samples /proc instead, attach and record do not work".to_owned()
         } else {
             self.lost()
         };
@@ -80,6 +86,7 @@ impl Sight {
         match self {
             Sight::Privilege => "privilege".to_owned(),
             Sight::NoLockdown => "no lockdown".to_owned(),
+            Sight::ProcessNumbers => "process numbers".to_owned(),
             Sight::TypeInformation => "kernel type information".to_owned(),
             Sight::Tracepoint(name) => format!("tracepoint {name}"),
             Sight::Load => "BPF programs".to_owned(),
@@ -96,6 +103,7 @@ impl Sight {
     /// The tracer's name for having tried it.
     fn trial(&self) -> Option<String> {
         match self {
+            Sight::ProcessNumbers => Some("process-numbers".to_owned()),
             Sight::TypeInformation => Some("btf".to_owned()),
             Sight::Tracepoint(name) => Some(format!("{TRACEPOINT}{name}")),
             Sight::Load => Some("load".to_owned()),
@@ -146,7 +154,8 @@ impl Sight {
                 "/dev/kmsg can't be read",
                 "no /dev/kmsg",
             ),
-            Sight::TypeInformation
+            Sight::ProcessNumbers
+            | Sight::TypeInformation
             | Sight::Tracepoint(_)
             | Sight::Load
             | Sight::WokenMemory
@@ -210,9 +219,11 @@ impl Sight {
                 None,
             ),
             Sight::KernelLog => ("when the random generator was seeded", Some(Need::KernelLog)),
-            Sight::Privilege | Sight::NoLockdown | Sight::TypeInformation | Sight::Load => {
-                ("everything", None)
-            }
+            Sight::Privilege
+            | Sight::NoLockdown
+            | Sight::ProcessNumbers
+            | Sight::TypeInformation
+            | Sight::Load => ("everything", None),
         };
         let rules: Vec<&str> = rules::ALL
             .iter()
@@ -230,6 +241,10 @@ impl Sight {
         match self {
             Sight::Privilege => "sudo holdup …; or give it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
             Sight::NoLockdown => "boot with lockdown=integrity, or with Secure Boot off",
+            Sight::ProcessNumbers => {
+                "holdup on the host, or a container with the host's process numbers (docker run --pid=host; hostPID in \
+                 Kubernetes)"
+            }
             Sight::TypeInformation => {
                 "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of Debian 11, Ubuntu 20.10, Fedora 31, RHEL \
                  8.2 and later are; in a container, mount /sys"
