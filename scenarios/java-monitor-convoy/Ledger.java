@@ -9,9 +9,9 @@ import stage.Stage;
 
 /** Four clerks post entries, each entry under a lock: one for all, or one for each clerk. */
 public final class Ledger {
-    private static final int ENTRIES = 60;
+    private static final int ENTRIES = 40;
     /** So much is signed with an entry; some milliseconds. */
-    private static final byte[] PAGE = new byte[2 << 20];
+    private static final byte[] PAGE = new byte[8 << 20];
 
     private final Object lock;
 

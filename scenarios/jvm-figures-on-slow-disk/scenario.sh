@@ -13,8 +13,8 @@ setup() {
     sync -f "$STAGE/mnt"
     if [ "$1" = stall ]; then throttle_kernel write_iops 4; fi
     # shellcheck disable=SC2016 # the helper expands them
-    helper bash -c 'echo ready >&3; while :; do if [ -e "$1" ]; then sync -f "$0"; fi; sleep 0.01; done' \
-        "$STAGE/mnt" "$STAGE/runs"
+    helper bash -c 'echo ready >&3; while :; do if [ -e "$2" ]; then sync -f "$0"; [ -e "$1" ] || rm "$2"; fi; sleep 0.01; done' \
+        "$STAGE/mnt" "$STAGE/runs" "$STAGE/busy"
 }
-stall() { observe "${started[@]}" -XX:+UseSerialGC -Xmx32m Counts "$STAGE/runs"; }
+stall() { observe "${started[@]}" -XX:+UseSerialGC -Xmx32m Counts "$STAGE/runs" "$STAGE/busy"; }
 healthy() { stall; }

@@ -141,7 +141,19 @@ impl<'a> Run<'a> {
                 it.then(|| row.cost_ns().min(holder.ns))
             })
             .sum();
-        still.min(wait.ns)
+        // It stands in several places, and the others stood still once.
+        let of_cause = |row: &&AttributedWait| {
+            let asker = &row.asker.name;
+            (asker.pid, asker.tid, row.cause) == (pid, tid, wait.cause)
+        };
+        let all: Ns = self
+            .attributed
+            .waits
+            .iter()
+            .filter(of_cause)
+            .map(|row| row.ns)
+            .sum();
+        (u128::from(still.min(all)) * u128::from(wait.ns) / u128::from(all.max(1))) as Ns
     }
 
     /// Of a wait for a name by one of several threads: how long another of its process looked again and again whether it was there,
