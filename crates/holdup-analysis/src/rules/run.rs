@@ -122,11 +122,12 @@ impl<'a> Run<'a> {
             .max(stood)
     }
 
-    /// Of a blocked thread that a virtual machine's others stand still for: what those others cost while it was so blocked. The path stays
-    /// with them where it can't go on to the one that stops them.
+    /// Of a blocked thread that a virtual machine's others stand still for: what the path spent with those others while it was so
+    /// blocked: it stays with them where it can't go on to the one that stops them.
     fn stood_still_for(&self, wait: &AttributedWait) -> Ns {
         let stops = |cause: Cause| matches!(cause, Cause::RuntimeSafepoint | Cause::RuntimeGc);
-        if wait.cause.on_cpu() || wait.cause == Cause::SchedRunqueue || stops(wait.cause) {
+        let stayed = self.path(Cause::RuntimeSafepoint) > 0 || self.path(Cause::RuntimeGc) > 0;
+        if !stayed || wait.cause.on_cpu() || wait.cause == Cause::SchedRunqueue || stops(wait.cause) {
             return 0;
         }
         let (pid, tid) = (wait.asker.name.pid, wait.asker.name.tid);
@@ -138,9 +139,12 @@ impl<'a> Run<'a> {
             .filter_map(|row| {
                 let holder = row.holders.first()?;
                 let it = holder.name.pid == pid && holder.name.tid == tid && holder.doing == Some(wait.cause);
-                it.then(|| row.cost_ns().min(holder.ns))
+                it.then(|| row.path_ns.min(holder.ns))
             })
             .sum();
+        if still == 0 {
+            return 0;
+        }
         // It stands in several places, and the others stood still once.
         let of_cause = |row: &&AttributedWait| {
             let asker = &row.asker.name;
