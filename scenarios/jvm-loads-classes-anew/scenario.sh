@@ -4,7 +4,7 @@ setup() {
     compile_java
     # What lies in a folder can't be in an archive.
     "$JAVA_HOME/bin/jar" --create --file "$STAGE/app.jar" -C "$STAGE/classes" .
-    program=("-XX:SharedArchiveFile=$STAGE/app.jsa" -XX:+UseSerialGC -cp "$STAGE/app.jar" Starts jdk.compiler com/sun/tools/javac)
+    program=("-XX:SharedArchiveFile=$STAGE/app.jsa" -XX:+UseSerialGC -cp "$STAGE/app.jar" Starts jdk.compiler java.xml java.desktop/javax/swing)
     if [ "$1" = healthy ]; then
         BEGAN=$EPOCHREALTIME HOLDUP_TRUTH=$STAGE/first "${java[@]}" "-XX:ArchiveClassesAtExit=$STAGE/app.jsa" "${program[@]:1}" 2>"$STAGE/archive.log"
     else
