@@ -3,8 +3,21 @@
 //! `holdup-proc` and the command fill it. `None` always means "not measured", never "no"; what could not be looked at is in
 //! `holes`, in words.
 
-use crate::Ns;
+use crate::randomness::Randomness;
+use crate::{Ns, Observed};
 use serde::{Deserialize, Serialize};
+
+/// A look at a whole machine: everything that was seen, and nothing that is thought of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostLook {
+    /// What artefacts of the machine could show too.
+    pub observed: Observed,
+    /// What they could not.
+    pub sight: HostSight,
+    /// Where its randomness comes from.
+    pub randomness: Randomness,
+}
 
 /// Everything of that kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

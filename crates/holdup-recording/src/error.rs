@@ -60,7 +60,9 @@ pub enum Error {
         most: u64,
     },
     /// A directory without any.
-    #[error("there is no recording in {path:?}; `holdup run -o FILE` and `holdup attach -o FILE` make one")]
+    #[error(
+        "there is no recording in {path:?}; `-o FILE` of `holdup run`, `holdup attach` and `holdup host` makes one"
+    )]
     Empty {
         /// Which directory.
         path: PathBuf,

@@ -246,11 +246,12 @@ struct Opened {
 impl Opened {
     fn sums(&self, path: &Path) -> Result<Segment, Error> {
         let packed = self.part(path, self.whole)?;
-        let (attributed, facts) = whole::unpack(&packed).map_err(|wrong| refused(path, wrong))?;
+        let (attributed, facts, look) = whole::unpack(&packed).map_err(|wrong| refused(path, wrong))?;
         Ok(Segment {
             head: self.head.clone(),
             attributed,
             facts,
+            look,
         })
     }
 

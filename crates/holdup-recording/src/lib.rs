@@ -10,6 +10,7 @@
 //! library that reserves memory by what a file says of itself. A test holds the columns against the whole.
 
 mod bound;
+mod bound_look;
 mod error;
 mod file;
 mod focus;
@@ -23,6 +24,7 @@ pub mod unlike;
 mod whole;
 
 pub use bound::{MOST_PIECES, MOST_WAITS, bound};
+pub use bound_look::bound_look;
 pub use error::Error;
 pub use file::{Draft, Folder, folder, peek, read, read_one, read_sums, save};
 pub use focus::only_process;
@@ -33,10 +35,18 @@ pub use table::{COLUMNS, Column};
 
 use holdup_analysis::Attributed;
 use holdup_evidence::SystemFacts;
+use holdup_evidence::host::HostLook;
 use std::io::Write;
 
-/// The version of the format. It changes when a holdup that knows only earlier ones would misread a file.
-pub const VERSION: u32 = 1;
+/// The latest version of the format: a holdup that knows only earlier ones would misread such a file. A file has the earliest
+/// that tells all of it.
+pub const VERSION: u32 = 2;
+
+/// The version that brought looks at a whole machine. One that knows none would take it for a machine on which nothing waited.
+const VERSION_OF_LOOKS: u32 = 2;
+
+/// The version of all else.
+const VERSION_OF_WAITS: u32 = 1;
 
 /// Where recordings are where nobody says otherwise.
 pub const DIRECTORY: &str = "/var/lib/holdup";
@@ -50,6 +60,18 @@ pub struct Segment {
     pub attributed: Attributed,
     /// What the machine said of itself.
     pub facts: SystemFacts,
+    /// A look at the whole machine, of `holdup host`; the rules judge that, then, and `attributed` has next to nothing.
+    pub look: Option<HostLook>,
+}
+
+impl Segment {
+    /// The version that a file of it has.
+    fn version(&self) -> u32 {
+        match self.look {
+            Some(_) => VERSION_OF_LOOKS,
+            None => VERSION_OF_WAITS,
+        }
+    }
 }
 
 /// Writes a segment as a Parquet file.
@@ -64,7 +86,7 @@ pub fn write<W: Write + Send>(segment: &Segment, out: W) -> std::io::Result<()> 
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn contents(text: &[u8]) -> Result<(Attributed, SystemFacts), String> {
+pub fn contents(text: &[u8]) -> Result<(Attributed, SystemFacts, Option<HostLook>), String> {
     whole::understood(text).map_err(|wrong| match wrong {
         whole::Wrong::Damaged(why) => why,
         whole::Wrong::TooLarge(what, most) => format!("{what}, at most {most}"),

@@ -97,6 +97,10 @@ impl Merging {
         whole.head.breaks.extend(breaks);
         self.last = (next.head.clone(), clocks);
         head(&mut whole.head, next.head);
+        // What one turn shows was measured together: of two looks the rules would make one that nobody has had.
+        if whole.look.take().is_some() || next.look.is_some() {
+            approximately(&mut whole.head, LOOKS);
+        }
         facts::add(&mut whole.facts, next.facts, booted);
         let (sum, part) = (&mut whole.attributed, next.attributed);
         // A run is not of one kind with what ran already: then all is told as threads' time.
@@ -142,6 +146,9 @@ const PERCENTILES: &str = "p50 and p99 of waits and requests are estimated from 
 /// What is not told wherever segments are put together.
 const TIMELINE: &str = "single pieces of time are told of single segments only";
 
+/// What is not told, where looks at a machine are among them.
+const LOOKS: &str = "a look at the whole machine is told of alone";
+
 fn head(whole: &mut Head, next: Head) {
     whole.length = u64::try_from(next.ended_unix().saturating_sub(whole.started_unix))
         .unwrap_or(0)
@@ -180,14 +187,17 @@ fn head(whole: &mut Head, next: Head) {
     whole.coarse |= next.coarse;
     whole.detail.extend(next.detail);
     whole.breaks.extend(next.breaks);
-    for what in next
-        .approximate
-        .into_iter()
-        .chain([PERCENTILES.to_owned(), TIMELINE.to_owned()])
-    {
-        if !whole.approximate.contains(&what) {
-            whole.approximate.push(what);
-        }
+    for what in &next.approximate {
+        approximately(whole, what);
+    }
+    approximately(whole, PERCENTILES);
+    approximately(whole, TIMELINE);
+}
+
+/// Says once what can't be exact.
+fn approximately(head: &mut Head, what: &str) {
+    if !head.approximate.iter().any(|said| said == what) {
+        head.approximate.push(what.to_owned());
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::Segment;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What stands in a secret's place.
 pub(crate) const MASKED: &str = "***";
@@ -92,6 +93,11 @@ pub fn mask(segment: &mut Segment) {
     for jvm in &mut segment.facts.jvms {
         jvm.options = masked_words(&jvm.options);
     }
+    // A kernel's log has what drivers and daemons put there.
+    if let Some(look) = &mut segment.look {
+        each_text(&mut look.observed.happenings, &masked_text);
+        each_text(&mut look.sight, &masked_text);
+    }
 }
 
 /// Masks secrets, and takes out all arguments, what is called by a home directory, the paths of requests, and the host's name.
@@ -123,25 +129,54 @@ pub fn redact(segment: &mut Segment) {
     each_text(&mut segment.head, &clean);
     each_text(&mut segment.attributed, &clean);
     each_text(&mut segment.facts, &clean);
+    each_text(&mut segment.look, &clean);
 }
 
 /// A shorter host name is a part of too many words.
 const SHORTEST_HOST: usize = 3;
 
-/// Does it to every text in a value.
+/// Does it to every text in a value. The ids of enums stand there as texts, too, and a host may be called as one of them is (`disk`,
+/// `run`): what would be none any more is left as it is.
 fn each_text<T: serde::Serialize + serde::de::DeserializeOwned>(of: &mut T, clean: &dyn Fn(&str) -> String) {
-    fn walk(value: &mut Value, clean: &dyn Fn(&str) -> String) {
-        match value {
-            Value::String(text) => *text = clean(text),
-            Value::Array(list) => list.iter_mut().for_each(|one| walk(one, clean)),
-            Value::Object(fields) => fields.values_mut().for_each(|one| walk(one, clean)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    let value = serde_json::to_value(&*of).expect("a segment's parts are JSON");
+    let mut changes = BTreeMap::new();
+    texts(&value, &mut |text| {
+        let cleaned = clean(text);
+        if cleaned != text {
+            changes.insert(text.to_owned(), cleaned);
         }
+    });
+    let with = |changes: &BTreeMap<String, String>| serde_json::from_value(changed(&value, changes));
+    *of = with(&changes).unwrap_or_else(|_: serde_json::Error| {
+        changes.retain(|text, cleaned| {
+            let alone = BTreeMap::from([(text.clone(), cleaned.clone())]);
+            with(&alone).is_ok()
+        });
+        with(&changes).expect("none of what is left is the id of an enum")
+    });
+}
+
+/// Tells every text in a value, but no key.
+fn texts(value: &Value, tell: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => tell(text),
+        Value::Array(list) => list.iter().for_each(|one| texts(one, tell)),
+        Value::Object(fields) => fields.values().for_each(|one| texts(one, tell)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-    let mut value = serde_json::to_value(&*of).expect("a segment's parts are JSON");
-    walk(&mut value, clean);
-    // A text that is an enum's is none of a home directory's.
-    *of = serde_json::from_value(value).expect("only what stands in texts has changed");
+}
+
+/// The same value with other texts in it.
+fn changed(value: &Value, changes: &BTreeMap<String, String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(changes.get(text).unwrap_or(text).clone()),
+        Value::Array(list) => list.iter().map(|one| changed(one, changes)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, one)| (key.clone(), changed(one, changes)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 /// Where homes are.

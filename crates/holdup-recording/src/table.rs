@@ -10,10 +10,10 @@ mod rows;
 pub use columns::{COLUMNS, Column};
 
 use crate::file::{KEY_HEAD, KEY_PIECES, KEY_VERSION, KEY_WHOLE};
-use crate::{Segment, VERSION, whole};
+use crate::{Segment, whole};
 use columns::Cells;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -32,7 +32,7 @@ const ELEMENT: i16 = 2;
 /// Writes the file.
 pub(crate) fn write<W: Write + Send>(segment: &Segment, out: W) -> std::io::Result<()> {
     let rows = rows::of(segment);
-    let packed = whole::pack(&segment.attributed, &segment.facts)?;
+    let packed = whole::pack(segment)?;
     let pieces = whole::pack_pieces(&segment.attributed.timeline)?;
     let head = serde_json::to_string(&segment.head)?;
     columns(segment, &rows, [&packed, &pieces], head, out).map_err(|error| match error {
@@ -70,7 +70,7 @@ fn columns<W: Write + Send>(
     let pieces_at = file.bytes_written();
     file.write_all(pieces)?;
     for (key, value) in [
-        (KEY_VERSION, VERSION.to_string()),
+        (KEY_VERSION, segment.version().to_string()),
         (KEY_HEAD, head),
         (KEY_WHOLE, format!("{at} {}", packed.len())),
         (KEY_PIECES, format!("{pieces_at} {}", pieces.len())),
@@ -90,6 +90,7 @@ fn schema() -> String {
             match column.cells {
                 Cells::Number(_) => format!("optional int64 {name};"),
                 Cells::Instant(_) => format!("optional int64 {name} (TIMESTAMP(MICROS,true));"),
+                Cells::Real(_) => format!("optional double {name};"),
                 Cells::Flag(_) => format!("optional boolean {name};"),
                 Cells::Text(_) => format!("optional binary {name} (STRING);"),
                 Cells::Texts(_) => format!(
@@ -113,6 +114,12 @@ fn write_column(
             let (levels, values) = optional(rows, |row| cell(segment, row));
             writer
                 .typed::<Int64Type>()
+                .write_batch(&values, Some(&levels), None)?;
+        }
+        Cells::Real(cell) => {
+            let (levels, values) = optional(rows, |row| cell(segment, row));
+            writer
+                .typed::<DoubleType>()
                 .write_batch(&values, Some(&levels), None)?;
         }
         Cells::Flag(cell) => {

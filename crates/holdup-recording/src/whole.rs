@@ -3,10 +3,12 @@
 //! In: attribution and facts. Out: one zstd frame with a checksum. On the way back everything is bounded before it is
 //! believed: a frame may be anybody's, and a few bytes of it can claim to be gigabytes.
 
+use crate::Segment;
 use crate::stacks::{Misfit, Stacks};
 use holdup_analysis::Attributed;
 use holdup_analysis::timeline::Timeline;
 use holdup_evidence::SystemFacts;
+use holdup_evidence::host::HostLook;
 use ruzstd::decoding::StreamingDecoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,8 @@ struct Whole<'a> {
     attributed: Cow<'a, Attributed>,
     facts: Cow<'a, SystemFacts>,
     stacks: Stacks,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    look: Option<Cow<'a, HostLook>>,
 }
 
 /// What is wrong with a packed whole.
@@ -39,14 +43,15 @@ pub(crate) enum Wrong {
 }
 
 /// Packs all but the time line, which is by far the most of it, and which sums over many segments do without.
-pub(crate) fn pack(attributed: &Attributed, facts: &SystemFacts) -> std::io::Result<Vec<u8>> {
-    let mut attributed = attributed.clone();
+pub(crate) fn pack(segment: &Segment) -> std::io::Result<Vec<u8>> {
+    let mut attributed = segment.attributed.clone();
     attributed.timeline = Timeline::default();
     let stacks = Stacks::take_from(&mut attributed);
     packed(&Whole {
         attributed: Cow::Owned(attributed),
-        facts: Cow::Borrowed(facts),
+        facts: Cow::Borrowed(&segment.facts),
         stacks,
+        look: segment.look.as_ref().map(Cow::Borrowed),
     })
 }
 
@@ -63,12 +68,12 @@ fn packed(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
 }
 
 /// Unpacks.
-pub(crate) fn unpack(packed: &[u8]) -> Result<(Attributed, SystemFacts), Wrong> {
+pub(crate) fn unpack(packed: &[u8]) -> Result<(Attributed, SystemFacts, Option<HostLook>), Wrong> {
     understood(&unpacked(packed)?)
 }
 
 /// Reads what stands in a whole once it is unpacked.
-pub(crate) fn understood(text: &[u8]) -> Result<(Attributed, SystemFacts), Wrong> {
+pub(crate) fn understood(text: &[u8]) -> Result<(Attributed, SystemFacts, Option<HostLook>), Wrong> {
     let whole: Whole<'_> = value(text)?;
     let mut attributed = whole.attributed.into_owned();
     whole
@@ -78,7 +83,8 @@ pub(crate) fn understood(text: &[u8]) -> Result<(Attributed, SystemFacts), Wrong
             Misfit::Number => Wrong::Damaged("its stacks are those of something else".to_owned()),
             Misfit::TooMany => Wrong::TooLarge("frames", crate::stacks::MOST_FRAMES as u64),
         })?;
-    Ok((attributed, whole.facts.into_owned()))
+    let look = whole.look.map(Cow::into_owned);
+    Ok((attributed, whole.facts.into_owned(), look))
 }
 
 /// Unpacks a time line.

@@ -4,11 +4,18 @@
 
 #[path = "../examples/story/minutes.rs"]
 mod minutes;
+#[path = "../examples/story/look.rs"]
+mod story_look;
 
-use holdup_recording::{Error, Segment, folder, only_process, peek, read, read_one, redact, save, write};
+use holdup_analysis::attributed::AttributedWait;
+use holdup_evidence::observed::State;
+use holdup_recording::{
+    Error, Segment, folder, mask, merge, only_process, peek, read, read_one, redact, save, write,
+};
 use minutes::{BEGIN, MINUTE, SLOW, SLOW_SYNC, minute};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use story_look::look;
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -52,6 +59,35 @@ fn version_1_is_read() {
 }
 
 #[test]
+fn version_2_is_read() {
+    let segment = read_one(&sample("version-2.parquet")).unwrap();
+    assert_eq!(segment.head.started_unix, BEGIN);
+    assert_eq!(segment.facts.cpus, Some(4));
+    let look = segment.look.unwrap();
+    let figure = &look.observed.series[0];
+    assert_eq!((figure.of.as_str(), figure.points.len()), ("sda", 3));
+    assert_eq!(figure.points[2].value, 0.1 + 0.2);
+    let task = &look.observed.snapshots[0].threads[0];
+    assert_eq!((task.name.as_str(), task.state), ("qmgr", State::Uninterruptible));
+    let stack: Vec<&str> = look.observed.stacks.frames(task.kernel_stack.unwrap()).collect();
+    assert_eq!(stack, ["folio_wait_bit", "ext4_sync_file"]);
+    assert_eq!(look.sight.cpu[0].amount, 12.5);
+}
+
+#[test]
+fn only_what_an_earlier_holdup_would_misread_has_a_later_version() {
+    let version = |segment: &Segment| {
+        let bytes = bytes_of(segment);
+        let key = b"holdup.version";
+        let at = bytes.windows(key.len()).rposition(|window| window == key);
+        // The value follows its own header and length.
+        char::from(bytes[at.unwrap() + key.len() + 2])
+    };
+    assert_eq!(version(&minute(0, 1)), '1');
+    assert_eq!(version(&look(0)), '2');
+}
+
+#[test]
 fn a_later_version_is_refused_in_a_sentence_that_says_by_what_to_read_it() {
     let mut bytes = bytes_of(&minute(0, 1));
     let key = b"holdup.version";
@@ -62,10 +98,10 @@ fn a_later_version_is_refused_in_a_sentence_that_says_by_what_to_read_it() {
     // The value follows its own header and length.
     let value = at + key.len() + 2;
     assert_eq!(bytes[value], b'1');
-    bytes[value] = b'2';
+    bytes[value] = b'3';
     assert_eq!(
         said(&bytes),
-        "\"FILE\" is a recording of version 2, made by holdup 0.1.0; this holdup reads versions up to 1: use that one, or a later one"
+        "\"FILE\" is a recording of version 3, made by holdup 0.1.0; this holdup reads versions up to 2: use that one, or a later one"
     );
 }
 
@@ -244,4 +280,48 @@ fn redacted_is_who_where_and_with_what() {
     assert_eq!(segment.head.host, None);
     let text = format!("{segment:?}");
     assert!(!text.contains("mail1") && !text.contains("shop"));
+}
+
+#[test]
+fn of_a_look_at_a_machine_secrets_are_masked_and_names_taken_out() {
+    let mut masked = look(0);
+    mask(&mut masked);
+    let text = format!("{masked:?}");
+    assert!(!text.contains("hunter2") && text.contains("https://al:***@mail1/x"));
+    let mut redacted = look(0);
+    redact(&mut redacted);
+    let seen = redacted.look.unwrap();
+    let file = seen.observed.snapshots[0].threads[0].file.clone().unwrap();
+    assert_eq!(file.path, "/home/***");
+    assert_eq!(seen.sight.older[0].text, "fetched https://al:***@***/x");
+}
+
+#[test]
+fn a_host_may_be_called_what_a_kind_of_thing_is() {
+    // Ids of enums stand in the file as texts, too: a host called so must not cost the recording.
+    for name in ["disk", "file", "attach", "kernel", "sync"] {
+        for mut segment in [minute(0, 1), look(0)] {
+            segment.head.host = Some(name.to_owned());
+            segment.head.unit = Some(format!("backup-{name}.service"));
+            let (kind, waits) = (segment.head.kind, segment.attributed.waits.clone());
+            redact(&mut segment);
+            assert_eq!(segment.head.host, None);
+            assert_eq!(segment.head.unit.as_deref(), Some("backup-***.service"), "{name}");
+            assert_eq!(segment.head.kind, kind);
+            let causes = |of: &[AttributedWait]| of.iter().map(|wait| wait.cause).collect::<Vec<_>>();
+            assert_eq!(causes(&segment.attributed.waits), causes(&waits));
+        }
+    }
+}
+
+#[test]
+fn a_look_is_none_of_several_segments() {
+    let one = merge([minute(0, 1), look(1), minute(2, 1)]).unwrap();
+    assert_eq!(one.look, None);
+    assert!(
+        one.head
+            .approximate
+            .iter()
+            .any(|what| what.contains("a look at the whole machine"))
+    );
 }

@@ -6,7 +6,7 @@ mod support;
 use holdup_recording::{COLUMNS, Segment, merge, read, save};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 use support::Dice;
 
 fn there_and_back(segment: &Segment) -> Segment {
@@ -77,6 +77,14 @@ proptest! {
             prop_assert_eq!(row.get_string(at("resource")).unwrap(), &wait.resource.name);
             let stack = row.get_list(at("stack")).unwrap();
             prop_assert_eq!(stack.elements().len(), wait.asker.stack.len());
+        }
+        let figures: Vec<_> = rows.iter().filter(|row| row.get_string(at("kind")).unwrap() == "figure").collect();
+        let series = segment.look.iter().flat_map(|look| &look.observed.series);
+        let told: Vec<_> = series.filter(|one| one.greatest().is_some()).collect();
+        prop_assert_eq!(figures.len(), told.len());
+        for (row, series) in figures.iter().zip(told) {
+            prop_assert_eq!(row.get_double(at("figure_max")).unwrap(), series.greatest().unwrap().value);
+            prop_assert!(row.get_string(at("cause")).is_err() && row.get_long(at("ns")).is_err());
         }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// Look back: say the same of what was recorded
     ///
-    /// Reads recordings, which `run -o FILE` and `attach -o FILE` write, and says what they say of any part of them, as if one had
+    /// Reads recordings, which `-o FILE` of `run`, `attach` and `host` writes and `record` keeps, and says what they say of any part of them, as if one had
     /// been there. Segments are told of whole or not at all; times are in this machine's zone.
     Show(ShowArgs),
     /// Say how the whole machine does: what is short, who uses it, who waits for it
@@ -329,6 +329,8 @@ pub(crate) struct HostArgs {
     pub(crate) duration: f64,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 }
 
 const HOST_STATUS: &str =

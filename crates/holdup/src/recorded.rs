@@ -5,12 +5,15 @@
 
 use crate::cli::RecordingArgs;
 use crate::collect::Collected;
+use holdup_analysis::Attributed;
+use holdup_evidence::SystemFacts;
+use holdup_evidence::host::HostLook;
 use holdup_proc::{Root, root};
-use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, mask, redact};
+use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, bound_look, mask, redact};
 use holdup_views::report::Subject as Observed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A recording that will be written.
 #[derive(Debug)]
@@ -49,13 +52,38 @@ impl Recording {
     ///
     /// # Errors
     /// When the disk does not take it.
-    pub(crate) fn write(self, observed: Observed, collected: Collected) -> Result<(), Error> {
-        let mut segment = segment(observed, collected, self.scope);
+    pub(crate) fn write(self, observed: Observed, evidence: impl Into<Evidence>) -> Result<(), Error> {
+        let mut segment = segment(observed, evidence.into(), self.scope);
+        if let Some(look) = &mut segment.look {
+            bound_look(look);
+        }
         match self.redact {
             true => redact(&mut segment),
             false => mask(&mut segment),
         }
         self.draft.finish(&segment)
+    }
+}
+
+/// What a recording is made of.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(crate) attributed: Attributed,
+    pub(crate) facts: SystemFacts,
+    /// Of files that were met, by their base names.
+    pub(crate) build_ids: BTreeMap<String, String>,
+    /// Of `holdup host`.
+    pub(crate) look: Option<HostLook>,
+}
+
+impl From<Collected> for Evidence {
+    fn from(collected: Collected) -> Evidence {
+        Evidence {
+            attributed: collected.attributed,
+            facts: collected.facts,
+            build_ids: collected.build_ids,
+            look: None,
+        }
     }
 }
 
@@ -80,7 +108,7 @@ pub(crate) fn save(
     keep: Keep,
     place: impl FnOnce(i64) -> std::path::PathBuf,
 ) -> Result<(), Error> {
-    let mut segment = segment(observed, collected, scope);
+    let mut segment = segment(observed, collected.into(), scope);
     segment.head.detail = detail;
     if !keep.all {
         bound(&mut segment);
@@ -93,13 +121,13 @@ pub(crate) fn save(
 }
 
 /// What was collected, with the head that says whose it is.
-fn segment(observed: Observed, collected: Collected, scope: Scope) -> Segment {
-    let Collected {
+fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
+    let Evidence {
         attributed,
         facts,
         build_ids,
-        ..
-    } = collected;
+        look,
+    } = evidence;
     let offset = i128::from(facts.unix_minus_monotonic.unwrap_or_default());
     let started_unix = i64::try_from(i128::from(observed.started) + offset).unwrap_or_default();
     // Of what stands in no frame the id is of no use.
@@ -121,7 +149,7 @@ fn segment(observed: Observed, collected: Collected, scope: Scope) -> Segment {
         pids: observed.pids,
         started: observed.started,
         started_unix,
-        length: match attributed.of_threads {
+        length: match attributed.of_threads || look.is_some() {
             true => attributed.wall,
             false => attributed.elapsed,
         },
@@ -145,6 +173,7 @@ fn segment(observed: Observed, collected: Collected, scope: Scope) -> Segment {
         head,
         attributed,
         facts,
+        look,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From what was collected to the report: the rules judge what attribution made of it, the report is built.
 
 pub(crate) mod artefacts;
+pub(crate) mod machine;
 
 use crate::collect::Collected;
 use crate::subject::{Command, Ended, Subject};
@@ -82,7 +83,13 @@ pub(crate) fn of_segment(segment: &Segment) -> Report {
     };
     let machine = head.host.clone().zip(head.kernel.clone());
     let machine = machine.map(|(host, kernel)| Machine { host, kernel });
-    judged(observed, &segment.attributed, &segment.facts, machine)
+    match &segment.look {
+        Some(look) => Report {
+            machine,
+            ..machine::report(observed, &segment.attributed, &segment.facts, look)
+        },
+        None => judged(observed, &segment.attributed, &segment.facts, machine),
+    }
 }
 
 fn judged(

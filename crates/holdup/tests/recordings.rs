@@ -3,12 +3,15 @@
 
 #[path = "../../holdup-recording/examples/story/minutes.rs"]
 mod minutes;
+#[path = "../../holdup-recording/examples/story/look.rs"]
+mod story_look;
 mod support;
 
 use minutes::{SLOW, minute};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use story_look::look;
 use support::{Guarded, HOLDUP, holdup, json, list, lossy, number};
 
 /// `holdup show WORDS`, by a reader in UTC.
@@ -89,6 +92,81 @@ fn what_was_attached_to_is_told_as_it_was_live() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
     same(&json(&live), shown(&recording, &[]));
+}
+
+#[test]
+fn a_look_at_the_machine_is_told_as_it_was_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, recording) = (
+        folder.path().join("live.json"),
+        folder.path().join("host.parquet"),
+    );
+    let mut command = Command::new(HOLDUP);
+    command.args(["host", "-q", "-d", "1", "--json"]).arg(&live);
+    let output = command.arg("-o").arg(&recording).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
+    let live = json(&live);
+    assert!(!list(&live["host"], "resources").is_empty(), "{live}");
+    same(&live, shown(&recording, &[]));
+    // A page of it, too, and what it says is not that nothing waited.
+    let page = folder.path().join("page.html");
+    assert!(
+        show(&recording, &["--html", page.to_str().unwrap()])
+            .status
+            .success()
+    );
+    assert_eq!(shown(&page, &[])["host"], live["host"]);
+    let of_one = show(&recording, &["--process", "sh"]);
+    assert_eq!(of_one.status.code(), Some(1));
+    assert!(
+        lossy(&of_one.stderr).contains("leave --process out"),
+        "{}",
+        lossy(&of_one.stderr)
+    );
+    // Beside another it is compared by its figures.
+    let output = Command::new(HOLDUP)
+        .args(["diff", "--json", "-", "--per", "report"])
+        .args([&recording, &recording])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
+}
+
+#[test]
+fn of_looks_the_last_is_told_and_among_waits_of_threads_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in [3, 4] {
+        let path = folder.path().join(format!("look-{number}.parquet"));
+        holdup_recording::save(&look(number), &path).unwrap();
+    }
+    let text = lossy(&show(folder.path(), &[]).stdout);
+    assert!(
+        text.contains("1 look at this machine before it is told of alone"),
+        "{text}"
+    );
+    let report = shown(folder.path(), &[]);
+    assert_eq!(report["subject"]["kind"], "host");
+    assert_eq!(report["recording"]["from"], "2026-03-02T12:04:00Z");
+    assert!(
+        report["host"]["resources"].to_string().contains("sda"),
+        "{}",
+        report["host"]
+    );
+    for number in 0..6 {
+        let path = folder.path().join(format!("{number}.parquet"));
+        holdup_recording::save(&minute(number, 1), &path).unwrap();
+    }
+    let report = shown(folder.path(), &[]);
+    assert_eq!(
+        (&report["subject"]["kind"], &report["host"]),
+        (&"attach".into(), &Value::Null)
+    );
+    assert_eq!(report["recording"]["segments"], 6);
+    let text = lossy(&show(folder.path(), &["--worst"]).stdout);
+    assert!(
+        text.contains("2 looks at the whole machine are not among this: `holdup show"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) const USUAL_SYNC: Ns = 300_000_000;
 pub(crate) const SLOW_SYNC: Ns = 45_000_000_000;
 
 /// When the machine was booted, before the first minute, nanoseconds.
-const UP: Ns = 3_600_000_000_000;
+pub(crate) const UP: Ns = 3_600_000_000_000;
 
 fn name(tid: u32, process: &str) -> ThreadName {
     ThreadName {
@@ -183,5 +183,6 @@ pub(crate) fn minute(number: u32, servers: u32) -> Segment {
             unix_minus_monotonic: Some(BEGIN - UP.cast_signed()),
             ..SystemFacts::default()
         },
+        look: None,
     }
 }

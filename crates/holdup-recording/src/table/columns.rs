@@ -25,6 +25,7 @@ impl Column {
         match self.cells {
             Cells::Number(_) => "integer",
             Cells::Instant(_) => "timestamp",
+            Cells::Real(_) => "number",
             Cells::Flag(_) => "boolean",
             Cells::Text(_) => "text",
             Cells::Texts(_) => "list of text",
@@ -41,6 +42,8 @@ pub(super) enum Cells {
     Number(Cell<Option<i64>>),
     /// Microseconds since the epoch, UTC.
     Instant(Cell<Option<i64>>),
+    /// A number that need not be whole.
+    Real(Cell<Option<f64>>),
     /// A truth value.
     Flag(Cell<Option<bool>>),
     /// Text.
@@ -64,17 +67,17 @@ columns! {
     "kernel", "`uname -r`", Text(|segment, _| text(segment.head.kernel.as_ref()));
     "unit", "the systemd unit that was asked for", Text(|segment, _| text(segment.head.unit.as_ref()));
     "cgroup", "the cgroup that was asked for", Text(|segment, _| text(segment.head.cgroup.as_ref()));
-    "kind", "what the row tells: `wait`, `path`, `thread` or `request`", Text(|_, row| Some(row.kind.id().into()));
-    "pid", "process id; empty of `path` and `request`", Number(|_, row| row.name.map(|name| i64::from(name.pid)));
+    "kind", "what the row tells: `wait`, `path`, `thread`, `request` or `figure`", Text(|_, row| Some(row.kind.id().into()));
+    "pid", "process id; empty of `path`, `request` and `figure`", Number(|_, row| row.name.map(|name| i64::from(name.pid)));
     "tid", "thread id; 0 of a row that stands for several threads", Number(|_, row| row.name.map(|name| i64::from(name.tid)));
     "process", "the process's name", Text(|_, row| text(row.name.map(|name| &name.process)));
     "thread", "the thread's name", Text(|_, row| text(row.name.map(|name| &name.thread)));
     "threads", "of `thread`: for how many threads the row stands", Number(|_, row| row.threads.map(i64::from));
-    "cause", "what the time was for; `holdup explain CAUSE` says more", Text(|_, row| Some(row.cause.id().into()));
-    "ns", "how much time, nanoseconds", Number(|_, row| number(row.tally.ns));
-    "count", "in how many pieces: how often the thread blocked", Number(|_, row| number(row.tally.count));
-    "max_ns", "the longest of them, nanoseconds", Number(|_, row| number(row.tally.max));
-    "open", "whether one still lasted at the end", Flag(|_, row| Some(row.tally.open));
+    "cause", "what the time was for; `holdup explain CAUSE` says more; empty of `figure`", Text(|_, row| Some(row.cause?.id().into()));
+    "ns", "how much time, nanoseconds", Number(|_, row| number(row.tally?.ns));
+    "count", "in how many pieces: how often the thread blocked", Number(|_, row| number(row.tally?.count));
+    "max_ns", "the longest of them, nanoseconds", Number(|_, row| number(row.tally?.max));
+    "open", "whether one still lasted at the end", Flag(|_, row| Some(row.tally?.open));
     "p50_ns", "of `wait`: the median, nanoseconds", Number(|_, row| number(row.wait?.p50));
     "p99_ns", "of `wait`: the 99th percentile, nanoseconds", Number(|_, row| number(row.wait?.p99));
     "max_start", "of `wait`: when the longest began", Instant(max_start);
@@ -101,6 +104,12 @@ columns! {
     "held_doing", "of `wait`: the cause that it was in meanwhile, mostly",
         Text(|_, row| Some(holder(row)?.doing?.id().into()));
     "held_ns", "of `wait`: for how long it was in the way, nanoseconds", Number(|_, row| number(holder(row)?.ns));
+    "figure", "of `figure`: what was measured, its unit at the end: `disk-util-percent`, `memory-available-kib` …",
+        Text(|_, row| named(row.series?.metric));
+    "figure_of", "of `figure`: of which disk, CPU, process …; empty of the whole machine",
+        Text(|_, row| Some(row.series?.of.as_str().into()).filter(|of: &Cow<'_, str>| !of.is_empty()));
+    "figure_mean", "of `figure`: the mean of its values while it was looked at", Real(|_, row| Some(row.series?.mean));
+    "figure_max", "of `figure`: the greatest of them", Real(|_, row| Some(row.series?.greatest));
 }
 
 /// As a signed number; longer than 292 years is that.

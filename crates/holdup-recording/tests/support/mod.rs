@@ -13,7 +13,12 @@ use holdup_analysis::prediction::{Doubt, Prediction, Predictions};
 use holdup_analysis::report::{Backend, Elsewhere, SubjectKind};
 use holdup_analysis::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
 use holdup_evidence::facts::{CpuTime, Mount};
-use holdup_evidence::{Cause, Frame, Jvm, Language, SystemFacts};
+use holdup_evidence::host::{HostLook, HostSight, Use};
+use holdup_evidence::observed::{
+    Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, State, When,
+};
+use holdup_evidence::randomness::Randomness;
+use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts};
 use holdup_recording::{Head, Segment, Zone};
 use std::collections::BTreeMap;
 
@@ -389,6 +394,73 @@ impl Dice {
             },
             attributed: self.attributed(),
             facts: self.facts(),
+            look: self.some(Dice::look),
+        }
+    }
+
+    /// Values that are no whole numbers, of every size.
+    fn real(&mut self) -> f64 {
+        self.number() as f64 / (1 + self.below(997)) as f64
+    }
+
+    fn look(&mut self) -> HostLook {
+        let mut observed = Observed::default();
+        observed.series = self.list(4, |dice| Series {
+            metric: dice.of(&[
+                Metric::DiskUtilPercent,
+                Metric::LoadAverage1,
+                Metric::MemoryFreeKib,
+            ]),
+            of: dice.text(),
+            source: 0,
+            points: dice.list(3, |dice| Point {
+                value: dice.real(),
+                at: dice.some(|dice| When::SinceBoot(dice.number())),
+                since_boot: dice.yes(),
+                ..Point::default()
+            }),
+            count: dice.number(),
+            sum: dice.real(),
+        });
+        observed.sources = self.list(2, |dice| Source {
+            name: dice.text(),
+            ..Source::default()
+        });
+        let stack = observed.stacks.intern(["folio_wait_bit", "ext4_sync_file"]);
+        observed.snapshots = self.list(2, |dice| Snapshot {
+            kind: SnapshotKind::Kernel,
+            at: dice.some(|dice| When::SinceBoot(dice.number())),
+            program: None,
+            threads: dice.list(3, |dice| SeenThread {
+                name: dice.text(),
+                tid: dice.some(|dice| dice.below(1 << 22) as u32),
+                state: dice.of(&[State::Runnable, State::Uninterruptible]),
+                kernel_stack: dice.some(|_| stack),
+                cpu_percent: dice.some(Dice::real),
+                ..SeenThread::default()
+            }),
+            deadlocks: vec![],
+            total: dice.some(Dice::number),
+            of_threads: Some(true),
+            states: true,
+            quote: Quote::default(),
+        });
+        HostLook {
+            observed,
+            sight: HostSight {
+                watched: self.number(),
+                frozen: self.list(2, Dice::text),
+                cpu: self.list(2, |dice| Use {
+                    process: dice.text(),
+                    pid: 7,
+                    amount: dice.real(),
+                }),
+                ..HostSight::default()
+            },
+            randomness: Randomness {
+                quality: self.some(|_| 900),
+                ..Randomness::default()
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! In: a report with a host. Out: rows. Where nothing is wrong, a screen; on `-v` everything.
 
-use super::{finding, jvm, margins, randomness};
+use super::{finding, jvm, margins, randomness, recorded};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration};
 use holdup_analysis::finding::Severity;
@@ -26,6 +26,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     let style = *sheet.style();
     if !style.quiet {
         header(sheet, report, host);
+        recorded::write(sheet, report);
         jvm::write(sheet, report);
         sheet.blank();
     }

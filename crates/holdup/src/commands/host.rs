@@ -17,25 +17,27 @@ use crate::cli::{Color, HostArgs};
 use crate::collect::{Figures, own_cpu_time};
 use crate::output::{Outputs, Place};
 use crate::progress::{self, Progress};
+use crate::recorded::{Evidence, Recording, Scope};
 use crate::signals::{Control, Signals};
-use crate::verdict::{self, artefacts};
+use crate::verdict::{self, machine};
 use counters::Counters;
+use holdup_analysis::Attributed;
 use holdup_analysis::artefacts::attribute;
-use holdup_analysis::host as told;
-use holdup_analysis::randomness::{Aspect, aspects};
-use holdup_analysis::report::{Backend, NotMeasured, Report, SubjectKind};
-use holdup_analysis::rules::{Run, judge};
+use holdup_analysis::report::Report;
 use holdup_evidence::SystemFacts;
-use holdup_evidence::host::{Hole, HostSight, Use};
+use holdup_evidence::host::{Hole, HostLook, HostSight, Use};
 use holdup_evidence::observed::{Metric, Point, Quote, Series, Source};
+use holdup_evidence::randomness::Randomness;
 use holdup_proc::links::{self, Link};
 use holdup_proc::pressure;
 use holdup_proc::randomness::{self, try_generator};
 use holdup_proc::{Root, clocks, facts};
 use holdup_readers::{Account, Readers, Reading};
+use holdup_views::report::Subject;
 use nix::poll::PollTimeout;
 use once::{Ask, Once};
 use snapshots::Snapshots;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The shortest time between two turns: what is shorter shows no more, and the kernel's counters of CPU time have hundredths.
@@ -71,6 +73,7 @@ const SECOND: f64 = 1e9;
 /// When the report can't be written, or signals can't be watched.
 pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    let recording = Recording::open(&args.recording, Scope::default())?;
     let signals = Signals::watch()?;
     let root = Root::system();
     let began = clocks::monotonic();
@@ -85,20 +88,38 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         &mut progress,
     );
     let looked = clocks::monotonic().saturating_sub(began);
-    let (reading, sight) = host.finish();
-    let aspects = aspects(&randomness::read(&root, try_generator(), &mut Vec::new()));
-    let mut report = report(&reading, &sight, aspects);
-    report.subject.wall_ns = looked;
-    report.host_figures = figures.finish(began);
-    // Their instants are told since the look began.
-    if let Some(unix) = clocks::unix_minus_monotonic() {
-        report.subject.started = holdup_views::report::rfc3339(i128::from(began) + i128::from(unix));
-    }
-    report.machine = verdict::this_machine();
-    report.coverage.own_cost_ns = own_cpu_time();
+    let (look, facts) = host.finish();
+    let look = HostLook {
+        randomness: randomness::read(&root, try_generator(), &mut Vec::new()),
+        ..look
+    };
+    let attributed = Attributed {
+        wall: looked,
+        host_figures: figures.finish(began),
+        ..attribute(&look.observed)
+    };
+    let mut evidence = Evidence {
+        attributed,
+        facts,
+        build_ids: BTreeMap::new(),
+        look: Some(look),
+    };
+    evidence.attributed.coverage.own_cost = own_cpu_time();
+    let subject = machine::subject(began);
+    let report = Report {
+        machine: verdict::this_machine(),
+        ..report(subject.clone(), &evidence)
+    };
     drop(progress);
     outputs.write(&report);
+    recording.map_or(Ok(()), |recording| recording.write(subject, evidence))?;
     Ok(0)
+}
+
+/// Judges what was seen.
+fn report(subject: Subject, evidence: &Evidence) -> Report {
+    let look = evidence.look.as_ref().expect("it is one of a machine");
+    machine::report(subject, &evidence.attributed, &evidence.facts, look)
 }
 
 /// Takes turns until the time is over: the counters in each, all tasks as often as they may cost.
@@ -185,7 +206,7 @@ impl Host {
     }
 
     /// What was seen.
-    fn finish(mut self) -> (Reading, HostSight) {
+    fn finish(mut self) -> (HostLook, SystemFacts) {
         let (root, mut sight) = (self.root, self.sight);
         let watched = self.counters.watched();
         sight.watched = (watched * SECOND) as u64;
@@ -233,9 +254,16 @@ impl Host {
         let links = lost(&self.links, &links::read(&root), devices, watched);
         reading.observed.series.extend(links);
         self.snapshots.hand_over(source, &mut reading.observed);
-        reading.facts = facts_of(&root, &reading.facts);
-        reading.facts.jvms = jvms;
-        (reading, sight)
+        let facts = SystemFacts {
+            jvms,
+            ..facts_of(&root, &reading.facts)
+        };
+        let look = HostLook {
+            observed: reading.observed,
+            sight,
+            randomness: Randomness::default(),
+        };
+        (look, facts)
     }
 }
 
@@ -383,41 +411,4 @@ fn holes(root: &Root, counters: &Counters, snapshots: &Snapshots, sight: &mut Ho
             "sudo holdup host",
         );
     }
-}
-
-/// Judges it.
-fn report(reading: &Reading, sight: &HostSight, randomness: Vec<Aspect>) -> Report {
-    let attributed = attribute(&reading.observed);
-    let run = Run::of_artefacts(&attributed, &reading.facts, &reading.observed);
-    let mut host = told::of(&reading.observed, &reading.facts, sight);
-    told::mark_short(&mut host, &judge(&run).findings);
-    host.randomness = randomness;
-    let names = vec!["this machine".to_owned()];
-    let mut report = artefacts::report(SubjectKind::Host, names, reading, &run);
-    // They are no files that anybody has.
-    report.artefacts.clear();
-    report.coverage.backend = Backend::Proc;
-    report.subject.wall_ns = sight.watched;
-    report.coverage.not_measured = sight
-        .holes
-        .iter()
-        .map(|hole| NotMeasured {
-            what: hole.what.clone(),
-            why: hole.why.clone(),
-            fix: hole.fix.clone(),
-        })
-        .collect();
-    report.coverage.not_measured.push(NotMeasured {
-        what: "how long each wait took".to_owned(),
-        why: "lists of tasks show instants, so no cause has a length".to_owned(),
-        fix: "holdup attach".to_owned(),
-    });
-    report.coverage.not_measured.push(NotMeasured {
-        what: "who reads randomness, how much and for how long".to_owned(),
-        why: "no file tells, and a hook on the calls that read it would slow each system call of the machine"
-            .to_owned(),
-        fix: "holdup attach shows whose reads wait, and how much of a CPU getrandom takes".to_owned(),
-    });
-    report.host = Some(host);
-    report
 }

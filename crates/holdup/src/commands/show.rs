@@ -14,6 +14,7 @@ use crate::output::{Outputs, Place, say};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::bail;
+use holdup_analysis::report::SubjectKind;
 use holdup_recording::unlike::{self, FEWEST, Outlier, Rates};
 use holdup_recording::{
     Error, Folder, Head, Merging, Segment, folder, only_process, peek, read_one, read_sums,
@@ -53,6 +54,15 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         say(&words::nothing_then(&window, &files, &zone));
         return Ok(NOTHING);
     }
+    let (looks, inside): (Vec<_>, Vec<_>) = inside
+        .into_iter()
+        .partition(|(_, head)| head.kind == SubjectKind::Host);
+    // A look is told of alone, and of several the last one; among waits of threads it is none of them.
+    let (inside, aside) = match looks.split_last() {
+        Some((last, earlier)) if inside.is_empty() => (vec![last.clone()], words::earlier(earlier)),
+        Some((last, earlier)) => (inside, Some(words::beside(last, earlier))),
+        None => (inside, None),
+    };
     let found = match args.worst {
         true => worst(&inside, args, &mut problems)?,
         false => None,
@@ -62,7 +72,8 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         None => inside.clone(),
     };
     let Some((segment, first)) = together(&told, args, &mut problems)? else {
-        say(&words::nothing_of(args));
+        let is_look = told.iter().any(|(_, head)| head.kind == SubjectKind::Host);
+        say(&words::nothing_of(args, is_look));
         return Ok(NOTHING);
     };
     let mut report = verdict::of_segment(&segment);
@@ -77,6 +88,9 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     }
     let found = found.map(|found| words::unlike(&found, &inside));
     report.recording = Some(words::recording(&segment, &first, args, &problems, found, &zone));
+    if let Some(recording) = &mut report.recording {
+        recording.lines.extend(aside);
+    }
     outputs.write(&report);
     Ok(0)
 }
@@ -105,6 +119,9 @@ fn segment(path: &Path, args: &ShowArgs, alone: bool) -> Result<Option<Segment>,
         true => read_one(path)?,
         false => read_sums(path)?,
     };
+    if segment.look.is_some() && args.process.is_some() {
+        return Ok(None);
+    }
     Ok(match &args.process {
         Some(process) if !only_process(&mut segment, process) => None,
         _ => Some(segment),

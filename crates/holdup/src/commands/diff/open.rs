@@ -128,7 +128,7 @@ fn read(path: &Path, wanted: Wanted<'_>) -> anyhow::Result<Vec<Source>> {
     let mut head = Vec::with_capacity(HEAD);
     Read::by_ref(&mut file).take(HEAD as u64).read_to_end(&mut head)?;
     if head.starts_with(RECORDING) {
-        return Ok(vec![of_recording(name, path)?]);
+        return of_recording(name, path, wanted.under);
     }
     let report = is_report(&head);
     let collapsed = !report && recognise(&head).is_some_and(|format| format.id == "collapsed");
@@ -157,10 +157,18 @@ fn recorded(path: &Path) -> bool {
     read.is_ok() && head == RECORDING
 }
 
-/// A recording, as the report that would have been printed then.
-fn of_recording(name: String, path: &Path) -> anyhow::Result<Source> {
+/// A recording, as the report that would have been printed then; a look at a machine, as its figures.
+fn of_recording(name: String, path: &Path, under: Option<&str>) -> anyhow::Result<Vec<Source>> {
     let segment = holdup_recording::read_one(path)?;
     let head = segment.head;
+    if let Some(look) = &segment.look {
+        let mut sources = artefacts::sources(&name, &look.observed, &segment.facts, under);
+        let host = head.host.map(|host| ("host".to_owned(), host));
+        if let Some(first) = sources.first_mut() {
+            first.facts.extend(host);
+        }
+        return Ok(sources);
+    }
     let subject = Subject {
         kind: head.kind,
         backend: head.backend,
@@ -195,7 +203,7 @@ fn of_recording(name: String, path: &Path) -> anyhow::Result<Source> {
         .into_iter()
         .map(|(file, id)| (format!("{BUILD}{file}"), id));
     source.facts.extend(builds);
-    Ok(source)
+    Ok(vec![source])
 }
 
 /// Whether it begins as a report of ours, of whatever version.

@@ -2,10 +2,14 @@
 //! time by the tree's own clock.
 
 use super::{Host, report};
+use crate::recorded::Evidence;
+use crate::verdict::machine;
+use holdup_analysis::artefacts::attribute;
 use holdup_analysis::finding::Severity;
 use holdup_analysis::report::Report;
 use holdup_proc::Root;
 use holdup_proc::room::Room;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -107,9 +111,20 @@ impl Machine {
             self.tick(turn);
             host.turn();
         }
-        let (reading, sight) = host.finish();
-        report(&reading, &sight, Vec::new())
+        told(host)
     }
+}
+
+/// What is said of a look that is over.
+fn told(host: Host) -> Report {
+    let (look, facts) = host.finish();
+    let evidence = Evidence {
+        attributed: attribute(&look.observed),
+        facts,
+        build_ids: BTreeMap::new(),
+        look: Some(look),
+    };
+    report(machine::subject(0), &evidence)
 }
 
 fn roomy(_mount: &str) -> Option<Room> {
@@ -332,8 +347,7 @@ fn nothing_at_all_is_said_to_be_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::new(&Root::below(folder.path()), u32::MAX, roomy);
     host.turn();
-    let (reading, sight) = host.finish();
-    let report = report(&reading, &sight, Vec::new());
+    let report = told(host);
     assert_eq!(report.findings, []);
     assert!(
         verdict(&report).starts_with("The load average is not told"),

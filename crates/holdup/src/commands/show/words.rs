@@ -64,11 +64,41 @@ pub(super) fn nothing_then(window: &Window, files: &[(PathBuf, Head)], zone: &Ti
 }
 
 /// What to say where what was asked for was not there.
-pub(super) fn nothing_of(args: &ShowArgs) -> String {
+pub(super) fn nothing_of(args: &ShowArgs, is_look: bool) -> String {
     match &args.process {
+        Some(process) if is_look => format!(
+            "process {process:?} is not told of alone: a look at the whole machine was recorded then; leave --process out"
+        ),
         Some(process) => format!("no process {process:?} was recorded then"),
         None => "nothing was recorded then".to_owned(),
     }
+}
+
+/// What is said where several looks at a machine were recorded then, of which the last one is told.
+pub(super) fn earlier(looks: &[(PathBuf, Head)]) -> Option<String> {
+    let (path, _) = looks.last()?;
+    Some(format!(
+        "{} before it {} told of alone: `holdup show {}` tells of the one before",
+        counted(
+            looks.len() as u64,
+            "look at this machine",
+            "looks at this machine"
+        ),
+        if looks.len() == 1 { "is" } else { "are" },
+        path.display()
+    ))
+}
+
+/// What is said where looks at a machine lie among recordings of what threads waited for.
+pub(super) fn beside((path, _): &(PathBuf, Head), earlier: &[(PathBuf, Head)]) -> String {
+    format!(
+        "{} not among this: `holdup show {}` tells of the last one",
+        match earlier.len() as u64 + 1 {
+            1 => "a look at the whole machine is".to_owned(),
+            several => format!("{several} looks at the whole machine are"),
+        },
+        path.display()
+    )
 }
 
 /// The unlike segments for the report.
