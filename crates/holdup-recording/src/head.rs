@@ -30,6 +30,9 @@ pub struct Head {
     pub started_unix: i64,
     /// How long it lasted, nanoseconds.
     pub length: Ns,
+    /// When it ended, since boot, suspended time included, nanoseconds; `None` where that was not measured.
+    #[serde(default)]
+    pub ended_boot: Option<Ns>,
     /// CMD's exit status as a shell has it; `None` where it ran on or there was none.
     #[serde(default)]
     pub exit: Option<i32>,

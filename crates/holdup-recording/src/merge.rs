@@ -155,6 +155,7 @@ fn head(whole: &mut Head, next: Head) {
         .max(whole.length);
     whole.segments = whole.segments.saturating_add(next.segments);
     whole.exit = next.exit;
+    whole.ended_boot = next.ended_boot;
     let pids: BTreeSet<u32> = whole.pids.iter().copied().collect();
     whole
         .pids

@@ -140,7 +140,11 @@ fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
     build_ids.retain(|name, _| named.contains(name.as_str()));
     let uname = nix::sys::utsname::uname().ok();
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
-    let boot_id = Root::system().proc.join("sys/kernel/random/boot_id");
+    let length = match attributed.of_threads || look.is_some() {
+        true => attributed.wall,
+        false => attributed.elapsed,
+    };
+    let ended = observed.started.saturating_add(length);
     let head = Head {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
         kind: observed.kind,
@@ -149,14 +153,14 @@ fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
         pids: observed.pids,
         started: observed.started,
         started_unix,
-        length: match attributed.of_threads || look.is_some() {
-            true => attributed.wall,
-            false => attributed.elapsed,
-        },
+        length,
+        ended_boot: facts
+            .boot_minus_monotonic
+            .map(|slept| ended.saturating_add(slept)),
         exit: observed.exit,
         elsewhere: observed.elsewhere,
         host: uname.as_ref().map(|uname| text(uname.nodename())),
-        boot_id: root::text_if_there(&boot_id).map(|id| id.trim().to_owned()),
+        boot_id: boot_id(),
         kernel: uname.as_ref().map(|uname| text(uname.release())),
         zone: zone(started_unix),
         unit: scope.unit,
@@ -175,6 +179,12 @@ fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
         facts,
         look,
     }
+}
+
+/// What tells this boot from all others.
+pub(crate) fn boot_id() -> Option<String> {
+    let path = Root::system().proc.join("sys/kernel/random/boot_id");
+    root::text_if_there(&path).map(|id| id.trim().to_owned())
 }
 
 /// This machine's, at that time.

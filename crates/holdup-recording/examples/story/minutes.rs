@@ -142,6 +142,7 @@ pub(crate) fn minute(number: u32, servers: u32) -> Segment {
             started,
             started_unix: unix,
             length: MINUTE,
+            ended_boot: None,
             exit: None,
             elsewhere: vec![],
             host: Some("mail1".to_owned()),

@@ -167,6 +167,7 @@ mod tests {
             started: started.cast_unsigned(),
             started_unix: started + unix_minus_monotonic,
             length: (60 * SECOND).cast_unsigned(),
+            ended_boot: None,
             exit: None,
             elsewhere: vec![],
             host: Some("host".to_owned()),

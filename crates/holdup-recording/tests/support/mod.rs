@@ -365,6 +365,7 @@ impl Dice {
                 started: self.number(),
                 started_unix: self.roll().cast_signed(),
                 length: self.number(),
+                ended_boot: self.some(Dice::number),
                 exit: self.some(|dice| dice.below(256) as i32),
                 elsewhere: self.list(1, |dice| Elsewhere {
                     pid: 7,

@@ -60,6 +60,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = segment_length)]
     pub(crate) every: Duration,
     /// How long to keep recordings
+    ///
+    /// By the time since boot, where they are of this boot: a clock that is set, forward or back, has none of them removed. Those of earlier
+    /// boots have a date only, and are kept longer rather than shorter where this boot has had several clocks.
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = lengths::length)]
     pub(crate) keep: Duration,
     /// How much room all recordings may take; the oldest go first

@@ -3,6 +3,7 @@
 //! In: what to watch, where to write, how much to keep. Out: a folder of recordings, each whole or not there. Each segment is
 //! made by a process of its own ([`rounds`]): whatever goes wrong in one costs that one, and memory can't grow over months.
 
+mod age;
 mod condition;
 mod detail;
 mod folder;

@@ -7,6 +7,7 @@ use crate::verdict::machine;
 use holdup_analysis::artefacts::attribute;
 use holdup_analysis::finding::Severity;
 use holdup_analysis::report::Report;
+use holdup_evidence::host::HostLook;
 use holdup_proc::Root;
 use holdup_proc::room::Room;
 use std::collections::BTreeMap;
@@ -304,7 +305,7 @@ fn who_uses_the_cpu_is_told_by_the_clock_of_the_machine() {
         machine.task(50, 50, "burner", 'R', turn * STEP * 90);
         host.turn();
     }
-    let (_, sight) = host.finish();
+    let (HostLook { sight, .. }, _) = host.finish();
     assert_eq!(sight.cpu.len(), 1);
     assert_eq!(sight.cpu[0].process, "burner");
     assert!((sight.cpu[0].amount - 90.0).abs() < 0.1, "{:?}", sight.cpu);

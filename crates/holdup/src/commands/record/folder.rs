@@ -1,14 +1,20 @@
 //! The folder that segments are written to: whose it is, what is kept, what is swept away.
 //!
-//! In: its path, how old and how large recordings may become. Out: names for segments; older ones are removed, and none that this
-//! program has not written. One recorder at a time: the folder is locked for as long as it runs.
+//! In: its path, how old and how large recordings may become. Out: names for segments; older ones are removed ([`age`](super::age)), and none that
+//! this program has not written. One recorder at a time: the folder is locked for as long as it runs.
 
+use super::age::{Boot, Clocks, Ended, ages};
+use crate::recorded;
 use anyhow::{Context, bail};
+use holdup_proc::clocks;
+use holdup_recording::peek;
 use nix::fcntl::{Flock, FlockArg};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The file that is locked.
 const LOCK: &str = ".recorder";
@@ -28,6 +34,9 @@ pub(crate) struct Folder {
     path: PathBuf,
     keep: Duration,
     most: Option<u64>,
+    boot: Boot,
+    /// What was read of segments' heads: each is opened once, and not each minute.
+    ended: RefCell<HashMap<PathBuf, Ended>>,
     /// Held as long as this lives.
     _lock: Flock<File>,
 }
@@ -36,7 +45,7 @@ pub(crate) struct Folder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kept {
     path: PathBuf,
-    modified: SystemTime,
+    ended: Ended,
     bytes: u64,
 }
 
@@ -68,6 +77,8 @@ impl Folder {
             path: path.to_owned(),
             keep,
             most,
+            boot: this_boot(),
+            ended: RefCell::default(),
             _lock: lock,
         };
         folder.sweep_unfinished();
@@ -103,7 +114,11 @@ impl Folder {
 
     /// Removes segments that are older than they may be, and the oldest until all together are small enough. The newest stays,
     /// whatever its size. Returns how many went.
-    pub(crate) fn sweep(&self, now: SystemTime) -> usize {
+    pub(crate) fn sweep(&self) -> usize {
+        self.sweep_at(now())
+    }
+
+    fn sweep_at(&self, now: Clocks) -> usize {
         let all = self.segments();
         let gone = outdated(&all, now, self.keep, self.most);
         gone.iter()
@@ -111,27 +126,40 @@ impl Folder {
             .count()
     }
 
-    /// The newest segments, newest first; names sort as time goes by.
+    /// The newest segments, newest first.
     pub(crate) fn newest(&self, count: usize) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = self.segments().into_iter().map(|kept| kept.path).collect();
-        paths.sort_unstable_by(|one, other| other.cmp(one));
-        paths.truncate(count);
-        paths
+        let all = self.segments();
+        let ordered = oldest_first(&all, now());
+        let newest = ordered.iter().rev().take(count);
+        newest.map(|(_, kept)| kept.path.clone()).collect()
     }
 
     fn segments(&self) -> Vec<Kept> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
-        entries
+        let mut known = self.ended.take();
+        let all: Vec<Kept> = entries
             .filter(|entry| is_segment(&entry.file_name()))
             .filter_map(|entry| {
                 let about = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+                let path = entry.path();
+                let ended = match known.remove(&path) {
+                    Some(ended) => ended,
+                    None => peek(&path).map_or_else(
+                        |_| Ended::Somewhere(date(about.modified().ok())),
+                        |head| Ended::of(&head, &self.boot),
+                    ),
+                };
                 Some(Kept {
-                    path: entry.path(),
-                    modified: about.modified().ok()?,
+                    path,
+                    ended,
                     bytes: about.len(),
                 })
             })
-            .collect()
+            .collect();
+        // Those that have gone are forgotten.
+        let still = all.iter().map(|one| (one.path.clone(), one.ended));
+        self.ended.replace(still.collect());
+        all
     }
 }
 
@@ -141,15 +169,48 @@ fn is_segment(name: &std::ffi::OsStr) -> bool {
         .is_some_and(|name| name.starts_with(start) && name.ends_with(end))
 }
 
-/// Those that go, oldest first. A time of the future, as after a clock was set back, is as good as now.
-fn outdated(all: &[Kept], now: SystemTime, keep: Duration, most: Option<u64>) -> Vec<PathBuf> {
-    let mut all: Vec<&Kept> = all.iter().collect();
-    all.sort_by_key(|one| (one.modified, &one.path));
+/// This boot of this machine.
+fn this_boot() -> Boot {
+    let name = nix::sys::utsname::uname().ok();
+    Boot {
+        id: recorded::boot_id(),
+        host: name.map(|name| name.nodename().to_string_lossy().into_owned()),
+    }
+}
+
+/// The clocks now.
+fn now() -> Clocks {
+    let monotonic = clocks::monotonic();
+    Clocks {
+        unix: date(Some(SystemTime::now())),
+        boot: monotonic.saturating_add(clocks::boot_minus_monotonic().unwrap_or_default()),
+        monotonic,
+    }
+}
+
+/// Unix time in nanoseconds; what is not told is as good as the latest there is.
+fn date(of: Option<SystemTime>) -> i64 {
+    let since = of.map(|of| of.duration_since(UNIX_EPOCH).unwrap_or_default());
+    since.map_or(i64::MAX, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+/// All segments with their ages; of the same age those with the earlier name first.
+fn oldest_first(all: &[Kept], now: Clocks) -> Vec<(Duration, &Kept)> {
+    let ended: Vec<Ended> = all.iter().map(|one| one.ended).collect();
+    let mut ordered: Vec<_> = ages(&ended, now).into_iter().zip(all).collect();
+    ordered.sort_by(|(age, one), (other_age, other)| (other_age, &one.path).cmp(&(age, &other.path)));
+    ordered
+}
+
+/// Those that go, oldest first.
+fn outdated(all: &[Kept], now: Clocks, keep: Duration, most: Option<u64>) -> Vec<PathBuf> {
     let mut bytes: u64 = all.iter().map(|one| one.bytes).sum();
     let newest = all.len().saturating_sub(1);
     let mut gone = Vec::new();
-    for one in all.into_iter().take(newest) {
-        let old = now.duration_since(one.modified).is_ok_and(|age| age > keep);
+    for (age, one) in oldest_first(all, now).into_iter().take(newest) {
+        let old = age > keep;
         let large = most.is_some_and(|most| bytes > most);
         if !old && !large {
             break;
@@ -161,23 +222,65 @@ fn outdated(all: &[Kept], now: SystemTime, keep: Duration, most: Option<u64>) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Folder, Kept, is_segment, outdated};
+pub(super) mod tests {
+    use super::{Clocks, Ended, Folder, Kept, is_segment, now, outdated, this_boot};
+    use holdup_analysis::Attributed;
+    use holdup_analysis::report::{Backend, SubjectKind};
+    use holdup_evidence::{Ns, SystemFacts};
+    use holdup_recording::{Head, Segment, Zone};
     use std::path::{Path, PathBuf};
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
+
+    const SECOND: Ns = 1_000_000_000;
+
+    /// An hour up, at a date.
+    const NOW: Clocks = Clocks {
+        unix: (1_000_000 * SECOND).cast_signed(),
+        boot: 3_600 * SECOND,
+        monotonic: 3_600 * SECOND,
+    };
 
     fn kept(name: &str, age: u64, bytes: u64) -> Kept {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let age = age * SECOND;
         Kept {
             path: PathBuf::from(name),
-            modified: now - Duration::from_secs(age),
+            ended: Ended::Here(NOW.boot - age, NOW.unix - age.cast_signed()),
             bytes,
+        }
+    }
+
+    /// The head of a segment of a minute that began an hour after that boot.
+    pub(in super::super) fn head(boot_id: &str, host: &str, ended_boot: Option<Ns>) -> Head {
+        Head {
+            holdup: "0.1.0".to_owned(),
+            kind: SubjectKind::Attach,
+            backend: Backend::Bpf,
+            command: vec![],
+            pids: vec![],
+            started: 3_600 * SECOND,
+            started_unix: 1_772_452_800_000_000_000,
+            length: 60 * SECOND,
+            ended_boot,
+            exit: None,
+            elsewhere: vec![],
+            host: Some(host.to_owned()),
+            boot_id: Some(boot_id.to_owned()),
+            kernel: None,
+            zone: Zone::default(),
+            unit: None,
+            cgroup: None,
+            build_ids: std::collections::BTreeMap::new(),
+            redacted: false,
+            detail: vec![],
+            coarse: false,
+            segments: 1,
+            approximate: vec![],
+            breaks: vec![],
         }
     }
 
     #[test]
     fn what_is_too_old_or_too_much_goes_and_the_newest_stays() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let all = [
             kept("c", 10, 5),
             kept("a", 300, 5),
@@ -185,7 +288,7 @@ mod tests {
             kept("d", 0, 50),
         ];
         let gone = |keep, most| {
-            let gone = outdated(&all, now, Duration::from_secs(keep), most);
+            let gone = outdated(&all, NOW, Duration::from_secs(keep), most);
             gone.iter()
                 .map(|path| path.display().to_string())
                 .collect::<String>()
@@ -195,18 +298,71 @@ mod tests {
         assert_eq!(gone(5, None), "abc");
         assert_eq!(gone(1_000, Some(60)), "a");
         assert_eq!(gone(1_000, Some(1)), "abc", "the newest stays");
-        assert_eq!(outdated(&[], now, Duration::ZERO, Some(0)), Vec::<PathBuf>::new());
-        let ahead = [
-            kept("a", 5, 1),
-            Kept {
-                modified: now + Duration::from_secs(500),
-                ..kept("b", 0, 1)
-            },
-        ];
+        assert_eq!(outdated(&[], NOW, Duration::ZERO, Some(0)), Vec::<PathBuf>::new());
+        // Ten years later by the date, and a second by the clock that nobody sets.
+        let set = Clocks {
+            unix: NOW.unix + (315_000_000 * SECOND).cast_signed(),
+            boot: NOW.boot + SECOND,
+            monotonic: NOW.monotonic + SECOND,
+        };
         assert_eq!(
-            outdated(&ahead, now, Duration::from_secs(100), None),
+            outdated(&all, set, Duration::from_secs(400), None),
             Vec::<PathBuf>::new()
         );
+        let first = outdated(&all, set, Duration::from_secs(200), None);
+        assert_eq!(first, [Path::new("a")]);
+    }
+
+    #[test]
+    fn segments_of_this_boot_outlive_a_clock_that_is_set_and_the_newest_are_those_that_ended_last() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path(), Duration::from_secs(86_400), None).unwrap();
+        let boot = this_boot();
+        let save = |name: &str, ago: u64, date: i64| {
+            let ended = now().boot - ago * SECOND;
+            let mut head = head(
+                &boot.id.clone().unwrap(),
+                &boot.host.clone().unwrap(),
+                Some(ended),
+            );
+            head.started_unix = date;
+            let segment = Segment {
+                head,
+                attributed: Attributed::default(),
+                facts: SystemFacts::default(),
+                look: None,
+            };
+            holdup_recording::save(&segment, &place.path().join(name)).unwrap();
+        };
+        let today = now().unix;
+        // Set forward by ten years after the second; the third's date is the latest of all, and it is not the newest.
+        save("holdup-1.parquet", 4, today - 4_000_000_000);
+        save("holdup-9.parquet", 3, today - 3_000_000_000);
+        save("holdup-a.parquet", 2, today + 315_000_000_000_000_000);
+        save("holdup-2.parquet", 1, today);
+        let late = Clocks {
+            unix: today + 630_000_000_000_000_000,
+            ..now()
+        };
+        assert_eq!(folder.sweep_at(late), 0);
+        let newest: Vec<PathBuf> = folder.newest(3);
+        let names: Vec<&str> = newest
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["holdup-2.parquet", "holdup-a.parquet", "holdup-9.parquet"]
+        );
+        // A day later by every clock they go, but the last.
+        let day = 90_000 * SECOND;
+        let tomorrow = Clocks {
+            unix: late.unix + day.cast_signed(),
+            boot: late.boot + day,
+            monotonic: late.monotonic + day,
+        };
+        assert_eq!(folder.sweep_at(tomorrow), 3);
+        assert!(place.path().join("holdup-2.parquet").exists());
     }
 
     #[test]
@@ -222,7 +378,11 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(second.contains("another holdup records to"), "{second}");
-        assert_eq!(held.sweep(SystemTime::now() + Duration::from_secs(100)), 0);
+        let late = Clocks {
+            unix: i64::MAX,
+            ..now()
+        };
+        assert_eq!(held.sweep_at(late), 0);
         assert!(
             path.join("notes.txt").exists(),
             "what is no segment is never touched"

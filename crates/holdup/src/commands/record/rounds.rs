@@ -149,7 +149,7 @@ impl<'a> Rounds<'a> {
                     next
                 }
             };
-            self.folder.sweep(SystemTime::now());
+            self.folder.sweep();
         }
         if let Some(last) = now {
             self.end(&last);
