@@ -350,7 +350,8 @@ fn named<'a>(entry: &Entry<'a>) -> Option<&'a str> {
 /// How far it can be trusted.
 fn accounting(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let coverage = &report.coverage;
-    let mut parts = Vec::new();
+    let recorded = report.recording.iter().flat_map(|recording| &recording.lines);
+    let mut parts: Vec<String> = recorded.map(|line| escaped(line)).collect();
     if let (Some(observed), Some(unknown)) = (coverage.observed_ns, coverage.unknown_ns)
         && observed > 0
     {

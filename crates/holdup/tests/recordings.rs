@@ -91,7 +91,19 @@ fn what_was_attached_to_is_told_as_it_was_live() {
         .arg(&recording);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
-    same(&json(&live), shown(&recording, &[]));
+    let live = json(&live);
+    // What holdup made of it afterwards is no part of what it saw of the machine.
+    let stretches = list(&live["host_figures"], "stretches");
+    let end = stretches
+        .iter()
+        .map(|one| number(one, "from_ns") + number(one, "ns"))
+        .max();
+    assert!(
+        end.unwrap() <= number(&live["subject"], "wall_ns"),
+        "{end:?} {}",
+        live["subject"]
+    );
+    same(&live, shown(&recording, &[]));
 }
 
 #[test]
@@ -318,6 +330,14 @@ fn what_lies_between_segments_is_said() {
         "nothing is missing where a clock was set"
     );
     assert_eq!(breaks[1]["ns"], 3_600_000_000_000_i64);
+    let markdown = lossy(&show(folder.path(), &["--format", "markdown"]).stdout);
+    let page = lossy(&show(folder.path(), &["--format", "html"]).stdout);
+    for view in [markdown, page] {
+        assert!(
+            view.contains("5 segments") && view.contains("the machine was booted anew"),
+            "{view}"
+        );
+    }
     assert_eq!(
         list(&report, "threads").len(),
         4,

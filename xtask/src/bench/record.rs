@@ -38,8 +38,16 @@ pub(crate) struct Args {
 /// Switches a second, as the kernel counts them.
 const SWITCHES: u64 = 20_000;
 
-/// Threads that make them: each sleep is two.
+/// Threads that make them: each sleep is two at the most.
 const SLEEPERS: u64 = 200;
+
+/// How often the rate of their sleeps is raised, and how much further than seems enough: what follows is watched, too.
+const RAISES: u32 = 6;
+const MORE: f64 = 1.03;
+
+/// How long switches are counted after each raise, and how long its threads have to begin before.
+const COUNT: Duration = Duration::from_secs(4);
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// The most that it should take: per cent of a core, bytes of memory, bytes an hour of an ordinary server, and seconds of `show` over an
 /// hour and a day.
@@ -95,11 +103,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         if wanted(name) || (name == "busy" && wanted("show")) {
             let folder = folder.join(name);
             let subject = match name {
-                "busy" => Some(Subject::start(&[
-                    "paced-sleepers",
-                    &SLEEPERS.to_string(),
-                    &(SWITCHES / 2).to_string(),
-                ])?),
+                "busy" => Some(sleepers()?),
                 _ => None,
             };
             measure(args, &holdup, &folder, title)?;
@@ -111,6 +115,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         show(args, &holdup, &folder)?;
     }
     Ok(())
+}
+
+/// Sleepers, as many sleeps a second as make the switches: what ends together shares one, and a CPU that others keep busy falls idle
+/// less often.
+fn sleepers() -> anyhow::Result<Subject> {
+    let mut sleeps = SWITCHES as f64 / 2.0;
+    let mut made = 0.0;
+    for _ in 0..RAISES {
+        let subject = Subject::start(&["paced-sleepers", &SLEEPERS.to_string(), &format!("{sleeps:.0}")])?;
+        std::thread::sleep(SETTLE);
+        let (before, began) = (switches()?, Instant::now());
+        std::thread::sleep(COUNT);
+        made = (switches()? - before) as f64 / began.elapsed().as_secs_f64();
+        if made >= SWITCHES as f64 {
+            return Ok(subject);
+        }
+        sleeps *= SWITCHES as f64 / made.max(1.0) * MORE;
+    }
+    bail!("{SWITCHES} switches a second can't be made here: {SLEEPERS} threads that sleep made {made:.0}")
 }
 
 fn measure(args: &Args, holdup: &Path, folder: &Path, title: &str) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use super::entry::Depth;
 use super::picture::{Entry, picture, too_little_seen};
 use super::{
     artefacts, boot, churn, comparison, elsewhere, entry, experiment, host, jvm, margins, prediction,
-    randomness, requests, scale,
+    randomness, recorded, requests, scale,
 };
 use crate::sheet::{Said, Sheet};
 use crate::style::Style;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 pub(crate) struct Told {
     /// Command and figures.
     pub(crate) header: Vec<Said>,
-    /// What it is: processes elsewhere, machines, requests, what is made anew.
+    /// What it is: what was recorded of it, processes elsewhere, machines, requests, what is made anew.
     pub(crate) about: Vec<Said>,
     /// The sentences of the verdict that are no findings.
     pub(crate) verdict: Vec<Said>,
@@ -109,6 +109,7 @@ pub(crate) fn told(report: &Report) -> Told {
 fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Host, told: &mut Told) {
     host::header(sheet, report, one);
     told.header = sheet.take_said();
+    recorded::write(sheet, report);
     jvm::write(sheet, report);
     told.about = sheet.take_said();
     host::verdict(sheet, one);
@@ -168,6 +169,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
     }
     margins::header(sheet, report);
     told.header = sheet.take_said();
+    recorded::write(sheet, report);
     elsewhere::write(sheet, report);
     jvm::write(sheet, report);
     requests::write(sheet, report);

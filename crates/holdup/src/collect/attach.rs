@@ -176,8 +176,9 @@ pub(crate) fn attach(
     attached.follow(&mut observation)?;
     let unaccepted = Queues::look(&attached.subjects).since(&queues);
     let other_clients = clients::look(&attached.subjects);
+    let figures = figures.finish();
     let mut collected = observation.finish(None);
-    collected.attributed.host_figures = figures.finish(collected.started);
+    collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
     Ok(collected)

@@ -4,7 +4,7 @@
 
 use super::own_cpu_time;
 use holdup_analysis::host_figures::HostFigures;
-use holdup_evidence::{HostCounters, Ns};
+use holdup_evidence::HostCounters;
 use holdup_proc::{Root, host_counters};
 use std::time::{Duration, Instant};
 
@@ -50,9 +50,10 @@ impl Figures {
         self.next = Instant::now() + EVERY.max(took * SPARSELY);
     }
 
-    /// Reads for the last time; instants are told since `began`, `CLOCK_MONOTONIC`.
-    pub(crate) fn finish(mut self, began: Ns) -> HostFigures {
+    /// Reads for the last time, at the end of what is observed: what holdup itself makes of it afterwards is no part of it. Instants are of
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) fn finish(mut self) -> HostFigures {
         self.read();
-        self.told.since(began)
+        self.told
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     };
     let attributed = Attributed {
         wall: looked,
-        host_figures: figures.finish(began),
+        host_figures: figures.finish().since(began),
         ..attribute(&look.observed)
     };
     let mut evidence = Evidence {
