@@ -12,7 +12,9 @@ mod dumps;
 mod elsewhere;
 mod figures;
 pub(crate) mod jvms;
+mod kernel_names;
 mod look;
+mod moment;
 mod naming;
 mod neighbours;
 mod own_ends;
@@ -28,6 +30,7 @@ mod serving;
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
+pub(crate) use kernel_names::KernelNames;
 pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{run as sample, run_for as sample_for};
 
@@ -44,7 +47,7 @@ use holdup_evidence::{
 };
 use holdup_jvm::{Structures, Unread};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
-use holdup_symbols::{Bounds, KernelSymbols};
+use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -136,11 +139,12 @@ struct Observation {
 }
 
 impl Observation {
-    /// Makes everything ready; nothing is watched yet. `loaded`: the programs, if they were kept; `cmd`: the process that holdup has
-    /// started.
+    /// Makes everything ready; nothing is watched yet. `loaded`, `kernel`: the programs and the kernel's names, if they were kept; `cmd`:
+    /// the process that holdup has started.
     fn begin(
         how: How,
         loaded: Option<Loaded>,
+        kernel: Option<KernelNames>,
         attribution: Attribution,
         cmd: Option<u32>,
     ) -> anyhow::Result<Observation> {
@@ -150,7 +154,10 @@ impl Observation {
         let mounts = mountinfo::read(&root, &mut problems);
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
-        let kernel = kernel_symbols(&root, &mut not_measured);
+        let kernel = match kernel {
+            Some(kept) => Some(kept.symbols()),
+            None => kernel_names::read_now(&root, &mut not_measured),
+        };
         let bounds = match how.tracing.pace {
             Pace::Record => Bounds::SMALL,
             Pace::Command | Pace::Service => Bounds::LARGE,
@@ -437,21 +444,6 @@ impl Priority {
             unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
         }
     }
-}
-
-/// Without them no wait can be told by the function it sleeps in.
-fn kernel_symbols(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<KernelSymbols> {
-    let why = match KernelSymbols::load(root.proc.join("kallsyms")) {
-        Ok(symbols) if !symbols.hidden() => return Some(symbols),
-        Ok(_) => "the kernel hides its addresses (kernel.kptr_restrict)".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    not_measured.push(NotMeasured {
-        what: "which kernel function a thread slept in".into(),
-        why,
-        fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
-    });
-    None
 }
 
 /// CPU time of this process so far, all threads.

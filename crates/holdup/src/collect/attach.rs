@@ -5,9 +5,11 @@
 //! there is nobody new: so a chain of waits is followed across the borders of processes to its end.
 
 use super::look::{self, Sight};
+use super::moment::Moment;
 use super::queues::Queues;
 use super::{
-    Collected, Figures, How, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time, serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time,
+    serving,
 };
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
@@ -68,6 +70,8 @@ const STUCK: Ns = 1_000_000_000;
 pub(crate) struct Kept<'a> {
     /// Programs that are loaded.
     pub(crate) loaded: Option<Loaded>,
+    /// Names of the kernel's functions.
+    pub(crate) kernel: Option<KernelNames>,
     /// Whether all is to be told now.
     pub(crate) in_detail: Option<&'a mut dyn FnMut() -> bool>,
     /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
@@ -106,14 +110,20 @@ pub(crate) fn attach(
 ) -> anyhow::Result<Collected> {
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
-    let mut observation = Observation::begin(how, kept.loaded.take(), kept.attribution(), None)?;
+    let kernel = kept.kernel.take();
+    let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution(), None)?;
     let mut priority = Priority::begin(how.tracing.buffer);
     let mut attached = Attached::default();
-    attached.serving(&mut observation, &pids);
-    let queues = Queues::look(&pids.iter().copied().collect());
+    let mut moment = Moment::now();
+    attached.serving(&mut observation, &pids, &mut moment);
+    let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
+    drop(moment);
     attached.adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
     let began = Instant::now();
-    let mut figures = Figures::begin(&Root::system());
+    let mut figures = match how.tracing.pace {
+        Pace::Record => Figures::begin_sparse(&Root::system()),
+        Pace::Command | Pace::Service => Figures::begin(&Root::system()),
+    };
     observation.turn();
     if observation.started.is_none() {
         return Err(EndedBefore.into());
@@ -174,8 +184,10 @@ pub(crate) fn attach(
     }
     progress.tell(|| "watched; putting it together".to_owned());
     attached.follow(&mut observation)?;
-    let unaccepted = Queues::look(&attached.subjects).since(&queues);
-    let other_clients = clients::look(&attached.subjects);
+    let mut moment = Moment::now();
+    let unaccepted = Queues::look(&attached.subjects, &mut moment).since(&queues);
+    let other_clients = clients::look(&attached.subjects, &mut moment);
+    drop(moment);
     let figures = figures.finish();
     let mut collected = observation.finish(None);
     collected.attributed.host_figures = figures.since(collected.started);
@@ -218,12 +230,12 @@ impl Attached {
         if new.is_empty() {
             return Ok(());
         }
-        self.serving(observation, &new);
+        self.serving(observation, &new, &mut Moment::now());
         self.adopt(observation, &new, Role::Subject, NEXT_LOOK)
     }
 
-    fn serving(&mut self, observation: &mut Observation, pids: &[u32]) {
-        let serving = serving::look(pids);
+    fn serving(&mut self, observation: &mut Observation, pids: &[u32], moment: &mut Moment) {
+        let serving = serving::look(pids, moment);
         let ports = serving.addresses.iter().filter_map(|address| match address {
             SocketAddress::Inet(address) => Some(address.port()),
             SocketAddress::Unix(_) | SocketAddress::Other(_) => None,

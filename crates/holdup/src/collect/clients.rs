@@ -3,26 +3,27 @@
 //! In: processes. Out: the other clients of the servers on this machine that they are connected to, as the tables of sockets and
 //! the links in `/proc/PID/fd` show.
 
+use super::moment::Moment;
 use holdup_evidence::facts::OtherClient;
-use holdup_proc::descriptors::{self, Open, ends};
-use holdup_proc::sockets::{self, Sockets, Tcp};
-use holdup_proc::{Root, names};
+use holdup_proc::descriptors::{self, Open};
+use holdup_proc::names;
+use holdup_proc::sockets::{Sockets, Tcp};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// Clients of one server that are told. Of a server with more, one among them says nothing.
 const MOST: usize = 8;
 
 /// Looks at these processes.
-pub(super) fn look(pids: &BTreeSet<u32>) -> Vec<OtherClient> {
-    let root = Root::system();
-    let mut namespaces: HashMap<Option<String>, Sockets> = HashMap::new();
+pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OtherClient> {
+    let mut namespaces: HashMap<Option<String>, Rc<Sockets>> = HashMap::new();
     let mut own: HashSet<u64> = HashSet::new();
     for pid in pids {
-        own.extend(ends(&root, *pid).into_iter().flat_map(|ends| ends.sockets));
+        own.extend(moment.ends(*pid).iter().flat_map(|ends| &ends.sockets));
         namespaces
-            .entry(names::network_namespace(&root, *pid))
-            .or_insert_with(|| sockets::read(&root, *pid));
+            .entry(moment.namespace(*pid))
+            .or_insert_with(|| moment.sockets(*pid));
     }
     let mut others: BTreeMap<SocketAddr, Vec<u64>> = BTreeMap::new();
     for sockets in namespaces.values() {
@@ -42,6 +43,7 @@ pub(super) fn look(pids: &BTreeSet<u32>) -> Vec<OtherClient> {
             others.entry(socket.peer).or_default().push(socket.inode);
         }
     }
+    let root = &moment.root;
     others.retain(|_, inodes| inodes.len() <= MOST);
     let wanted: HashSet<Open> = others
         .values()
@@ -51,7 +53,7 @@ pub(super) fn look(pids: &BTreeSet<u32>) -> Vec<OtherClient> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    let holders = descriptors::holders(&root, &wanted, std::process::id());
+    let holders = descriptors::holders(root, &wanted, std::process::id());
     let mut found = Vec::new();
     for (server, inodes) in others {
         let all = inodes
@@ -61,7 +63,7 @@ pub(super) fn look(pids: &BTreeSet<u32>) -> Vec<OtherClient> {
         found.extend(who.into_iter().map(|pid| OtherClient {
             server,
             pid,
-            process: names::comm(&root, pid).unwrap_or_default(),
+            process: names::comm(root, pid).unwrap_or_default(),
         }));
     }
     found

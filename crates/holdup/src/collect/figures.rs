@@ -1,4 +1,4 @@
-//! Figures of the whole machine while something is observed: its counters, once a second, or less often where reading them is dear.
+//! Figures of the whole machine while something is observed: its counters, once a second, every five of a recorder, or less often where reading them is dear.
 //!
 //! In: time that goes by. Out: [`HostFigures`]. Counters are small files of the kernel's that never block.
 
@@ -7,6 +7,9 @@ use holdup_analysis::host_figures::HostFigures;
 use holdup_evidence::HostCounters;
 use holdup_proc::{Root, host_counters};
 use std::time::{Duration, Instant};
+
+/// Between two readings of a recorder, which has a minute to tell and less to spend.
+const RECORDERS_EVERY: Duration = Duration::from_secs(5);
 
 /// Between two readings.
 const EVERY: Duration = Duration::from_secs(1);
@@ -19,6 +22,7 @@ const SPARSELY: u32 = 1_000;
 pub(crate) struct Figures {
     root: Root,
     last: HostCounters,
+    every: Duration,
     next: Instant,
     told: HostFigures,
 }
@@ -26,10 +30,20 @@ pub(crate) struct Figures {
 impl Figures {
     /// Reads for the first time.
     pub(crate) fn begin(root: &Root) -> Figures {
+        Figures::begin_every(root, EVERY)
+    }
+
+    /// The same as seldom as a recorder reads.
+    pub(super) fn begin_sparse(root: &Root) -> Figures {
+        Figures::begin_every(root, RECORDERS_EVERY)
+    }
+
+    fn begin_every(root: &Root, every: Duration) -> Figures {
         Figures {
             root: root.clone(),
             last: host_counters::read(root),
-            next: Instant::now() + EVERY,
+            every,
+            next: Instant::now() + every,
             told: HostFigures::default(),
         }
     }
@@ -47,7 +61,7 @@ impl Figures {
         self.told.add(&self.last, &now);
         self.last = now;
         let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
-        self.next = Instant::now() + EVERY.max(took * SPARSELY);
+        self.next = Instant::now() + self.every.max(took * SPARSELY);
     }
 
     /// Reads for the last time, at the end of what is observed: what holdup itself makes of it afterwards is no part of it. Instants are of

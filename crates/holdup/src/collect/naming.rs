@@ -21,10 +21,11 @@ use holdup_evidence::{
 use holdup_proc::{Root, maps, names};
 use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Names raw records.
 pub(crate) struct Naming {
-    kernel: Option<KernelSymbols>,
+    kernel: Option<Arc<KernelSymbols>>,
     /// Where each file system is mounted, in holdup's own mount namespace.
     mounts: HashMap<DeviceNumber, String>,
     kernel_stacks: HashMap<Vec<u64>, KernelStackId>,
@@ -70,7 +71,7 @@ const COPIED_ONE_IN: f64 = 16.5;
 impl Naming {
     /// `kernel` is `None` where symbols cannot be read; `bounds`: how much of observed files is kept in memory.
     pub(crate) fn new(
-        kernel: Option<KernelSymbols>,
+        kernel: Option<Arc<KernelSymbols>>,
         mounts: HashMap<DeviceNumber, String>,
         bounds: Bounds,
     ) -> Naming {

@@ -2,12 +2,12 @@
 //!
 //! In: processes, as observation begins and as it ends. Out: their listeners at which clients stood both times.
 
+use super::moment::Moment;
 use holdup_evidence::facts::Unaccepted;
-use holdup_proc::descriptors::ends;
 use holdup_proc::sockets::{self, Sockets};
-use holdup_proc::{Root, names};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// The queues of some processes' listeners at an instant.
 #[derive(Debug, Default)]
@@ -27,23 +27,22 @@ struct Queue {
 
 /// A network namespace.
 struct Namespace {
-    sockets: Sockets,
+    sockets: Rc<Sockets>,
     overflows: u64,
 }
 
 impl Queues {
     /// Looks at these processes.
-    pub(super) fn look(pids: &BTreeSet<u32>) -> Queues {
-        let root = Root::system();
+    pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Queues {
         let mut namespaces: HashMap<Option<String>, Namespace> = HashMap::new();
         let mut found = Queues::default();
         for pid in pids {
-            let Some(ends) = ends(&root, *pid) else { continue };
+            let Some(ends) = moment.ends(*pid) else { continue };
             let namespace = namespaces
-                .entry(names::network_namespace(&root, *pid))
+                .entry(moment.namespace(*pid))
                 .or_insert_with(|| Namespace {
-                    sockets: sockets::read(&root, *pid),
-                    overflows: sockets::overflows(&root, *pid).unwrap_or(0),
+                    sockets: moment.sockets(*pid),
+                    overflows: sockets::overflows(&moment.root, *pid).unwrap_or(0),
                 });
             let all = &namespace.sockets.tcp;
             let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
@@ -90,7 +89,7 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
-    use super::Queues;
+    use super::{Moment, Queues};
     use std::collections::BTreeSet;
     use std::net::{TcpListener, TcpStream};
 
@@ -99,12 +98,16 @@ mod tests {
         let own = BTreeSet::from([std::process::id()]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let empty = Queues::look(&own);
+        let empty = Queues::look(&own, &mut Moment::now());
         let _client = TcpStream::connect(address).unwrap();
         let here = |found: Vec<super::Unaccepted>| found.into_iter().find(|one| one.address == address);
-        let full = Queues::look(&own);
-        assert_eq!(here(Queues::look(&own).since(&empty)), None, "it came meanwhile");
-        let found = here(Queues::look(&own).since(&full)).unwrap();
+        let full = Queues::look(&own, &mut Moment::now());
+        assert_eq!(
+            here(Queues::look(&own, &mut Moment::now()).since(&empty)),
+            None,
+            "it came meanwhile"
+        );
+        let found = here(Queues::look(&own, &mut Moment::now()).since(&full)).unwrap();
         assert_eq!((found.before, found.after, found.knocking), (1, 1, 0));
         assert!(found.processes.contains(&std::process::id()));
     }

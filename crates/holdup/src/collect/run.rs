@@ -114,7 +114,7 @@ fn observe(
         }),
         None => Attribution::new(),
     };
-    let mut observation = Observation::begin(how, None, attribution, Some(subject.pid()))?;
+    let mut observation = Observation::begin(how, None, None, attribution, Some(subject.pid()))?;
     let mut priority = Priority::begin(how.tracing.buffer);
     subject
         .wait_until_ready()

@@ -2,10 +2,9 @@
 //!
 //! In: processes. Out: those that serve, and where, as the tables of sockets and the links in `/proc/PID/fd` show.
 
+use super::moment::Moment;
 use holdup_evidence::{Serving, SocketAddress};
-use holdup_proc::descriptors::ends;
-use holdup_proc::sockets::{self, Sockets};
-use holdup_proc::{Root, names};
+use holdup_proc::sockets::Sockets;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
@@ -17,15 +16,16 @@ struct Namespace {
 }
 
 /// Looks at these processes.
-pub(super) fn look(pids: &[u32]) -> Serving {
-    let root = Root::system();
+pub(super) fn look(pids: &[u32], moment: &mut Moment) -> Serving {
     let mut namespaces: HashMap<Option<String>, Namespace> = HashMap::new();
     let mut found = Serving::default();
     for pid in pids {
         let namespace = namespaces
-            .entry(names::network_namespace(&root, *pid))
-            .or_insert_with(|| namespace(&sockets::read(&root, *pid), &mut found.addresses));
-        let serves = ends(&root, *pid).is_some_and(|ends| !ends.sockets.is_disjoint(&namespace.serving));
+            .entry(moment.namespace(*pid))
+            .or_insert_with(|| namespace(&moment.sockets(*pid), &mut found.addresses));
+        let serves = moment
+            .ends(*pid)
+            .is_some_and(|ends| !ends.sockets.is_disjoint(&namespace.serving));
         if serves {
             found.processes.push(*pid);
         }
@@ -66,7 +66,7 @@ mod tests {
         let own = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddress::Inet(listener.local_addr().unwrap());
-        let found = look(&[own]);
+        let found = look(&[own], &mut super::Moment::now());
         assert_eq!(found.processes, [own]);
         assert!(found.addresses.contains(&address));
     }

@@ -74,7 +74,7 @@ impl Naming {
                 .filter_map(|address| symbols.name(*address).map(str::to_owned))
                 .collect()
         };
-        let frames = self.kernel.as_ref().map(names).unwrap_or_default();
+        let frames = self.kernel.as_deref().map(names).unwrap_or_default();
         self.kernel_stacks.insert(addresses, id);
         self.paths.stack_seen(id, &frames);
         out.push(Event::KernelStack { id, frames });

@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::losses;
 use super::textfile;
 use crate::cli::RecordArgs;
+use crate::collect::KernelNames;
 use crate::output::say;
 use crate::progress::Progress;
 use crate::recorded::{self, Scope};
@@ -57,6 +58,8 @@ pub(crate) struct Rounds<'a> {
     loaded: [Option<Kept>; 2],
     /// Which of them the next segment takes.
     turn: usize,
+    /// Names of the kernel's functions.
+    kernel: Option<KernelNames>,
     /// Whether a failure to begin was said already: a unit that is down is told once, and not each minute.
     failing: bool,
     /// Whether it was said that the kernel does not show everything: that is of the machine and does not change.
@@ -113,6 +116,7 @@ impl<'a> Rounds<'a> {
             detail: Detail::on(&args.on),
             loaded: [None, None],
             turn: 0,
+            kernel: None,
             failing: false,
             said_hidden: false,
         })
@@ -202,6 +206,7 @@ impl<'a> Rounds<'a> {
             self.failing = true;
             return Ok(None);
         }
+        self.kernel = KernelNames::fresh(self.kernel.take());
         let (ready, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         let now = SystemTime::now();
         // What begins a moment before a border is for the segment behind it; a quarter of a segment is worth one.
@@ -299,6 +304,7 @@ impl<'a> Rounds<'a> {
         let mut in_detail = || detail.now();
         let kept = collect::Kept {
             loaded,
+            kernel: self.kernel.take(),
             in_detail: self
                 .args
                 .on

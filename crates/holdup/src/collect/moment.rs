@@ -1,0 +1,57 @@
+//! What processes have open at a moment, read once for all who ask.
+//!
+//! The problem: at the begin and at the end of an observation several look at the same tables of sockets and the same descriptors. The
+//! kernel walks all its connections for each reading of a table, 5 ms where there are none; a recorder begins and ends each minute.
+//! In: processes. Out: their ends of pipes and sockets, and the sockets of their network namespaces.
+
+use holdup_proc::descriptors::{self, Ends};
+use holdup_proc::sockets::{self, Sockets};
+use holdup_proc::{Root, names};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A moment: what was looked at once is not looked at again.
+#[derive(Debug)]
+pub(super) struct Moment {
+    pub(super) root: Root,
+    ends: HashMap<u32, Option<Rc<Ends>>>,
+    namespaces: HashMap<u32, Option<String>>,
+    sockets: HashMap<Option<String>, Rc<Sockets>>,
+}
+
+impl Moment {
+    /// Nothing is looked at yet.
+    pub(super) fn now() -> Moment {
+        Moment {
+            root: Root::system(),
+            ends: HashMap::new(),
+            namespaces: HashMap::new(),
+            sockets: HashMap::new(),
+        }
+    }
+
+    /// What a process has open; `None` when it is gone.
+    pub(super) fn ends(&mut self, pid: u32) -> Option<Rc<Ends>> {
+        let root = &self.root;
+        let ends = self.ends.entry(pid);
+        ends.or_insert_with(|| descriptors::ends(root, pid).map(Rc::new))
+            .clone()
+    }
+
+    /// The network namespace that a process is in; `None` where that is not told.
+    pub(super) fn namespace(&mut self, pid: u32) -> Option<String> {
+        let root = &self.root;
+        let namespaces = self.namespaces.entry(pid);
+        namespaces
+            .or_insert_with(|| names::network_namespace(root, pid))
+            .clone()
+    }
+
+    /// The sockets of that namespace.
+    pub(super) fn sockets(&mut self, pid: u32) -> Rc<Sockets> {
+        let namespace = self.namespace(pid);
+        let root = &self.root;
+        let sockets = self.sockets.entry(namespace);
+        Rc::clone(sockets.or_insert_with(|| Rc::new(sockets::read(root, pid))))
+    }
+}
