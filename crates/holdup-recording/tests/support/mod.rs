@@ -15,7 +15,7 @@ use holdup_analysis::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
 use holdup_evidence::facts::{CpuTime, Mount};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, State, When,
+    Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts};
@@ -405,47 +405,18 @@ impl Dice {
     }
 
     fn look(&mut self) -> HostLook {
-        let mut observed = Observed::default();
-        observed.series = self.list(4, |dice| Series {
-            metric: dice.of(&[
-                Metric::DiskUtilPercent,
-                Metric::LoadAverage1,
-                Metric::MemoryFreeKib,
-            ]),
-            of: dice.text(),
-            source: 0,
-            points: dice.list(3, |dice| Point {
-                value: dice.real(),
-                at: dice.some(|dice| When::SinceBoot(dice.number())),
-                since_boot: dice.yes(),
-                ..Point::default()
-            }),
-            count: dice.number(),
-            sum: dice.real(),
-        });
-        observed.sources = self.list(2, |dice| Source {
-            name: dice.text(),
-            ..Source::default()
-        });
-        let stack = observed.stacks.intern(["folio_wait_bit", "ext4_sync_file"]);
-        observed.snapshots = self.list(2, |dice| Snapshot {
-            kind: SnapshotKind::Kernel,
-            at: dice.some(|dice| When::SinceBoot(dice.number())),
-            program: None,
-            threads: dice.list(3, |dice| SeenThread {
+        let mut stacks = Stacks::default();
+        let stack = stacks.intern(["folio_wait_bit", "ext4_sync_file"]);
+        let observed = Observed {
+            series: self.list(4, Dice::series),
+            sources: self.list(2, |dice| Source {
                 name: dice.text(),
-                tid: dice.some(|dice| dice.below(1 << 22) as u32),
-                state: dice.of(&[State::Runnable, State::Uninterruptible]),
-                kernel_stack: dice.some(|_| stack),
-                cpu_percent: dice.some(Dice::real),
-                ..SeenThread::default()
+                ..Source::default()
             }),
-            deadlocks: vec![],
-            total: dice.some(Dice::number),
-            of_threads: Some(true),
-            states: true,
-            quote: Quote::default(),
-        });
+            snapshots: self.list(2, |dice| dice.snapshot(stack)),
+            stacks,
+            ..Observed::default()
+        };
         HostLook {
             observed,
             sight: HostSight {
@@ -462,6 +433,47 @@ impl Dice {
                 quality: self.some(|_| 900),
                 ..Randomness::default()
             },
+        }
+    }
+
+    fn series(&mut self) -> Series {
+        Series {
+            metric: self.of(&[
+                Metric::DiskUtilPercent,
+                Metric::LoadAverage1,
+                Metric::MemoryFreeKib,
+            ]),
+            of: self.text(),
+            source: 0,
+            points: self.list(3, |dice| Point {
+                value: dice.real(),
+                at: dice.some(|dice| When::SinceBoot(dice.number())),
+                since_boot: dice.yes(),
+                ..Point::default()
+            }),
+            count: self.number(),
+            sum: self.real(),
+        }
+    }
+
+    fn snapshot(&mut self, stack: StackId) -> Snapshot {
+        Snapshot {
+            kind: SnapshotKind::Kernel,
+            at: self.some(|dice| When::SinceBoot(dice.number())),
+            program: None,
+            threads: self.list(3, |dice| SeenThread {
+                name: dice.text(),
+                tid: dice.some(|dice| dice.below(1 << 22) as u32),
+                state: dice.of(&[State::Runnable, State::Uninterruptible]),
+                kernel_stack: dice.some(|_| stack),
+                cpu_percent: dice.some(Dice::real),
+                ..SeenThread::default()
+            }),
+            deadlocks: vec![],
+            total: self.some(Dice::number),
+            of_threads: Some(true),
+            states: true,
+            quote: Quote::default(),
         }
     }
 }
