@@ -147,7 +147,17 @@ fn figures(name: &str, observed: &Observed) -> Option<Source> {
             _ if all => series.sum / series.count as f64,
             count => values.iter().sum::<f64>() / count as f64,
         };
-        parts.insert(Part::own(figure(series.metric, &series.of)), mean);
+        match of_program(&series.of) {
+            // Another boot has other numbers for the same: all processes of a program are one figure.
+            Some(program) => {
+                *parts
+                    .entry(Part::own(figure(series.metric, program)))
+                    .or_insert(0.0) += mean
+            }
+            None => {
+                parts.insert(Part::own(figure(series.metric, &series.of)), mean);
+            }
+        }
     }
     let run = Measured {
         run: Run {
@@ -160,6 +170,13 @@ fn figures(name: &str, observed: &Observed) -> Option<Source> {
         ..Measured::default()
     };
     (reports > 0).then(|| source(name, Compared::Figures, Measure::Count, vec![run]))
+}
+
+/// The program of `cron (pid 71)`.
+fn of_program(of: &str) -> Option<&str> {
+    let (program, number) = of.strip_suffix(')')?.rsplit_once(" (pid ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(program)
 }
 
 /// `sda: disk util percent`.
@@ -300,4 +317,44 @@ fn logs(name: &str, observed: &Observed) -> Option<Source> {
         what: None,
         ..source(name, Compared::Times, Measure::Count, vec![log])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, figures};
+    use holdup_evidence::Observed;
+    use holdup_evidence::observed::{Metric, Point, Series};
+
+    #[test]
+    fn processes_of_one_program_are_one_figure_whatever_their_numbers() {
+        let series = |of: &str, value: f64| Series {
+            metric: Metric::ProcessCpuPercent,
+            of: of.to_owned(),
+            source: 0,
+            points: vec![Point {
+                value,
+                ..Point::default()
+            }],
+            count: 1,
+            sum: value,
+        };
+        let observed = Observed {
+            series: vec![
+                series("rustc (pid 71)", 50.0),
+                series("rustc (pid 9)", 30.0),
+                series("odd (pid x)", 1.0),
+            ],
+            ..Observed::default()
+        };
+        let source = figures("one", &observed).unwrap();
+        let parts = &source.runs[0].run.parts;
+        let of = |name: &str| {
+            parts
+                .get(&Part::own(format!("{name}: process cpu percent")))
+                .copied()
+        };
+        assert_eq!(of("rustc"), Some(80.0));
+        assert_eq!(of("odd (pid x)"), Some(1.0));
+        assert_eq!(parts.len(), 2);
+    }
 }
