@@ -134,7 +134,7 @@ fn a_prediction_that_was_off_is_called_so_and_what_changed_is_named() {
         "{off}"
     );
     assert!(
-        off.ends_with("(cpu.user) was 301 ms longer than as it is."),
+        off.ends_with("(cpu.user) was 302 ms longer than as it is."),
         "{off}"
     );
     // Seldom is it right to the millisecond: within 15 % nothing is said.

@@ -10,16 +10,21 @@ use holdup_evidence::{Cause, Ns};
 /// Source of times: who left which CPU when, and who woke it.
 pub(super) const SCHEDULER: &str = "sched_switch and sched_waking";
 
-/// A length in plain figures: `1.01 s`, `12.5 ms`, `3 min 20 s`.
+/// A length in plain figures, rounded as views round: `1.01 s`, `12.5 ms`, `3 min 20 s`.
 #[must_use]
 pub fn duration(ns: Ns) -> String {
+    let rounded = |unit: Ns| ns.saturating_add(unit / 2) / unit;
     match ns {
         0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{} µs", ns / 1_000),
-        1_000_000..100_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        100_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
-        1_000_000_000..60_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
-        _ => format!("{} min {} s", ns / 60_000_000_000, ns / 1_000_000_000 % 60),
+        1_000..999_500 => format!("{} µs", rounded(1_000)),
+        999_500..99_950_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        99_950_000..999_500_000 => format!("{} ms", rounded(1_000_000)),
+        999_500_000..59_995_000_000 => format!("{:.2} s", ns as f64 / 1e9),
+        _ => format!(
+            "{} min {} s",
+            rounded(1_000_000_000) / 60,
+            rounded(1_000_000_000) % 60
+        ),
     }
 }
 
@@ -266,6 +271,8 @@ mod tests {
             12_345,
             1_500_000,
             230_999_999,
+            999_500_000,
+            59_999_000_000,
             1_012_000_000,
             59_000_000_000,
             200_000_000_000,
@@ -276,7 +283,9 @@ mod tests {
             "999 ns",
             "12 µs",
             "1.5 ms",
-            "230 ms",
+            "231 ms",
+            "1.00 s",
+            "1 min 0 s",
             "1.01 s",
             "59.00 s",
             "3 min 20 s",
