@@ -132,9 +132,12 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site
-                .holders
-                .holders(self.people, self.user_stacks, &|name| self.complete(name)),
+            holders: site.holders.holders(
+                self.people,
+                self.user_stacks,
+                &|name| self.complete(name),
+                &self.facts.stopped,
+            ),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
             orphaned: site.orphan.map(|orphan| orphan.told(self.people)),
