@@ -79,7 +79,9 @@ pub(super) fn judge(
         match people.as_seen_by(waiter, owner.tid, wait.start) {
             // Whoever was born since has the id of another who is gone.
             Some(id) => {
-                let thread = threads.get(&id)?;
+                let Some(thread) = threads.get(&id) else {
+                    return Some(Err(owner.tid));
+                };
                 let lived = thread.adopted || thread.born <= wait.start;
                 let here = thread.identity.process == waiter.process;
                 match (lived, here) {
