@@ -26,7 +26,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (limits, sleeps): (Vec<_>, Vec<_>) = waits
-        .split(|wait| is_limit(wait))
+        .split(is_limit)
         .into_iter()
         .partition(|group| is_limit(group.main()));
     let limits = limits.iter().map(ran_out);
