@@ -53,7 +53,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
     let (working, habits): (Vec<_>, Vec<_>) = habits
         .into_iter()
-        .partition(|group| handed_on(run, group) * HANDS_ON >= group.count());
+        .partition(|group| in_requests(run, group) || handed_on(run, group) * HANDS_ON >= group.count());
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
@@ -77,6 +77,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return Verdict::Clear(format!("it slept {} times, {text}", group.count()));
     }
     if let (true, Some(group)) = (habits.is_empty(), working.first()) {
+        if in_requests(run, group) {
+            return Verdict::Clear(format!(
+                "it slept {} times, mostly with a request to answer: the sleep is a part of the answer, and no look for something",
+                group.count()
+            ));
+        }
         return Verdict::Clear(format!(
             "it slept {} times, and {} times let another thread go on that waited for it: the sleep is its work, and no look for \
              something",
@@ -109,6 +115,18 @@ fn by_parent<'a>(run: &Run<'a>, group: Waits<'a>) -> Vec<Waits<'a>> {
         0 | 1 => vec![group],
         _ => group.split(parent),
     }
+}
+
+/// Whether most of such sleep was that of threads with a request to answer, and there were about as many requests.
+fn in_requests(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let Some(requests) = &run.attributed.requests else {
+        return false;
+    };
+    let slept = requests
+        .causes
+        .get(&Cause::TimerSleep)
+        .map_or(0, |tally| tally.ns);
+    requests.count.saturating_mul(HANDS_ON) >= group.count() && slept.saturating_mul(2) >= group.own()
 }
 
 /// How often the sleepers ended another thread's wait for a lock, in a pipe or on a connection. A parent waits for the end of a sleep
