@@ -285,6 +285,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
             .collect(),
         chain: Vec::new(),
         deadlock: false,
+        orphaned: None,
         ran_instead: Vec::new(),
         queue: None,
         kernel_stack: Vec::new(),

@@ -304,6 +304,17 @@ pub struct Holder {
     pub stack: Vec<Frame>,
 }
 
+/// A wait for a lock or condition that no thread which there is could have ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Orphaned {
+    /// The owner that the lock names and that can't let go of it; of process 0 where no thread of that id lives. `None` where
+    /// the lock names nobody.
+    pub owner: Option<ThreadName>,
+    /// Whether the waiter is the only thread of those that can reach the lock.
+    pub alone: bool,
+}
+
 /// One link from a waiter to where the time really went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
@@ -419,6 +430,9 @@ pub struct AttributedWait {
     /// through others; then `chain` is that circle, the waiter at both ends.
     #[serde(default)]
     pub deadlock: bool,
+    /// Of futexes: why nobody could have ended the wait.
+    #[serde(default)]
+    pub orphaned: Option<Orphaned>,
     /// For `sched.runqueue`: who ran instead, by name, and for how long, longest first.
     #[serde(default)]
     pub ran_instead: Vec<(String, Ns)>,

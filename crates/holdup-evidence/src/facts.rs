@@ -4,7 +4,7 @@
 
 use crate::{DeviceNumber, Jvm, Ns};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// Everything the rules may know of the machine.
@@ -47,6 +47,8 @@ pub struct SystemFacts {
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
     pub processes: BTreeMap<u32, String>,
+    /// Which of them a signal had stopped when they were looked at.
+    pub stopped: BTreeSet<u32>,
     /// Offset that turns `CLOCK_MONOTONIC` into `CLOCK_BOOTTIME`, in nanoseconds.
     pub boot_minus_monotonic: Option<Ns>,
     /// Offset that turns `CLOCK_MONOTONIC` into Unix time, in nanoseconds.

@@ -22,6 +22,7 @@ pub mod cpuinfo;
 pub mod deleted;
 pub mod descriptors;
 pub mod facts;
+pub mod file_locks;
 pub mod frozen;
 pub mod host_counters;
 pub mod kernel_log;

@@ -23,6 +23,17 @@ pub fn process_of(root: &Root, tid: u32) -> Option<u32> {
         .ok()
 }
 
+/// The process that a process is a child of; 0: of none.
+#[must_use]
+pub fn parent(root: &Root, pid: u32) -> Option<u32> {
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("status"))?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("PPid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
 /// The letter of the state that a process's first thread is in.
 #[must_use]
 pub fn state(root: &Root, pid: u32) -> Option<char> {

@@ -17,6 +17,7 @@ mod look;
 mod moment;
 mod naming;
 mod neighbours;
+mod outsiders;
 mod own_ends;
 mod paths;
 mod queues;
@@ -252,11 +253,12 @@ impl Observation {
                 .into_iter()
                 .filter_map(|(name, cgroup)| Some((name, cgroup?)))
                 .collect(),
-            known,
+            known: known.names,
             ..facts::Question::default()
         };
         let mut problems = self.problems;
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
+        facts.stopped = known.stopped;
         facts.jvms = self.jvms.finish();
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);

@@ -2,14 +2,26 @@
 
 use holdup_evidence::Ns;
 
-/// Sub-buckets to a power of two, as bits: a value read back is at most an eighth off.
-const SUB_BITS: u32 = 2;
+/// Sub-buckets to a power of two, as bits: a value read back is at most an eighth off, and is the mean of those that are
+/// as long or nearly so: of sleeps that are all of one length it is that length.
+const SUB_BITS: u32 = 3;
 const SUB: u64 = 1 << SUB_BITS;
+
+/// Pieces of about one length.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// Which.
+    at: u16,
+    /// How many.
+    number: u32,
+    /// Their time.
+    ns: Ns,
+}
 
 /// Counts by length; few buckets are ever used, so they are kept as a sorted list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
-    buckets: Vec<(u8, u32)>,
+    buckets: Vec<Bucket>,
 }
 
 impl Histogram {
@@ -20,27 +32,35 @@ impl Histogram {
 
     /// Counts so many of one length.
     pub(super) fn record_many(&mut self, length: Ns, number: u64) {
-        self.count(bucket(length), u32::try_from(number).unwrap_or(u32::MAX));
+        self.count(Bucket {
+            at: bucket(length),
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            ns: length.saturating_mul(number),
+        });
     }
 
-    fn count(&mut self, bucket: u8, number: u32) {
-        match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
-            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(number),
-            Err(at) => self.buckets.insert(at, (bucket, number)),
+    fn count(&mut self, more: Bucket) {
+        match self.buckets.binary_search_by_key(&more.at, |known| known.at) {
+            Ok(at) => {
+                let known = &mut self.buckets[at];
+                known.number = known.number.saturating_add(more.number);
+                known.ns = known.ns.saturating_add(more.ns);
+            }
+            Err(at) => self.buckets.insert(at, more),
         }
     }
 
     /// Adds another's counts.
     pub(super) fn absorb(&mut self, other: &Histogram) {
-        for &(bucket, number) in &other.buckets {
-            self.count(bucket, number);
+        for more in &other.buckets {
+            self.count(*more);
         }
     }
 
     /// The length that `percent` of the pieces do not exceed, to an eighth; `max` is the longest, which is
     /// known exactly. 0 when there is none.
     pub(super) fn percentile(&self, percent: u64, max: Ns) -> Ns {
-        let total: u64 = self.buckets.iter().map(|entry| u64::from(entry.1)).sum();
+        let total: u64 = self.buckets.iter().map(|bucket| u64::from(bucket.number)).sum();
         if total == 0 {
             return 0;
         }
@@ -50,33 +70,42 @@ impl Histogram {
             return max;
         }
         let mut seen = 0;
-        for &(bucket, number) in &self.buckets {
-            seen += u64::from(number);
+        for bucket in &self.buckets {
+            seen += u64::from(bucket.number);
             if seen >= rank {
-                return middle(bucket).min(max);
+                return bucket.mean().min(max);
             }
         }
         max
     }
 }
 
-fn bucket(length: Ns) -> u8 {
+impl Bucket {
+    /// Within the bucket, also where a sum has reached what can be told.
+    fn mean(&self) -> Ns {
+        let (low, high) = limits(self.at);
+        (self.ns / u64::from(self.number.max(1))).clamp(low, high)
+    }
+}
+
+fn bucket(length: Ns) -> u16 {
     if length < SUB {
-        return u8::try_from(length).expect("less than four");
+        return u16::try_from(length).expect("less than eight");
     }
     let exponent = length.ilog2();
     let sub = (length >> (exponent - SUB_BITS)) & (SUB - 1);
-    u8::try_from(u64::from(exponent - SUB_BITS + 1) * SUB + sub).expect("63 powers of four buckets are 252")
+    u16::try_from(u64::from(exponent - SUB_BITS + 1) * SUB + sub).expect("62 powers of eight buckets are 496")
 }
 
-fn middle(bucket: u8) -> Ns {
+/// The shortest and the longest that are in it.
+fn limits(bucket: u16) -> (Ns, Ns) {
     let bucket = u64::from(bucket);
     if bucket < SUB {
-        return bucket;
+        return (bucket, bucket);
     }
     let shift = bucket / SUB - 1;
     let low = (SUB + bucket % SUB) << shift;
-    low + ((1u64 << shift) >> 1)
+    (low, low + ((1u64 << shift) - 1))
 }
 
 #[cfg(test)]
@@ -101,6 +130,16 @@ mod tests {
             let told = histogram.percentile(percent, max);
             prop_assert!(told.abs_diff(truth) <= truth / 8, "{told} for {truth}");
         }
+    }
+
+    #[test]
+    fn sleeps_of_one_length_are_told_as_that_long() {
+        let mut histogram = Histogram::default();
+        for late in 0..30 {
+            histogram.record(100_000_000 + late * 1_000);
+        }
+        histogram.record(180_000_000);
+        assert_eq!(histogram.percentile(50, 180_000_000), 100_014_500);
     }
 
     #[test]

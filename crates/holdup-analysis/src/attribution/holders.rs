@@ -10,6 +10,7 @@ use crate::attributed::{Holder, HowKnown, ThreadName};
 use holdup_evidence::{
     Call, Cause, Frame, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
 };
+use std::collections::BTreeSet;
 
 /// Holders kept of a site.
 const MAX_HOLDERS: usize = 8;
@@ -143,6 +144,12 @@ fn owner(
             how,
         })
     };
+    if let Some(who) = heir(wait, cause, people, pid_of) {
+        return Some(InTheWay {
+            who,
+            how: HowKnown::FileLock,
+        });
+    }
     match wait.holder.as_ref()? {
         LockHolder::FutexWords(_) | LockHolder::Runtime(_) => lock_owner(wait, waiter, people, pid_of),
         LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(InTheWay {
@@ -156,6 +163,39 @@ fn owner(
         LockHolder::Tracer(owner) if cause == Cause::ProcessStopped => task(owner, HowKnown::Tracer),
         _ => None,
     }
+}
+
+/// Who let go of a file lock for which a process is noted that has ended: what `flock` locks belongs to the open file, and whoever
+/// inherited that has the lock.
+fn heir(wait: &Wait, cause: Cause, people: &People, pid_of: &dyn Fn(ThreadId) -> Option<u32>) -> Option<Who> {
+    let Some(LockHolder::FileLock { pid: noted }) = &wait.holder else {
+        return None;
+    };
+    if cause != Cause::LockFile || people.lived(*noted, wait.start).is_some() {
+        return None;
+    }
+    let (who, pid, call) = match &wait.waker {
+        Waker::Outside { task, call } => (Who::Task(task.pid, task.tid), Some(task.pid), call),
+        Waker::Thread { thread, call, .. } => (Who::Thread(*thread), pid_of(*thread), call),
+        Waker::Interrupt { .. } | Waker::Unknown => return None,
+    };
+    (pid != Some(*noted) && lets_go_of_files(call)).then_some(who)
+}
+
+/// Whether a call gives back a lock on a file: by unlocking it, or with the last descriptor of the open file.
+fn lets_go_of_files(call: &Call) -> bool {
+    const CALLS: &[&str] = &[
+        "flock",
+        "close",
+        "close_range",
+        "dup2",
+        "dup3",
+        "exit",
+        "exit_group",
+        "execve",
+        "execveat",
+    ];
+    call.name().is_some_and(|name| CALLS.contains(&name))
 }
 
 /// Waits that are for a lock in the kernel.
@@ -411,21 +451,24 @@ impl TopHolders {
         }
     }
 
-    /// As the report has them, longest first; `complete` adds what is known of tasks outside the run.
+    /// As the report has them, longest first; `complete` adds what is known of tasks outside the run, of which some are `stopped`.
     pub(super) fn holders(
         &self,
         people: &People,
         user_stacks: &[Vec<Frame>],
         complete: &dyn Fn(&mut ThreadName),
+        stopped: &BTreeSet<u32>,
     ) -> Vec<Holder> {
         let mut holders: Vec<Holder> = self
             .list
             .iter()
             .map(|tally| {
                 let mut name = people.describe(&tally.name);
-                if matches!(tally.in_the_way.who, Who::Task(..)) {
+                let outside = matches!(tally.in_the_way.who, Who::Task(..));
+                if outside {
                     complete(&mut name);
                 }
+                let stopped = outside && stopped.contains(&name.pid);
                 Holder {
                     name,
                     how_known: tally.in_the_way.how,
@@ -434,7 +477,8 @@ impl TopHolders {
                         .iter()
                         .flatten()
                         .max_by_key(|doing| doing.1)
-                        .map(|doing| doing.0),
+                        .map(|doing| doing.0)
+                        .or(stopped.then_some(Cause::ProcessStopped)),
                     ns: tally.ns,
                     stack: tally
                         .stack

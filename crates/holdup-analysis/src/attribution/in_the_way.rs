@@ -6,6 +6,7 @@
 use super::Attribution;
 use super::chain::KeptWaiting;
 use super::holders::{self, InTheWay, Meanwhile, Who};
+use super::orphans;
 use super::waits::{Entry, Over};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait};
@@ -77,7 +78,22 @@ impl Attribution {
                 });
         }
         self.owned(wait, entry, found, unsure);
+        self.orphaned(wait, entry);
         found
+    }
+
+    /// Books why nobody could have ended a wait for a futex.
+    fn orphaned(&mut self, wait: &Wait, entry: &Entry) {
+        if entry.cause != Cause::LockFutex {
+            return;
+        }
+        let Some(thread) = self.threads.get(&wait.thread) else {
+            return;
+        };
+        let orphan = orphans::judge(wait, &thread.identity, &self.people, &self.threads);
+        if let (Some(orphan), Some(thread)) = (orphan, self.threads.get_mut(&wait.thread)) {
+            thread.ledger.sites[entry.site].orphan = Some(orphan);
+        }
     }
 
     /// What a thread of the run did between two instants, as far as it has been told.

@@ -36,6 +36,7 @@ mod life;
 mod listeners;
 mod network;
 mod numbers;
+mod orphans;
 mod other_side;
 mod owned;
 mod owners;

@@ -132,11 +132,15 @@ impl Rows<'_> {
                 name: who.clone(),
                 ..Asker::default()
             },
-            holders: site
-                .holders
-                .holders(self.people, self.user_stacks, &|name| self.complete(name)),
+            holders: site.holders.holders(
+                self.people,
+                self.user_stacks,
+                &|name| self.complete(name),
+                &self.facts.stopped,
+            ),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
+            orphaned: site.orphan.map(|orphan| orphan.told(self.people)),
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),

@@ -7,6 +7,7 @@ use super::chain::Link;
 use super::estimates::Doubt;
 use super::histogram::Histogram;
 use super::holders::TopHolders;
+use super::orphans::Orphan;
 use super::pace::Rhythm;
 use super::path::{Key, Share};
 use super::what::WhatId;
@@ -79,6 +80,8 @@ pub(super) struct Site {
     pub(super) chain: Vec<Link>,
     /// Whether the thread waited here in a circle of threads that wait for each other; then that is its chain.
     pub(super) deadlock: bool,
+    /// Why nobody could have ended the longest of those that nobody could have ended.
+    pub(super) orphan: Option<Orphan>,
     /// What the state of its TCP connections said.
     pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
@@ -110,6 +113,7 @@ impl Site {
             holders: TopHolders::default(),
             chain: Vec::new(),
             deadlock: false,
+            orphan: None,
             tcp: None,
             on_path: Share::default(),
         }
@@ -211,6 +215,7 @@ impl Site {
         self.tally.count += other.tally.count;
         self.tally.open |= other.tally.open;
         self.deadlock |= other.deadlock;
+        self.orphan = self.orphan.or(other.orphan);
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
         self.held_open = self.held_open.saturating_add(other.held_open);

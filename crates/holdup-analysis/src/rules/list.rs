@@ -126,6 +126,8 @@ mod local_ports_used_up;
 mod lock_contended_in_profile;
 #[path = "lock/lock-convoy.rs"]
 mod lock_convoy;
+#[path = "lock/lock-owner-gone.rs"]
+mod lock_owner_gone;
 #[path = "log/log-gap.rs"]
 mod log_gap;
 #[path = "runtime/log-holds-up.rs"]
@@ -400,6 +402,8 @@ pub enum RuleId {
     LockContendedInProfile,
     /// `lock-convoy`
     LockConvoy,
+    /// `lock-owner-gone`
+    LockOwnerGone,
     /// `log-gap`
     LogGap,
     /// `log-holds-up`
@@ -614,6 +618,7 @@ impl RuleId {
             RuleId::LocalPortsUsedUp => "local-ports-used-up",
             RuleId::LockContendedInProfile => "lock-contended-in-profile",
             RuleId::LockConvoy => "lock-convoy",
+            RuleId::LockOwnerGone => "lock-owner-gone",
             RuleId::LogGap => "log-gap",
             RuleId::LogHoldsUp => "log-holds-up",
             RuleId::LogSocketFull => "log-socket-full",
@@ -755,6 +760,7 @@ impl RuleId {
             RuleId::LocalPortsUsedUp => include_str!("net/local-ports-used-up.md"),
             RuleId::LockContendedInProfile => include_str!("lock/lock-contended-in-profile.md"),
             RuleId::LockConvoy => include_str!("lock/lock-convoy.md"),
+            RuleId::LockOwnerGone => include_str!("lock/lock-owner-gone.md"),
             RuleId::LogGap => include_str!("log/log-gap.md"),
             RuleId::LogHoldsUp => include_str!("runtime/log-holds-up.md"),
             RuleId::LogSocketFull => include_str!("ipc/log-socket-full.md"),
@@ -895,6 +901,7 @@ pub const ALL: &[&Rule] = &[
     &local_ports_used_up::RULE,
     &lock_contended_in_profile::RULE,
     &lock_convoy::RULE,
+    &lock_owner_gone::RULE,
     &log_gap::RULE,
     &log_holds_up::RULE,
     &log_socket_full::RULE,

@@ -106,10 +106,11 @@ impl<'a> Run<'a> {
 
     /// What a wait costs the run: what the path says, or, of a long wait for a peer of the run, what the path spent
     /// with that peer; of a wait for an interpreter's lock, what the threads could do side by side; of a thread that others stand still
-    /// for, what those cost; of a deadlock, all of it: nothing that the path did meanwhile could have ended it.
+    /// for, what those cost; of a deadlock and of a lock that nobody can let go, all of it: nothing that the path did meanwhile could have
+    /// ended it.
     #[must_use]
     pub fn cost(&self, wait: &AttributedWait) -> Ns {
-        let stood = if wait.deadlock {
+        let stood = if wait.deadlock || wait.orphaned.is_some() {
             wait.ns.min(self.attributed.elapsed)
         } else {
             0

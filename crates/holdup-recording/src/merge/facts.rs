@@ -13,6 +13,7 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
         add_cpu(&mut whole.cpu_times, &earlier);
     }
     whole.processes = joined(before.processes, std::mem::take(&mut whole.processes));
+    whole.stopped.extend(before.stopped);
     whole.cgroups = joined(before.cgroups, std::mem::take(&mut whole.cgroups));
     let throttled = (before.cgroup.cpu_throttled, whole.cgroup.cpu_throttled);
     whole.cgroup.cpu_throttled = match throttled {

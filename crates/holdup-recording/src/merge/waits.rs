@@ -183,6 +183,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
     if whole.pace != next.pace {
         whole.pace = Pace::NotTold;
     }
+    whole.orphaned = whole.orphaned.take().or(next.orphaned);
     holders(&mut whole.holders, next.holders);
     for (name, ns) in next.ran_instead {
         match whole.ran_instead.iter_mut().find(|ran| ran.0 == name) {

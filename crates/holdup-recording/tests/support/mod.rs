@@ -3,8 +3,8 @@
 
 use holdup_analysis::Attributed;
 use holdup_analysis::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Pace, Queue, Requests,
-    Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
+    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
+    Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
 };
 use holdup_analysis::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_analysis::connections::{Connections, TcpSeen};
@@ -182,6 +182,10 @@ impl Dice {
                 ns: dice.number(),
             }),
             deadlock: self.yes(),
+            orphaned: self.some(|dice| Orphaned {
+                owner: dice.some(Dice::name),
+                alone: dice.yes(),
+            }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {
                 told: dice.number(),

@@ -145,6 +145,10 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
 
     let mut handed_on = entries(report, |wait| wait.handed_on_ns, large);
     handed_on.retain(|entry| all || large(entry.ns));
+    // Threads that wait side by side hand on the same stretch: together no more than there is.
+    for entry in &mut handed_on {
+        entry.ns = entry.ns.min(report.whole_ns());
+    }
     handed_on.truncate(limit(MOST_HANDED_ON));
     Picture {
         tiles,

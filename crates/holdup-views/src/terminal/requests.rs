@@ -87,12 +87,16 @@ fn slow(requests: &Requests) -> Option<String> {
             )
         })
         .collect();
+    let several = match slow.count {
+        0 | 1 => String::new(),
+        count => format!(" {count} of them"),
+    };
     let port = slow.port.map(|port| format!(", all on port {port}"));
     let example = slow.request.as_deref().map(|line| format!(", such as {line}"));
     (!more.is_empty() && slow.mean_ns > slow.usual_ns).then(|| {
         format!(
-            "the slowest {}{}{}: {}, {}",
-            counted(slow.count, "one", "of them"),
+            "the slowest{}{}{}: {}, {}",
+            several,
             port.unwrap_or_default(),
             example.unwrap_or_default(),
             duration(slow.mean_ns),

@@ -42,6 +42,7 @@ pub(super) fn resource(kind: ResourceKind, name: &str, detail: &[(&str, &str)]) 
 pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
     AttributedWait {
         deadlock: false,
+        orphaned: None,
         cause,
         ns,
         path_ns: ns,

@@ -8,19 +8,19 @@ mod stacks;
 use super::asleep;
 use super::dumps::Dumped;
 use super::neighbours::Neighbours;
+use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
 use super::runtimes::Runtimes;
-use holdup_analysis::attribution::shared_lock_owner;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
     AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
-    ObjectId, OpenState, Seq, TaskName, ThreadId, Wait, WaitMemory, Waker,
+    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
-use holdup_proc::{Root, maps, names};
+use holdup_proc::maps;
 use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Names raw records.
@@ -54,14 +54,8 @@ pub(crate) struct Naming {
     mapped_before: HashMap<u32, Vec<maps::Mapping>>,
     /// Waits that go on, of the subject and of neighbours.
     peeked: Vec<(u32, Wait)>,
-    /// Names of processes outside the run, looked up when they were first met.
-    outsiders: BTreeMap<u32, String>,
-    /// Threads outside the run that own, or owned, a lock which the run shares.
-    sharers: BTreeSet<u32>,
+    outsiders: Outsiders,
 }
-
-/// Such threads remembered: a lock has one owner at a time.
-const MAX_SHARERS: usize = 1024;
 
 /// Where the kernel cannot read memory after a waking, a thread's memory is copied at some of the times it
 /// leaves the CPU: each of the first so many, then one in 16.5 on average (see `leave_cpu` in trace.bpf.c).
@@ -97,8 +91,7 @@ impl Naming {
             asleep: asleep::Reader::default(),
             mapped_before: HashMap::new(),
             peeked: Vec::new(),
-            outsiders: BTreeMap::new(),
-            sharers: BTreeSet::new(),
+            outsiders: Outsiders::default(),
         }
     }
 
@@ -243,7 +236,6 @@ impl Naming {
             }
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait, out);
-                self.meet(&wait, out);
                 self.open_wait_of.insert(wait.thread, wait);
             }
             RawEvent::Memory(memory) => self.memory(memory, out),
@@ -317,9 +309,9 @@ impl Naming {
         self.user_stacks.refused().tables > 0
     }
 
-    /// The user stacks, and names of the outsiders met.
-    pub(crate) fn finish(self) -> (UserStacks, BTreeMap<u32, String>) {
-        (self.user_stacks, self.outsiders)
+    /// The user stacks, and the outsiders met.
+    pub(crate) fn finish(self) -> (UserStacks, Met) {
+        (self.user_stacks, self.outsiders.finish())
     }
 
     fn born(&mut self, thread: ThreadId, pid: u32, parent: Option<ThreadId>) {
@@ -398,7 +390,6 @@ impl Naming {
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach(&mut wait, out);
-        self.meet(&wait, out);
         let memory = self
             .memory_of
             .remove(&wait.thread)
@@ -424,6 +415,9 @@ impl Naming {
         {
             wait.kernel_stack = Some(stack);
         }
+        let processes = &self.processes;
+        self.outsiders
+            .meet(wait, &|pid| processes.contains_key(&pid), out);
         if let Some(lock) = self.runtimes.lock_of(wait) {
             wait.holder = Some(LockHolder::Runtime(lock));
         }
@@ -500,62 +494,5 @@ impl Naming {
             connection: memory.weight,
             stack,
         }))
-    }
-
-    /// Remembers the names of those in the way while they are likely to be there still.
-    fn meet(&mut self, wait: &Wait, out: &mut Vec<Event>) {
-        let owner = match &wait.holder {
-            Some(LockHolder::FileLock { pid }) => Some(*pid),
-            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
-            Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
-            Some(LockHolder::FutexWords(_)) => {
-                self.meet_sharer(wait, out);
-                None
-            }
-            Some(LockHolder::Runtime(_)) | None => None,
-        };
-        if let Some(pid) = owner.filter(|pid| *pid != 0) {
-            self.name_outsider(pid);
-        }
-        if let Waker::Outside { task, .. } = &wait.waker {
-            self.outsiders
-                .entry(task.pid)
-                .or_insert_with(|| task.name.clone());
-        }
-    }
-
-    fn name_outsider(&mut self, pid: u32) {
-        if !self.outsiders.contains_key(&pid)
-            && !self.processes.contains_key(&pid)
-            && let Some(name) = names::comm(&Root::system(), pid)
-        {
-            self.outsiders.insert(pid, name);
-        }
-    }
-
-    /// A lock that processes share names its owner by thread id alone: which process that is, if it is none of the
-    /// run, only the kernel knows.
-    fn meet_sharer(&mut self, wait: &Wait, out: &mut Vec<Event>) {
-        let Some(tid) = shared_lock_owner(wait).filter(|tid| !self.sharers.contains(tid)) else {
-            return;
-        };
-        let root = Root::system();
-        let Some(pid) = names::process_of(&root, tid) else {
-            return;
-        };
-        if self.processes.contains_key(&pid) {
-            return;
-        }
-        if self.sharers.len() >= MAX_SHARERS {
-            self.sharers.clear();
-        }
-        self.sharers.insert(tid);
-        self.name_outsider(pid);
-        out.push(Event::Outsider(TaskName {
-            pid,
-            tid,
-            name: names::comm(&root, tid).unwrap_or_default(),
-            kernel: false,
-        }));
     }
 }

@@ -1,9 +1,9 @@
 //! Owners of locks, told by the memory of locks and by the kernel.
 
 use super::scene::{By, Scene, WRITE, row, words};
-use crate::attributed::HowKnown;
+use crate::attributed::{HowKnown, Orphaned};
 use holdup_evidence::{
-    Cause, Event, FUTEX_AT, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, RuntimeLock,
+    Call, Cause, Event, FUTEX_AT, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, RuntimeLock,
     RuntimeLockKind, RuntimeLockSource, TaskName, ThreadId, Wait,
 };
 
@@ -249,4 +249,64 @@ fn a_runtimes_lock_has_a_name_and_the_owner_that_the_runtime_tells() {
     let class = "class com.shop.Till to be initialised".to_owned();
     let told = told_of(RuntimeLockKind::Class, Some(101), source);
     assert_eq!(told, (class, 101, HowKnown::Vmstructs));
+}
+
+/// `futex`.
+const FUTEX: Call = Call {
+    number: 202,
+    args: [0; 4],
+};
+
+/// Why nobody could have ended CMD's wait: it has `threads` other threads in its process, 2 (tid 102) is of another process.
+fn orphaned(threads: bool, lock: &[u32], flags: u64, limit: u64, by: By) -> Option<Orphaned> {
+    let mut scene = Scene::new("server");
+    if threads {
+        scene.thread(1, 0, "worker");
+        scene.cpu(1, 100);
+    }
+    scene.process(2, 0, "other");
+    scene.cpu(2, 100);
+    let wait = scene.wait(0, Cause::LockFutex, 100, by);
+    wait.call.args = [0x1000, flags, 2, limit];
+    wait.holder = Some(words(lock));
+    if threads {
+        scene.end(1);
+    }
+    for id in [2, 0] {
+        scene.end(id);
+    }
+    row(&scene.attributed(), 0, Cause::LockFutex).orphaned.clone()
+}
+
+#[test]
+fn a_private_lock_of_another_process_is_a_copy_that_nobody_releases() {
+    let copied = [2, 0, 102, 1];
+    let told = |threads, lock: &[u32]| orphaned(threads, lock, PRIVATE, 0, By::Interrupt);
+    let owner = |threads, lock: &[u32]| told(threads, lock).and_then(|orphaned| orphaned.owner);
+    assert_eq!(
+        owner(true, &copied).map(|owner| (owner.pid, owner.tid)),
+        Some((102, 102))
+    );
+    assert_eq!(
+        owner(true, &[2, 0, 999, 1]).map(|owner| (owner.pid, owner.tid)),
+        Some((0, 999))
+    );
+    assert_eq!(told(true, &[2, 0, 101, 1]), None, "the owner is there");
+    assert_eq!(told(true, &[0, 0, 0, 0]), None, "no lock that names its owner");
+    assert!(told(false, &[0, 0, 0, 0]).is_some_and(|orphaned| orphaned.alone && orphaned.owner.is_none()));
+    assert_eq!(
+        orphaned(false, &copied, SHARED, 0, By::Interrupt),
+        None,
+        "others may share it"
+    );
+    assert_eq!(
+        orphaned(false, &copied, PRIVATE, 7, By::Interrupt),
+        None,
+        "it has a time limit"
+    );
+    assert_eq!(
+        orphaned(true, &copied, PRIVATE, 0, By::Thread(1, FUTEX)),
+        None,
+        "somebody released it"
+    );
 }

@@ -1,12 +1,12 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
-use super::scene::{By, Scene, exiting, path, row};
+use super::scene::{By, Scene, WRITE, exiting, path, row};
 use crate::attributed::{How, HowKnown, Resource, ResourceKind};
 use crate::attribution::what::{Role, Whats};
 use crate::classify::Classified;
 use holdup_evidence::{
-    Allowed, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState,
-    ThreadId,
+    Allowed, Call, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState,
+    ThreadId, Waker,
 };
 
 #[test]
@@ -317,6 +317,35 @@ fn a_file_lock_names_its_owner_from_the_kernels_list() {
     assert!(
         row(&run, 0, Cause::DiskRead).holders.is_empty(),
         "an interrupt is nobody"
+    );
+}
+
+#[test]
+fn a_file_lock_that_was_handed_on_is_of_the_one_that_gives_it_back() {
+    let holder = |waking: Call, stopped: bool| {
+        let mut scene = Scene::new("app");
+        let wait = scene.wait(0, Cause::LockFile, 100, By::Outside(50, "bash"));
+        wait.holder = Some(LockHolder::FileLock { pid: 77 });
+        if let Waker::Outside { call, .. } = &mut wait.waker {
+            *call = waking;
+        }
+        scene.end(0);
+        if stopped {
+            scene.facts.stopped.insert(50);
+        }
+        let run = scene.attributed();
+        let holder = &row(&run, 0, Cause::LockFile).holders[0];
+        (holder.name.pid, holder.how_known, holder.doing)
+    };
+    assert_eq!(holder(exiting(), false), (50, HowKnown::FileLock, None));
+    assert_eq!(
+        holder(exiting(), true),
+        (50, HowKnown::FileLock, Some(Cause::ProcessStopped))
+    );
+    assert_eq!(
+        holder(WRITE, false),
+        (77, HowKnown::FileLock, None),
+        "that releases nothing"
     );
 }
 

@@ -9,7 +9,7 @@ use crate::rules::{
 };
 use crate::user_code;
 use holdup_evidence::observed::LockRef;
-use holdup_evidence::{Cause, Observed};
+use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads from which it is a queue.
@@ -60,6 +60,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 !wait.resource.is_many()
                     && !is_condition(wait)
                     && !wait.deadlock
+                    && wait.orphaned.is_none()
                     && user_code::allocator(&wait.asker.stack).is_none()
             })
             .filter(|queue| threads(queue) >= QUEUE)
@@ -443,18 +444,24 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         say::name_or(name, "one address"),
         held.join(", ")
     );
+    // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
+    let inside = between(run, queue).filter(|_| owners.is_empty());
     let finding = RULE
         .finding(Severity::Warning, title, queue)
         .and(Evidence::new(text, say::how_known(worst.how_known)))
-        .and(say::meanwhile(worst))
+        .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), with_it))
         .and_if(say::clock(run, queue))
         .confidence(if owners.is_empty() {
             Confidence::Suspect
         } else {
             Confidence::Proved
         });
-    let shorten = match worst.doing {
-        Some(cause) if !cause.on_cpu() => {
+    let doing = match &inside {
+        Some((cause, ..)) => Some(*cause),
+        None => worst.doing.filter(|cause| *cause != main.cause),
+    };
+    let shorten = match doing {
+        Some(cause) if !cause.on_cpu() && cause != Cause::SchedRunqueue => {
             format!("do not wait while holding it: the holder is {}", cause.phrase())
         }
         _ => "do less while holding it, or split it into several locks".to_owned(),
@@ -462,4 +469,31 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     Some(finding.remedy(Remedy::safe(shorten)).remedy(Remedy::pointless(
         "more threads: each one more waits in the same queue",
     )))
+}
+
+/// What the path mostly went through in the threads of a queue while others of them waited: cause, time, and who asked.
+fn between(run: &Run<'_>, queue: &Waits<'_>) -> Option<(Cause, Ns, String)> {
+    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
+    let cause = queue.cause();
+    let own =
+        run.waits(|wait| wait.cause != cause && tids.contains(&wait.asker.name.tid) && wait.path_ns > 0)?;
+    let causes = own.split(|wait| wait.cause);
+    let most = causes.iter().max_by_key(|group| group.path())?;
+    // Threads do other things, too: what they did with the lock is most of what they did.
+    let mostly = most.path().saturating_mul(2) > own.path();
+    let asker = most.main().asker.frame.clone().unwrap_or_default();
+    mostly.then(|| (most.cause(), most.path(), asker))
+}
+
+fn with_it((cause, ns, asker): &(Cause, Ns, String)) -> Evidence {
+    let asked = match asker.as_str() {
+        "" => String::new(),
+        asker => format!(", asked by {asker}"),
+    };
+    let text = format!(
+        "between them these threads spent {} {} ({cause}){asked}, one after the other",
+        say::duration(*ns),
+        cause.phrase()
+    );
+    Evidence::new(text, "the critical path")
 }

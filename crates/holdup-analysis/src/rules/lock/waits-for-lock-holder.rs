@@ -1,5 +1,6 @@
 //! Waiting for a file lock that someone else holds.
 
+use crate::attributed::Holder;
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
@@ -36,7 +37,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .and_if(say::way(group))
             .and_if(say::clock(run, group))
             .proved_if(!holders.is_empty());
+        let stopped = |holder: &&Holder| holder.doing == Some(Cause::ProcessStopped);
         let finding = match holders.first() {
+            Some(holder) if stopped(&holder) && holder.name.pid != 0 => finding.remedy(
+                Remedy::changing(
+                    format!(
+                        "let {} go on: while it is stopped it releases nothing",
+                        say::who_with_pid(&holder.name)
+                    ),
+                    "whoever stopped it had a reason: a terminal (Ctrl-Z), a debugger, an operator",
+                )
+                .with_command(format!("kill -CONT {}", holder.name.pid)),
+            ),
             Some(holder) => finding.remedy(Remedy::safe(format!(
                 "let {} finish first, or start the two at different times",
                 say::who_with_pid(&holder.name)

@@ -3,8 +3,8 @@
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, say};
-use holdup_evidence::Cause;
 use holdup_evidence::facts::Unaccepted;
+use holdup_evidence::{Cause, Ns};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -26,7 +26,11 @@ fn check(run: &Run<'_>) -> Verdict {
     let full = queues
         .iter()
         .filter(|queue| queue.knocking > 0 || queue.overflows > 0);
-    let findings: Vec<Finding> = full.filter_map(|queue| finding(run, queue)).collect();
+    let mut findings: Vec<Finding> = full.filter_map(|queue| finding(run, queue)).collect();
+    if findings.is_empty() {
+        let standing = queues.iter().filter(|queue| queue.before > 0 && queue.after > 0);
+        findings.extend(standing.filter_map(|queue| one_after_another(run, queue)));
+    }
     if findings.is_empty() {
         let most = queues.iter().map(|queue| queue.after).max();
         return Verdict::Clear(format!(
@@ -35,6 +39,59 @@ fn check(run: &Run<'_>) -> Verdict {
         ));
     }
     Verdict::Fires(findings)
+}
+
+/// Of the time of a listener's threads, so little was waiting for clients: one part of this many at most.
+const NEVER_FREE: Ns = 20;
+
+/// Clients that stand there both times may be others each time. Where no thread was ever free for them, each of them waits for its
+/// turn all the same.
+fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let theirs = |wait: &AttributedWait| queue.processes.contains(&wait.asker.name.pid);
+    let own = run.waits(theirs)?.own();
+    let free = |wait: &AttributedWait| theirs(wait) && matches!(wait.cause, Cause::Idle | Cause::NetAccept);
+    let free = run.waits(free).map_or(0, |waits| waits.own());
+    if own == 0 || free.saturating_mul(NEVER_FREE) > own {
+        return None;
+    }
+    let main = instead(run, queue)?;
+    let title = format!(
+        "{} has no thread free for its clients at {}: some stand in the queue while it is mostly {}",
+        say::who(&main.asker.name),
+        queue.address,
+        main.cause.phrase()
+    );
+    let stand = Evidence::new(
+        format!(
+            "{} stood in its queue as observation began, and {} as it ended",
+            say::several(queue.before.into(), "client"),
+            queue.after
+        ),
+        "/proc/net/tcp",
+    );
+    let busy = Evidence::new(
+        format!(
+            "of {} of its threads, {} was waiting for clients",
+            duration(own),
+            duration(free)
+        ),
+        say::source(main),
+    );
+    let listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
+    };
+    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .and(busy)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "shorten what it does for a client, or let more threads or processes accept: what clients wait in the queue is in no figure \
+             of the server's own",
+        ))
+        .remedy(Remedy::pointless("a longer queue: clients then wait in it for just as long"));
+    Some(finding)
 }
 
 /// What the processes of a listener did most of the time.

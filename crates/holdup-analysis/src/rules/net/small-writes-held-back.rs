@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::NetReceive],
     from: MATTERS,
     gives_way_to: &[],
-    place: Place::Way,
+    place: Place::End,
     check: Check::Waits(check),
 };
 

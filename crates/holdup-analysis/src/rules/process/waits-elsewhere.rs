@@ -46,6 +46,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::DatabaseLockHeld,
         RuleId::Deadlock,
         RuleId::GeneratorShared,
+        RuleId::LockOwnerGone,
         RuleId::LogHoldsUp,
         RuleId::VirtualThreadsPinned,
         RuleId::WorkerPoolExhausted,

@@ -1,7 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use super::connection_refused_retried::refused;
-use crate::attributed::{AttributedWait, How, Pace};
+use crate::attributed::{AttributedWait, Holder, How, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
@@ -16,6 +16,9 @@ const EQUAL: u64 = 2;
 
 /// How far the mean may be from the median, as one part in so many of it.
 const UNEVEN: u64 = 4;
+
+/// Of so many sleeps, one after which it let another thread go on: who looks for something does so once, when it is found.
+const HANDS_ON: u64 = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -48,6 +51,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let groups = groups.into_iter().flat_map(|group| by_parent(run, group));
     let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
+    let (working, habits): (Vec<_>, Vec<_>) = habits
+        .into_iter()
+        .partition(|group| in_requests(run, group) || handed_on(run, group) * HANDS_ON >= group.count());
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
@@ -69,6 +75,20 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             _ => "each until an instant: at fixed times, as far as so few tell",
         };
         return Verdict::Clear(format!("it slept {} times, {text}", group.count()));
+    }
+    if let (true, Some(group)) = (habits.is_empty(), working.first()) {
+        if in_requests(run, group) {
+            return Verdict::Clear(format!(
+                "it slept {} times, mostly with a request to answer: the sleep is a part of the answer, and no look for something",
+                group.count()
+            ));
+        }
+        return Verdict::Clear(format!(
+            "it slept {} times, and {} times let another thread go on that waited for it: the sleep is its work, and no look for \
+             something",
+            group.count(),
+            handed_on(run, group)
+        ));
     }
     if habits.is_empty() {
         let most = others.iter().map(Waits::count).max().unwrap_or(0);
@@ -95,6 +115,37 @@ fn by_parent<'a>(run: &Run<'a>, group: Waits<'a>) -> Vec<Waits<'a>> {
         0 | 1 => vec![group],
         _ => group.split(parent),
     }
+}
+
+/// Whether most of such sleep was that of threads with a request to answer, and there were about as many requests.
+fn in_requests(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let Some(requests) = &run.attributed.requests else {
+        return false;
+    };
+    let slept = requests
+        .causes
+        .get(&Cause::TimerSleep)
+        .map_or(0, |tally| tally.ns);
+    requests.count.saturating_mul(HANDS_ON) >= group.count() && slept.saturating_mul(2) >= group.own()
+}
+
+/// How often the sleepers ended another thread's wait for a lock, in a pipe or on a connection. A parent waits for the end of a sleep
+/// that it started for itself.
+fn handed_on(run: &Run<'_>, group: &Waits<'_>) -> u64 {
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let by_sleeper = |holder: &&Holder| holder.name.tid != 0 && sleepers.contains(&holder.name.tid);
+    let ns = |holder: &Holder| u128::from(holder.ns);
+    let ended = run.attributed.waits.iter().filter(|wait| {
+        let others = !wait.cause.on_cpu() && wait.cause != Cause::ProcessChild;
+        others && wait.holders.iter().any(|holder| by_sleeper(&holder))
+    });
+    // Which of a row's waits each of its holders ended is not kept: as many as its part of their time.
+    let part = |wait: &AttributedWait| {
+        let all: u128 = wait.holders.iter().map(ns).sum();
+        let own: u128 = wait.holders.iter().filter(by_sleeper).map(ns).sum();
+        u64::try_from(u128::from(wait.count) * own / all.max(1)).unwrap_or(wait.count)
+    };
+    ended.map(part).sum()
 }
 
 /// Many sleeps of about one length, one after the other.

@@ -1,0 +1,98 @@
+//! Waits for a lock or condition that no thread which there is could have ended.
+//!
+//! The problem: a process that is made by `fork` has a copy of all locks and one thread. A lock that another thread of its
+//! creator had at that moment is locked in the copy for good, and nobody is there to let it go; what is seen is a wait like
+//! any other. The same where a thread ends with a lock. The choice: a private futex is a matter of one process's threads, so a
+//! lock in which the owner's number is that of another process's thread, or of none, is such a copy or was left behind;
+//! and whoever is the only thread of its process has nobody to end such a wait, whatever the futex is for. It is believed only
+//! where nobody did end it, and no time limit was set.
+//!
+//! In: a futex wait that is over or open at the end. Out: an [`Orphan`].
+
+use super::deadlock;
+use super::holders;
+use super::numbers::NumberMap;
+use super::owners;
+use super::people::{Identity, Named, People};
+use super::thread::Thread;
+use crate::attributed::{HowKnown, Orphaned, ThreadName};
+use holdup_evidence::{Call, LockHolder, ThreadId, Wait};
+
+/// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
+const OPERATION: u64 = 0x7f;
+const WAITS: [u64; 2] = [0, 9];
+
+/// Why nobody could have ended a wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Orphan {
+    /// The owner that the lock names; `Err` with a thread id under which nobody lives.
+    owner: Option<Result<Named, u32>>,
+    /// Whether the waiter is its process's only thread.
+    alone: bool,
+}
+
+impl Orphan {
+    /// As a row has it.
+    pub(super) fn told(&self, people: &People) -> Orphaned {
+        Orphaned {
+            owner: self.owner.map(|owner| match owner {
+                Ok(named) => people.describe(&named),
+                Err(tid) => ThreadName {
+                    tid,
+                    ..ThreadName::default()
+                },
+            }),
+            alone: self.alone,
+        }
+    }
+}
+
+/// Whether it is a wait for a private futex without a time limit that nobody ended.
+fn endless(wait: &Wait) -> bool {
+    // Newer calls have other arguments.
+    let futex = !matches!(wait.call.name(), Some("futex_wait" | "futex_waitv"));
+    let waits = WAITS.contains(&(wait.call.args[1] & OPERATION));
+    futex && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
+}
+
+/// Whether a time limit was set.
+fn limited(call: &Call) -> bool {
+    call.args[3] != 0
+}
+
+/// Judges one wait of this thread.
+pub(super) fn judge(
+    wait: &Wait,
+    waiter: &Identity,
+    people: &People,
+    threads: &NumberMap<ThreadId, Box<Thread>>,
+) -> Option<Orphan> {
+    if !endless(wait) {
+        return None;
+    }
+    let alone = deadlock::alone(threads, wait.thread);
+    let owner = matches!(wait.holder, Some(LockHolder::FutexWords(_)))
+        .then(|| owners::of(wait))
+        .flatten()
+        .filter(|owner| matches!(owner.how, HowKnown::MutexOwner | HowKnown::RobustList));
+    let owner = owner.and_then(|owner| {
+        match people.as_seen_by(waiter, owner.tid, wait.start) {
+            // Whoever was born since has the id of another who is gone.
+            Some(id) => {
+                let Some(thread) = threads.get(&id) else {
+                    return Some(Err(owner.tid));
+                };
+                let lived = thread.adopted || thread.born <= wait.start;
+                let here = thread.identity.process == waiter.process;
+                match (lived, here) {
+                    (true, true) => None,
+                    (true, false) => Some(Ok(people.named(&thread.identity))),
+                    (false, _) => Some(Err(owner.tid)),
+                }
+            }
+            // In a namespace of its own not all numbers are known.
+            None => waiter.inside.is_none().then_some(Err(owner.tid)),
+        }
+    });
+    (alone || owner.is_some()).then_some(Orphan { owner, alone })
+}

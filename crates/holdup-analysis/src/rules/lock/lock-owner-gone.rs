@@ -1,0 +1,126 @@
+//! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
+
+use crate::attributed::{Orphaned, ThreadName};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::{Cause, Ns};
+
+/// Share of the elapsed time from which it is spoken of: what nobody can end lasts until the program is ended from outside,
+/// which may be soon after.
+const FROM: f64 = 0.01;
+
+/// How long such a wait must have lasted, nanoseconds: a thread that has been made and not been heard of yet may end shorter
+/// ones.
+const LASTS: Ns = 50_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::LockOwnerGone,
+    about: "nobody is left who could release what it waits for",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockFutex],
+    from: FROM,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let orphaned = waits.only(|wait| wait.orphaned.is_some() && !wait.deadlock && wait.max >= LASTS);
+    let groups = orphaned.map_or_else(Vec::new, |all| {
+        all.split(|wait| (wait.asker.name.pid, wait.resource.name.clone()))
+    });
+    let findings: Vec<Finding> = groups
+        .iter()
+        .filter(|group| run.matters(group.cost(), FROM))
+        .filter_map(finding)
+        .collect();
+    match findings.is_empty() {
+        false => Verdict::Fires(findings),
+        true => Verdict::Clear(format!(
+            "of {}, none was of a kind that nobody could have ended",
+            say::several(waits.count().max(1), "wait")
+        )),
+    }
+}
+
+fn finding(waits: &Waits<'_>) -> Option<Finding> {
+    let main = waits.iter().find(|wait| wait.orphaned.is_some())?;
+    let orphaned = main.orphaned.as_ref()?;
+    let who = say::who(&main.asker.name);
+    let alone = orphaned.alone.then(|| {
+        Evidence::new(
+            format!(
+                "{} has no other thread, and the lock is not shared with other processes",
+                say::who_with_pid(&main.asker.name)
+            ),
+            "threads of the process, and the flags of the call",
+        )
+    });
+    let finding = RULE
+        .finding(Severity::Critical, title(&who, orphaned), waits)
+        .and_if(orphaned.owner.as_ref().map(named))
+        .and_if(alone)
+        .and(Evidence::new(
+            "no time limit was set, and nobody released it while it was observed",
+            say::SCHEDULER,
+        ))
+        // Two independent signs prove it.
+        .confidence(match (&orphaned.owner, orphaned.alone) {
+            (Some(_), true) => Confidence::Proved,
+            _ => Confidence::Strong,
+        });
+    Some(match &orphaned.owner {
+        Some(owner) if owner.pid == 0 && !orphaned.alone => finding
+            .remedy(Remedy::safe(
+                "let the thread release its locks on every way on which it can end",
+            ))
+            .remedy(Remedy::safe(
+                "or make the lock robust (PTHREAD_MUTEX_ROBUST): the next one is then told that its owner died",
+            ))
+            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+        _ => finding
+            .remedy(Remedy::safe(
+                "in a program with threads do not fork and go on: start a program anew (posix_spawn, or exec right after \
+                 fork); in Python, multiprocessing with the start method spawn or forkserver",
+            ))
+            .remedy(Remedy::safe(
+                "where it must fork, do so before threads are started, or hold the lock across it (pthread_atfork)",
+            ))
+            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+    })
+}
+
+fn title(who: &str, orphaned: &Orphaned) -> String {
+    match &orphaned.owner {
+        Some(owner) if owner.pid != 0 => format!(
+            "{who} waits for a lock that {} held when this process was forked: nobody can release the copy",
+            say::who_with_pid(owner)
+        ),
+        Some(owner) if orphaned.alone => format!(
+            "{who} waits for a lock of thread {}, which this process does not have: nobody can release it",
+            owner.tid
+        ),
+        Some(owner) => format!(
+            "{who} waits for a lock of thread {}, which is gone: nobody can release it",
+            owner.tid
+        ),
+        None => format!(
+            "{who} waits for a lock or condition that only another thread could release, and has none"
+        ),
+    }
+}
+
+fn named(owner: &ThreadName) -> Evidence {
+    let text = match owner.pid {
+        0 => format!(
+            "the lock names thread {} as its owner; no such thread lives",
+            owner.tid
+        ),
+        pid => format!(
+            "the lock names thread {} as its owner, which is one of process {pid}; memory that fork copied names its owner so",
+            owner.tid
+        ),
+    };
+    Evidence::new(text, "owner in the mutex")
+}
