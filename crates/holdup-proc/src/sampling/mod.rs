@@ -20,6 +20,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 mod unix_peers;
+mod waiters;
 mod waiting;
 
 pub use rate::Rate;
