@@ -174,14 +174,14 @@ impl Case {
         self.with(&words)
     }
 
-    /// Runs it, prints the line, and holds it to what must always be told.
-    fn told(&self, name: &str, mut command: Command) -> Told {
+    /// What holdup says of a command, which ends as it does without it.
+    fn reported(&self, name: &str, mut command: Command, subject: &[&str]) -> serde_json::Value {
         let file = self.directory.path().join("report.json");
         // That of another user's case.
         std::fs::remove_file(&file).ok();
         let output = command
             .args(["run", "--json", file.to_str().unwrap(), "--"])
-            .args(COMMAND)
+            .args(subject)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -189,6 +189,12 @@ impl Case {
         assert_eq!(output.status.code(), Some(STATUS), "{name}: {said}");
         let report = json(&file);
         conserved(&report);
+        report
+    }
+
+    /// Runs the command that sleeps, prints the line, and holds it to what must always be told.
+    fn told(&self, name: &str, command: Command) -> Told {
+        let report = self.reported(name, command, &COMMAND);
         let told = Told::of(&report);
         println!(
             "{name:<44} {:<5} {:<12} {:<9} {}",
@@ -201,10 +207,10 @@ impl Case {
         let sampled = told.backend == "proc" && told.cause == "process.child";
         assert!(
             told.cause == "timer.sleep" || sampled,
-            "{name}: {} {said}",
+            "{name}: {}",
             told.cause
         );
-        assert!(told.sleeps, "{name}: {said}");
+        assert!(told.sleeps, "{name}: {report:#}");
         told
     }
 }
@@ -362,6 +368,35 @@ fn a_filter_on_looking_into_others() {
         assert_eq!(told.backend, "proc");
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
         assert!(!told.function, "{name}");
+    }
+}
+
+/// A command that is on a CPU all the time, by a program that names its own functions.
+const COMPUTES: [&str; 3] = ["bash", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; exit 3"];
+
+#[test]
+fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    for (name, filter) in [
+        ("computes, an ordinary user", &[][..]),
+        ("computes, perf_event_open refused", &[libc::SYS_perf_event_open][..]),
+    ] {
+        let report = case.reported(name, with_filter(case.nobody(""), filter, refused), &COMPUTES);
+        let told = Told::of(&report);
+        assert_eq!(
+            (told.backend.as_str(), told.cause.as_str()),
+            ("proc", "cpu.user"),
+            "{name}"
+        );
+        assert_eq!(told.function, filter.is_empty(), "{name}: {report:#}");
+        let unseen = report["coverage"]["not_measured"].as_array().unwrap();
+        let line = unseen
+            .iter()
+            .find(|line| line["what"] == "user stacks of threads on a CPU");
+        assert_eq!(line.is_some(), !filter.is_empty(), "{name}: {unseen:?}");
+        assert!(line.is_none_or(|line| line["fix"].as_str().unwrap().contains("perf_event_open")));
     }
 }
 

@@ -141,6 +141,7 @@ impl Sampler {
                 members: BTreeSet::new(),
                 parent: of,
                 mapped: false,
+                runs_unknown: false,
             }
         });
         process.members.insert(id);
@@ -160,6 +161,7 @@ impl Sampler {
                 unasked: false,
                 stack_asked: false,
                 changes: 0,
+                running: Vec::new(),
             },
         );
     }

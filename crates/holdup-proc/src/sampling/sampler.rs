@@ -9,6 +9,7 @@ use super::account::{Account, Look};
 use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
 use super::look::{Question, Want};
+use super::on_cpu::{OnCpu, Registers};
 use super::processes::Threads;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
@@ -53,6 +54,8 @@ pub trait Stacks {
     fn knows(&self, pid: u32, address: u64) -> bool;
     /// The number of a stack that was read at an instant: stack pointer, instruction pointer, memory.
     fn stack(&mut self, pid: u32, at: Ns, registers: (u64, u64), memory: &[u8]) -> Option<UserStackId>;
+    /// The same of a running thread, all of whose registers are known.
+    fn running(&mut self, pid: u32, at: Ns, registers: &Registers, memory: &[u8]) -> Option<UserStackId>;
 }
 
 /// A thread that is followed.
@@ -74,6 +77,8 @@ pub(super) struct Tracked {
     pub(super) stack_asked: bool,
     /// Where the kernel counts no turns: our own count of changes.
     pub(super) changes: u64,
+    /// Where it was seen running, and the CPU time that stands for, as far as that is not told yet.
+    pub(super) running: Vec<(UserStackId, Ns)>,
 }
 
 /// A process.
@@ -84,6 +89,8 @@ pub(super) struct Process {
     pub(super) parent: u32,
     /// Whether its code was read since it last ran another program.
     pub(super) mapped: bool,
+    /// Whether a thread of it was seen running in code that is not known.
+    pub(super) runs_unknown: bool,
 }
 
 /// What a round found of a thread.
@@ -158,6 +165,8 @@ pub struct Sampler {
     pub(super) own: u32,
     /// The thread at which the next round's close looks begin.
     pub(super) turn: ThreadId,
+    /// Sees running threads, where that is allowed.
+    pub(super) on_cpu: OnCpu,
 }
 
 impl Sampler {
@@ -188,6 +197,7 @@ impl Sampler {
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
             turn: ThreadId(0),
+            on_cpu: OnCpu::default(),
         }
     }
 
@@ -208,6 +218,7 @@ impl Sampler {
         self.now = at.max(self.last);
         self.shortfall.rounds += 1;
         self.shortfall.longest_interval = self.shortfall.longest_interval.max(self.now - self.last);
+        self.saw_running(stacks);
         let mut from = 0;
         let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
         for _ in 0..GENERATIONS {
@@ -343,6 +354,16 @@ impl Sampler {
                 let stack = stacks.wanted(now);
                 let code = stack && !mapped && maps.insert(thread.pid);
                 questions.extend(thread.question(*id, state, stack, (self.kernel_stacks, code)));
+            }
+            // Its code is asked for beside the loop, as a sleeper's is.
+            if asleep.is_none()
+                && let Some(process) = self.processes.get_mut(&thread.pid)
+                && process.runs_unknown
+                && maps.insert(thread.pid)
+            {
+                process.runs_unknown = false;
+                let any = holdup_evidence::TaskState::Interruptible;
+                questions.extend(thread.question(*id, any, false, (self.kernel_stacks, true)));
             }
             let look = Look {
                 at: now,

@@ -282,6 +282,18 @@ impl Sampler {
                     kernel_stack: None,
                 }));
             }
+            if user && count > 0 {
+                let seq = thread.cpu_seq;
+                let running = thread.running.drain(..).map(|(stack, weight)| AskerSample {
+                    thread: id,
+                    first: seq,
+                    seq,
+                    on_cpu: true,
+                    stack,
+                    weight,
+                });
+                self.events.extend(running.map(Event::Asker));
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Finish, Loss, LossClass, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
+use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
 use std::time::Duration;
@@ -32,6 +33,8 @@ struct Sampling {
     cpu_times: Vec<CpuTime>,
     problems: Vec<Problem>,
     started: Ns,
+    /// Whether running threads are seen.
+    running: Result<(), Errno>,
 }
 
 /// Runs CMD to its end, or until the person wants no more. `why`: why it is not traced, where that was not asked for.
@@ -129,7 +132,9 @@ impl Sampling {
             sampler.begin(pid, started),
             "/proc does not show the command's process; is it mounted?"
         );
+        let running = sampler.watch_running();
         Ok(Sampling {
+            running,
             sampler,
             stacks: SampledStacks::default(),
             attribution: Attribution::new().by_looks(),
@@ -162,6 +167,7 @@ impl Sampling {
             shortfall,
             stuck: &stuck,
             lasted: now.saturating_sub(self.started),
+            running: self.running.err(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
         let not_measured = unseen.told();
