@@ -5,6 +5,7 @@
 //! in (`account`). What may block is read beside the loop, by a reader that may be left behind (`aside`).
 
 pub mod account;
+mod adopting;
 mod answers;
 pub mod aside;
 pub mod clocks;

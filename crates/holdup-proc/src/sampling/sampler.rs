@@ -165,6 +165,8 @@ pub struct Sampler {
     pub(super) own: u32,
     /// The thread at which the next round's close looks begin.
     pub(super) turn: ThreadId,
+    /// Who had begun before this instant is not followed, unless it was asked about.
+    pub(super) not_before: Ns,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
 }
@@ -197,6 +199,7 @@ impl Sampler {
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
             turn: ThreadId(0),
+            not_before: 0,
             on_cpu: OnCpu::default(),
         }
     }
@@ -208,7 +211,7 @@ impl Sampler {
         let Some(newborn) = self.newborn(pid, pid, self.own) else {
             return false;
         };
-        self.start(newborn, None, at, true);
+        self.start(newborn, None, at, true, None);
         true
     }
 

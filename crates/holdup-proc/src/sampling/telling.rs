@@ -59,7 +59,7 @@ impl Sampler {
         for newborn in std::mem::take(&mut self.newborn) {
             let born = self.began(&newborn.stat).clamp(self.last, self.now);
             if self.processes.contains_key(&newborn.parent) || newborn.pid == newborn.tid {
-                self.start(newborn, None, born, false);
+                self.start(newborn, None, born, false, None);
             }
         }
     }
@@ -228,7 +228,7 @@ impl Sampler {
             if newborn.pid != pid {
                 stacks.born(newborn.pid, pid);
             }
-            self.start(newborn, Some((id, clock)), at, false);
+            self.start(newborn, Some((id, clock)), at, false, None);
         }
     }
 
@@ -446,7 +446,7 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
 }
 
 /// The wait that a piece is.
-fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: Waker) -> Wait {
+pub(super) fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: Waker) -> Wait {
     let unknown = || Arc::new(Waiting::unknown(holdup_evidence::TaskState::Interruptible));
     let site = piece.site.clone().unwrap_or_else(unknown);
     let mut asked = site.asked.clone();
