@@ -1,8 +1,8 @@
 //! Privileges taken away one at a time: what `holdup run` then still tells of a command that sleeps in a child.
 //!
 //! Each case runs the same command, prints a line of the table (`cargo test -p holdup --test privileges -- --nocapture`), and says what
-//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is tried with 1 and not with 2, which
-//! would blind all of the machine's observers for as long as the test lasts; for an ordinary user both are the same.
+//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is not set to 2, which
+//! would blind all of the machine's observers for as long as the test lasts: the one that is tried gets a `/proc/kallsyms` as it is then.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(clippy::print_stdout, reason = "the table is what people run it for")]
@@ -317,6 +317,63 @@ fn a_proc_that_hides_others() {
     command.arg(case.holdup());
     let told = case.told("hidepid=2, an ordinary user", command);
     assert!(told.function);
+}
+
+/// What the kernel tells of the machine, as gVisor and hardened containers leave it out.
+const HOLES: [&str; 9] = [
+    "locks",
+    "meminfo",
+    "stat",
+    "cpuinfo",
+    "loadavg",
+    "swaps",
+    "diskstats",
+    "vmstat",
+    "uptime",
+];
+
+#[test]
+fn a_proc_with_holes() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    for hole in HOLES {
+        let script = format!("mount --bind /dev/null /proc/{hole}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-ec", &script, "setpriv"]);
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+        command.arg(case.holdup());
+        let told = case.told(&format!("nothing in /proc/{hole}, an ordinary user"), command);
+        assert_eq!(told.backend, "proc", "{hole}");
+        assert!(told.function, "{hole}");
+    }
+}
+
+#[test]
+fn hidden_addresses() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
+    let hidden: String = symbols
+        .lines()
+        .filter_map(|line| Some(format!("0000000000000000 {}\n", line.split_once(' ')?.1)))
+        .collect();
+    let file = case.directory.path().join("kallsyms");
+    std::fs::write(&file, hidden).unwrap();
+    let script = "mount --bind \"$0\" /proc/kallsyms; exec \"$@\"";
+    let with = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-ec", script]).arg(&file).args(words);
+        command.arg(case.holdup());
+        command
+    };
+    // As kptr_restrict = 2 does, for this test alone: tracing loses the kernel's functions and says so, sampling loses nothing.
+    let told = case.told("kptr_restrict = 2, root", with(&[]));
+    assert_eq!(told.backend, "bpf");
+    assert_eq!(told.not_measured, ["which kernel function a thread slept in"]);
+    let user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+    let told = case.told("kptr_restrict = 2, an ordinary user", with(&user));
+    assert_eq!(told.backend, "proc");
+    assert!(told.function && !told.lacks("which kernel function"));
 }
 
 #[test]
