@@ -20,7 +20,10 @@ impl Open {
         let directory = tempfile::tempdir().unwrap();
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         // By another process: a file that is open for writing here is so in what other tests start meanwhile, and can't be run.
-        let copied = Command::new("cp").arg(HOLDUP).arg(directory.path().join("holdup")).status();
+        let copied = Command::new("cp")
+            .arg(HOLDUP)
+            .arg(directory.path().join("holdup"))
+            .status();
         assert!(copied.unwrap().success());
         Open(directory)
     }
@@ -42,9 +45,8 @@ fn told(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     // All observed time is in exactly one cause.
-    let sum = |of: &serde_json::Value| -> u64 {
-        list(of, "causes").iter().map(|cause| number(cause, "ns")).sum()
-    };
+    let sum =
+        |of: &serde_json::Value| -> u64 { list(of, "causes").iter().map(|cause| number(cause, "ns")).sum() };
     assert_eq!(sum(&report), number(&report["coverage"], "observed_ns"));
     for thread in list(&report, "threads") {
         assert_eq!(sum(thread), number(thread, "wall_ns"), "{thread}");
@@ -107,7 +109,9 @@ fn it_is_chosen_where_tracing_is_not_to_be_had_and_a_line_says_why() {
         .unwrap();
     told(&output);
     let said = lossy(&output.stderr);
-    let lines = said.lines().filter(|line| line.contains("/proc is sampled, because"));
+    let lines = said
+        .lines()
+        .filter(|line| line.contains("/proc is sampled, because"));
     assert_eq!(lines.count(), 1, "{said}");
 }
 
@@ -131,12 +135,20 @@ fn what_it_made_before_is_not_asked_about_and_what_it_makes_now_is() {
     until_in(shell.0.id(), "bash", "0 0x0 ");
     let pid = shell.0.id().to_string();
     let mut command = open.attach(&["-p", &pid, "--backend", "proc"]);
-    let observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let observer = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // Whoever follows a thread has its folder open.
     let watches = format!("/proc/{pid}/task/{pid}");
     let open_files = || {
-        let links = std::fs::read_dir(format!("/proc/{}/fd", observer.id())).into_iter().flatten();
-        let links = links.flatten().filter_map(|link| std::fs::read_link(link.path()).ok());
+        let links = std::fs::read_dir(format!("/proc/{}/fd", observer.id()))
+            .into_iter()
+            .flatten();
+        let links = links
+            .flatten()
+            .filter_map(|link| std::fs::read_link(link.path()).ok());
         links.filter(|link| link.to_string_lossy() == watches).count()
     };
     while open_files() == 0 {}
@@ -158,10 +170,15 @@ fn what_it_made_before_is_not_asked_about_and_what_it_makes_now_is() {
     };
     // It is met with one of the next looks; a thread that is followed has a folder and a file open.
     let followed = || {
-        let links = std::fs::read_dir(format!("/proc/{}/fd", observer.id())).into_iter().flatten();
-        let links = links.flatten().filter_map(|link| std::fs::read_link(link.path()).ok());
-        let folders: BTreeSet<_> =
-            links.filter(|link| link.to_string_lossy().contains("/task/")).collect();
+        let links = std::fs::read_dir(format!("/proc/{}/fd", observer.id()))
+            .into_iter()
+            .flatten();
+        let links = links
+            .flatten()
+            .filter_map(|link| std::fs::read_link(link.path()).ok());
+        let folders: BTreeSet<_> = links
+            .filter(|link| link.to_string_lossy().contains("/task/"))
+            .collect();
         folders.len() > 2
     };
     while !followed() {}

@@ -205,11 +205,7 @@ impl Case {
         );
         // Sampling does not always see the shell learn of the end of the one that slept: then the time stays with its wait for that.
         let sampled = told.backend == "proc" && told.cause == "process.child";
-        assert!(
-            told.cause == "timer.sleep" || sampled,
-            "{name}: {}",
-            told.cause
-        );
+        assert!(told.cause == "timer.sleep" || sampled, "{name}: {}", told.cause);
         assert!(told.sleeps, "{name}: {report:#}");
         told
     }
@@ -362,7 +358,10 @@ fn hidden_addresses() {
     let script = "mount --bind \"$0\" /proc/kallsyms; exec \"$@\"";
     let with = |words: &[&str]| {
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-ec", script]).arg(&file).args(words);
+        command
+            .args(["--mount", "sh", "-ec", script])
+            .arg(&file)
+            .args(words);
         command.arg(case.holdup());
         command
     };
@@ -429,7 +428,11 @@ fn a_filter_on_looking_into_others() {
 }
 
 /// A command that is on a CPU all the time, by a program that names its own functions.
-const COMPUTES: [&str; 3] = ["bash", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; exit 3"];
+const COMPUTES: [&str; 3] = [
+    "bash",
+    "-c",
+    "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; exit 3",
+];
 
 #[test]
 fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
@@ -438,7 +441,10 @@ fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     for (name, filter) in [
         ("computes, an ordinary user", &[][..]),
-        ("computes, perf_event_open refused", &[libc::SYS_perf_event_open][..]),
+        (
+            "computes, perf_event_open refused",
+            &[libc::SYS_perf_event_open][..],
+        ),
     ] {
         let report = case.reported(name, with_filter(case.nobody(""), filter, refused), &COMPUTES);
         let told = Told::of(&report);

@@ -73,14 +73,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(
-    holdup: &Path,
-    report: &Path,
-    (threads, busy): (u64, u64),
-    seconds: u64,
-) -> anyhow::Result<Took> {
+fn measure(holdup: &Path, report: &Path, (threads, busy): (u64, u64), seconds: u64) -> anyhow::Result<Took> {
     let mut command = Command::new(holdup);
-    command.args(["run", "-q", "--backend", "proc", "--json"]).arg(report);
+    command
+        .args(["run", "-q", "--backend", "proc", "--json"])
+        .arg(report);
     command
         .arg("--")
         .arg(std::env::current_exe().context("the path of this program")?)
@@ -97,7 +94,10 @@ fn measure(
     let report: Report = serde_json::from_str(&text).context("understand the report")?;
     let cost = report.coverage.own_cost_ns as f64;
     let looks = report.coverage.not_measured.iter();
-    let looks = looks.filter_map(|line| line.what.strip_prefix("which waits were over between two looks, "));
+    let looks = looks.filter_map(|line| {
+        line.what
+            .strip_prefix("which waits were over between two looks, ")
+    });
     Ok(Took {
         meanwhile: meanwhile * 100.0,
         in_all: cost / report.subject.wall_ns.max(1) as f64 * 100.0,

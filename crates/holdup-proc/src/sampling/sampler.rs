@@ -283,11 +283,18 @@ impl Sampler {
             }
         }
         let turn = self.turn.max(from);
-        let (mut before, mut ids): (Vec<ThreadId>, Vec<ThreadId>) =
-            self.threads.range(from..).map(|(id, _)| *id).partition(|id| *id < turn);
+        let (mut before, mut ids): (Vec<ThreadId>, Vec<ThreadId>) = self
+            .threads
+            .range(from..)
+            .map(|(id, _)| *id)
+            .partition(|id| *id < turn);
         ids.append(&mut before);
         for id in &ids {
-            let Some(thread) = self.threads.get_mut(id).filter(|_| !self.unnoticed.contains_key(id)) else {
+            let Some(thread) = self
+                .threads
+                .get_mut(id)
+                .filter(|_| !self.unnoticed.contains_key(id))
+            else {
                 continue;
             };
             let turns = thread.folder.schedstat();

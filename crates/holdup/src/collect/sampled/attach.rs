@@ -73,7 +73,9 @@ pub(crate) fn attach(
     while !over(began) && sampling.sampler.living() > 0 && signals.interrupted() == Control::Continue {
         let now = Instant::now();
         let rest = duration.map_or(LONGEST_NAP, |duration| duration.saturating_sub(began.elapsed()));
-        signals.sleep(timeout(due.saturating_duration_since(now).min(LONGEST_NAP).min(rest)));
+        signals.sleep(timeout(
+            due.saturating_duration_since(now).min(LONGEST_NAP).min(rest),
+        ));
         figures.turn();
         if Instant::now() >= due {
             sampling.look_again(&pids);
@@ -83,7 +85,10 @@ pub(crate) fn attach(
         if !said && began.elapsed() >= FIRST_WORD {
             said = true;
             let waits = sampling.sampler.under_way(clocks::monotonic());
-            if waits.iter().any(|wait| wait.end.saturating_sub(wait.start) >= STUCK) {
+            if waits
+                .iter()
+                .any(|wait| wait.end.saturating_sub(wait.start) >= STUCK)
+            {
                 progress.clear();
                 notice(Notice::FirstWord(&sampling.so_far(&waits)));
             }
@@ -142,8 +147,7 @@ impl Sampling {
     /// What it would come to if observation ended now, with these waits under way; without stacks.
     fn so_far(&self, waits: &[Wait]) -> Collected {
         let mut problems = Vec::new();
-        let facts: SystemFacts =
-            facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
+        let facts: SystemFacts = facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
         let finish = Finish {
             started: self.started,
             ended: clocks::monotonic(),

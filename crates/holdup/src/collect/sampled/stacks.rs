@@ -131,13 +131,7 @@ impl Stacks for SampledStacks {
         }))
     }
 
-    fn running(
-        &mut self,
-        pid: u32,
-        at: Ns,
-        registers: &Registers,
-        bytes: &[u8],
-    ) -> Option<UserStackId> {
+    fn running(&mut self, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {
         let process = self.processes.get(&pid)?.key?;
         Some(self.stacks.intern(&RawStack {
             process,

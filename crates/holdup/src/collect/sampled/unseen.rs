@@ -140,7 +140,9 @@ fn why_not_running(refused: Errno) -> (String, &'static str) {
             let setting = sysctl::number(&Root::system(), "kernel/perf_event_paranoid");
             match setting {
                 Some(level) if level > MOST_PARANOID => (
-                    format!("kernel.perf_event_paranoid is {level}: ordinary users may not watch their own programs"),
+                    format!(
+                        "kernel.perf_event_paranoid is {level}: ordinary users may not watch their own programs"
+                    ),
                     "sysctl kernel.perf_event_paranoid=2",
                 ),
                 _ => (
@@ -153,10 +155,7 @@ fn why_not_running(refused: Errno) -> (String, &'static str) {
             "the kernel has no performance events".to_owned(),
             "a kernel with CONFIG_PERF_EVENTS",
         ),
-        other => (
-            format!("the kernel shows none: {}", other.desc()),
-            SAME,
-        ),
+        other => (format!("the kernel shows none: {}", other.desc()), SAME),
     }
 }
 
