@@ -12,6 +12,7 @@ mod project;
 mod read;
 mod record;
 mod samples;
+mod sampling;
 mod significance;
 mod stacks;
 mod validity;
@@ -52,6 +53,8 @@ enum What {
     Programs(programs::Args),
     /// What watching costs a service under load, idle threads, many switches; and how soon a word is there
     Attach(attach::Args),
+    /// What sampling costs where holdup can't trace: CPU by number of threads, beside its budget
+    Sampling(sampling::Args),
     /// What a recorder costs: CPU, memory, disk; and how soon `holdup show` answers
     Record(record::Args),
     /// How fast artefacts are read, beside others, and in how much memory
@@ -83,6 +86,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             setup::install(&[PACKAGES, SERVICE])?;
             attach::run(&args)
         }
+        What::Sampling(args) => sampling::run(&args),
         What::Record(args) => record::run(&args),
         What::Read(args) => read::run(&args),
         What::Diff(args) => diff::run(&args),

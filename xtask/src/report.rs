@@ -32,6 +32,19 @@ pub(crate) struct Report {
 pub(crate) struct Coverage {
     /// What was not, though it was there.
     pub(crate) lost: Vec<Lost>,
+    /// What can't be seen so.
+    #[serde(default)]
+    pub(crate) not_measured: Vec<NotMeasured>,
+    /// CPU time of the observer, nanoseconds.
+    #[serde(default)]
+    pub(crate) own_cost_ns: u64,
+}
+
+/// A line of what was not seen.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NotMeasured {
+    /// What.
+    pub(crate) what: String,
 }
 
 /// Records that were dropped.

@@ -74,6 +74,23 @@ pub fn online(root: &Root, problems: &mut Vec<Problem>) -> Option<u32> {
     count
 }
 
+/// Which CPUs are online; none where that can't be read.
+#[must_use]
+pub fn which_online(root: &Root) -> Vec<u32> {
+    /// More than any machine has: a list that says so is wrong.
+    const MOST: u32 = 1 << 16;
+    let file = root.sys.join("devices/system/cpu/online");
+    let list = word(&file, &mut Vec::new()).unwrap_or_default();
+    if count(&list).is_none_or(|count| count > MOST) {
+        return Vec::new();
+    }
+    let ranges = list.split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
 fn count(list: &str) -> Option<u32> {
     list.split(',').try_fold(0_u32, |sum, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -84,7 +101,7 @@ fn count(list: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flags, count, flags};
+    use super::{Flags, count, flags, which_online};
     use crate::root::Tree;
 
     fn flags_of(cpuinfo: &str) -> Flags {
@@ -116,5 +133,9 @@ mod tests {
         assert_eq!(count(""), None);
         assert_eq!(count("3-1"), None);
         assert_eq!(count("0-4294967294,7"), None);
+        let which = |list: &str| which_online(&Tree::new(&[("sys/devices/system/cpu/online", list)]).root);
+        assert_eq!(which("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(which("0-4294967290\n"), [0_u32; 0]);
+        assert_eq!(which("x\n"), [0_u32; 0]);
     }
 }

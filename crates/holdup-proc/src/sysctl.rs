@@ -56,6 +56,13 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> BTreeMap<String, String
     settings
 }
 
+/// A setting that is a number; `None` where the kernel has none of this name.
+#[must_use]
+pub fn number(root: &Root, name: &str) -> Option<i64> {
+    let value = word(&root.proc.join("sys").join(name), &mut Vec::new())?;
+    value.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::read;

@@ -33,7 +33,7 @@ pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
 pub(crate) use kernel_names::KernelNames;
 pub(crate) use run::{Cut, run, run_for, wait_for};
-pub(crate) use sampled::{run as sample, run_for as sample_for};
+pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
 use crate::subject::Ended;
 use dumps::{Closed, Dumps};

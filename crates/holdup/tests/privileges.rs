@@ -1,8 +1,8 @@
 //! Privileges taken away one at a time: what `holdup run` then still tells of a command that sleeps in a child.
 //!
 //! Each case runs the same command, prints a line of the table (`cargo test -p holdup --test privileges -- --nocapture`), and says what
-//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is tried with 1 and not with 2, which
-//! would blind all of the machine's observers for as long as the test lasts; for an ordinary user both are the same.
+//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is not set to 2, which
+//! would blind all of the machine's observers for as long as the test lasts: the one that is tried gets a `/proc/kallsyms` as it is then.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(clippy::print_stdout, reason = "the table is what people run it for")]
@@ -174,14 +174,14 @@ impl Case {
         self.with(&words)
     }
 
-    /// Runs it, prints the line, and holds it to what must always be told.
-    fn told(&self, name: &str, mut command: Command) -> Told {
+    /// What holdup says of a command, which ends as it does without it.
+    fn reported(&self, name: &str, mut command: Command, subject: &[&str]) -> serde_json::Value {
         let file = self.directory.path().join("report.json");
         // That of another user's case.
         std::fs::remove_file(&file).ok();
         let output = command
             .args(["run", "--json", file.to_str().unwrap(), "--"])
-            .args(COMMAND)
+            .args(subject)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -189,6 +189,12 @@ impl Case {
         assert_eq!(output.status.code(), Some(STATUS), "{name}: {said}");
         let report = json(&file);
         conserved(&report);
+        report
+    }
+
+    /// Runs the command that sleeps, prints the line, and holds it to what must always be told.
+    fn told(&self, name: &str, command: Command) -> Told {
+        let report = self.reported(name, command, &COMMAND);
         let told = Told::of(&report);
         println!(
             "{name:<44} {:<5} {:<12} {:<9} {}",
@@ -199,12 +205,8 @@ impl Case {
         );
         // Sampling does not always see the shell learn of the end of the one that slept: then the time stays with its wait for that.
         let sampled = told.backend == "proc" && told.cause == "process.child";
-        assert!(
-            told.cause == "timer.sleep" || sampled,
-            "{name}: {} {said}",
-            told.cause
-        );
-        assert!(told.sleeps, "{name}: {said}");
+        assert!(told.cause == "timer.sleep" || sampled, "{name}: {}", told.cause);
+        assert!(told.sleeps, "{name}: {report:#}");
         told
     }
 }
@@ -313,6 +315,66 @@ fn a_proc_that_hides_others() {
     assert!(told.function);
 }
 
+/// What the kernel tells of the machine, as gVisor and hardened containers leave it out.
+const HOLES: [&str; 9] = [
+    "locks",
+    "meminfo",
+    "stat",
+    "cpuinfo",
+    "loadavg",
+    "swaps",
+    "diskstats",
+    "vmstat",
+    "uptime",
+];
+
+#[test]
+fn a_proc_with_holes() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    for hole in HOLES {
+        let script = format!("mount --bind /dev/null /proc/{hole}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-ec", &script, "setpriv"]);
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+        command.arg(case.holdup());
+        let told = case.told(&format!("nothing in /proc/{hole}, an ordinary user"), command);
+        assert_eq!(told.backend, "proc", "{hole}");
+        assert!(told.function, "{hole}");
+    }
+}
+
+#[test]
+fn hidden_addresses() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
+    let hidden: String = symbols
+        .lines()
+        .filter_map(|line| Some(format!("0000000000000000 {}\n", line.split_once(' ')?.1)))
+        .collect();
+    let file = case.directory.path().join("kallsyms");
+    std::fs::write(&file, hidden).unwrap();
+    let script = "mount --bind \"$0\" /proc/kallsyms; exec \"$@\"";
+    let with = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-ec", script])
+            .arg(&file)
+            .args(words);
+        command.arg(case.holdup());
+        command
+    };
+    // As kptr_restrict = 2 does, for this test alone: tracing loses the kernel's functions and says so, sampling loses nothing.
+    let told = case.told("kptr_restrict = 2, root", with(&[]));
+    assert_eq!(told.backend, "bpf");
+    assert_eq!(told.not_measured, ["which kernel function a thread slept in"]);
+    let user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+    let told = case.told("kptr_restrict = 2, an ordinary user", with(&user));
+    assert_eq!(told.backend, "proc");
+    assert!(told.function && !told.lacks("which kernel function"));
+}
+
 #[test]
 fn a_pid_namespace() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -362,6 +424,42 @@ fn a_filter_on_looking_into_others() {
         assert_eq!(told.backend, "proc");
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
         assert!(!told.function, "{name}");
+    }
+}
+
+/// A command that is on a CPU all the time, by a program that names its own functions.
+const COMPUTES: [&str; 3] = [
+    "bash",
+    "-c",
+    "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; exit 3",
+];
+
+#[test]
+fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    for (name, filter) in [
+        ("computes, an ordinary user", &[][..]),
+        (
+            "computes, perf_event_open refused",
+            &[libc::SYS_perf_event_open][..],
+        ),
+    ] {
+        let report = case.reported(name, with_filter(case.nobody(""), filter, refused), &COMPUTES);
+        let told = Told::of(&report);
+        assert_eq!(
+            (told.backend.as_str(), told.cause.as_str()),
+            ("proc", "cpu.user"),
+            "{name}"
+        );
+        assert_eq!(told.function, filter.is_empty(), "{name}: {report:#}");
+        let unseen = report["coverage"]["not_measured"].as_array().unwrap();
+        let line = unseen
+            .iter()
+            .find(|line| line["what"] == "user stacks of threads on a CPU");
+        assert_eq!(line.is_some(), !filter.is_empty(), "{name}: {unseen:?}");
+        assert!(line.is_none_or(|line| line["fix"].as_str().unwrap().contains("perf_event_open")));
     }
 }
 

@@ -14,6 +14,7 @@ mod switches;
 mod watcher;
 
 pub(super) use subject::Subject;
+pub(super) use watcher::cpu_ns;
 
 use super::samples::{median, range};
 use crate::workspace;

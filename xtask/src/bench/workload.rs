@@ -66,6 +66,13 @@ pub(super) enum Workload {
         /// How many sleeps a second, of all
         per_second: u64,
     },
+    /// Keep threads of which some sleep ten times a second, until a line comes
+    PartlyIdle {
+        /// How many threads
+        threads: u64,
+        /// How many of them sleep
+        busy: u64,
+    },
     /// Wait as long as is planted
     Planted {
         /// How many times as long as planned
@@ -131,6 +138,7 @@ pub(super) fn run(workload: Workload) -> anyhow::Result<()> {
         Workload::Idle { threads, calls } => paced::idle(threads, calls),
         Workload::PacedPair { threads, per_second } => paced::pairs(threads, per_second),
         Workload::PacedSleepers { threads, per_second } => paced::sleepers(threads, per_second),
+        Workload::PartlyIdle { threads, busy } => paced::partly_idle(threads, busy),
         Workload::Planted { pace, more, answers } => planted::run(pace, more, &answers),
         Workload::Threads { threads, seconds } => sleep_and_lock(threads, Duration::from_secs(seconds)),
     }

@@ -421,10 +421,12 @@ impl<S: Clone> Account<S> {
         let mut open = Vec::new();
         let interval = match self.asleep.take() {
             Some(asleep) => {
+                // It may have run since.
+                let doubt = asleep.doubt + (at - self.looked);
                 self.looked = at;
                 let length = at - self.at;
                 let interval = self.nothing();
-                self.piece(&mut open, (Some(asleep.site), length, 1), asleep.doubt, true);
+                self.piece(&mut open, (Some(asleep.site), length, 1), doubt, true);
                 interval
             }
             None => {

@@ -122,9 +122,7 @@ impl Sampler {
             && let Some(known) = thread.account.asleep_in()
         {
             let mut better = waiting;
-            if !thread.unasked {
-                better.user_stack = better.user_stack.or(known.user_stack);
-            }
+            better.user_stack = better.user_stack.or(known.user_stack);
             // Once more is enough: not every socket is in a table.
             thread.unasked = false;
             *known = Arc::new(better);

@@ -46,7 +46,10 @@ impl Sampler {
             let known = self.processes.contains_key(&pid)
                 || self.newborn.iter().any(|newborn| newborn.pid == pid)
                 || parent == self.own && self.processes.is_empty();
-            if !known && let Some(newborn) = self.newborn(pid, pid, parent) {
+            if !known
+                && let Some(newborn) = self.newborn(pid, pid, parent)
+                && !self.was_there(self.began(&newborn.stat))
+            {
                 self.newborn.push(newborn);
             }
         }
@@ -91,12 +94,14 @@ impl Sampler {
     }
 
     /// Follows a thread from `born` on. `counts`: what was counted before is none of its life under observation.
+    /// `adopted`: what it was when it was found, if it runs already.
     pub(super) fn start(
         &mut self,
         newborn: Newborn,
         parent: Option<(ThreadId, holdup_evidence::Clock)>,
         born: Ns,
         counts: bool,
+        adopted: Option<holdup_evidence::Adopted>,
     ) {
         let Newborn {
             pid,
@@ -131,7 +136,7 @@ impl Sampler {
             parent,
             inside: None,
             role: holdup_evidence::Role::Subject,
-            adopted: None,
+            adopted,
         }));
         let begun = &mut self.next_process;
         let process = self.processes.entry(pid).or_insert_with(|| {
@@ -141,6 +146,7 @@ impl Sampler {
                 members: BTreeSet::new(),
                 parent: of,
                 mapped: false,
+                runs_unknown: false,
             }
         });
         process.members.insert(id);
@@ -160,6 +166,7 @@ impl Sampler {
                 unasked: false,
                 stack_asked: false,
                 changes: 0,
+                running: Vec::new(),
             },
         );
     }

@@ -5,14 +5,18 @@
 //! in (`account`). What may block is read beside the loop, by a reader that may be left behind (`aside`).
 
 pub mod account;
+mod adopting;
 mod answers;
 pub mod aside;
 pub mod clocks;
 pub mod described;
 mod following;
 pub mod look;
+pub mod on_cpu;
+mod perf_ring;
 mod processes;
 mod rate;
+mod running;
 mod sampler;
 pub mod site;
 pub mod task;
@@ -20,6 +24,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 mod unix_peers;
+mod waiters;
 mod waiting;
 
 pub use rate::Rate;

@@ -9,6 +9,7 @@ use super::account::{Account, Look};
 use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
 use super::look::{Question, Want};
+use super::on_cpu::{OnCpu, Registers};
 use super::processes::Threads;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
@@ -23,8 +24,11 @@ use std::sync::Arc;
 /// Threads that are followed at most: each has two files open and some kilobytes of books.
 pub(super) const MOST_THREADS: usize = 20_000;
 
-/// Questions in one round; of more threads the rest is asked about in the next.
-const QUESTIONS: usize = 512;
+/// Threads that are looked at closely in one round, at least, and as a part of all: a close look costs as much as some twenty glances at
+/// who has not run. With many threads that go on, each round takes the next ones in turn, and rounds stay frequent enough to see
+/// who comes, goes and sleeps.
+const CLOSE_LOOKS: usize = 256;
+const OF_ALL: usize = 16;
 
 /// Generations that are met in one round: children of those that are new, theirs, and so on.
 const GENERATIONS: usize = 4;
@@ -50,6 +54,8 @@ pub trait Stacks {
     fn knows(&self, pid: u32, address: u64) -> bool;
     /// The number of a stack that was read at an instant: stack pointer, instruction pointer, memory.
     fn stack(&mut self, pid: u32, at: Ns, registers: (u64, u64), memory: &[u8]) -> Option<UserStackId>;
+    /// The same of a running thread, all of whose registers are known.
+    fn running(&mut self, pid: u32, at: Ns, registers: &Registers, memory: &[u8]) -> Option<UserStackId>;
 }
 
 /// A thread that is followed.
@@ -71,6 +77,8 @@ pub(super) struct Tracked {
     pub(super) stack_asked: bool,
     /// Where the kernel counts no turns: our own count of changes.
     pub(super) changes: u64,
+    /// Where it was seen running, and the CPU time that stands for, as far as that is not told yet.
+    pub(super) running: Vec<(UserStackId, Ns)>,
 }
 
 /// A process.
@@ -81,6 +89,8 @@ pub(super) struct Process {
     pub(super) parent: u32,
     /// Whether its code was read since it last ran another program.
     pub(super) mapped: bool,
+    /// Whether a thread of it was seen running in code that is not known.
+    pub(super) runs_unknown: bool,
 }
 
 /// What a round found of a thread.
@@ -153,6 +163,12 @@ pub struct Sampler {
     /// Boot time minus monotonic time.
     pub(super) suspended: Ns,
     pub(super) own: u32,
+    /// The thread at which the next round's close looks begin.
+    pub(super) turn: ThreadId,
+    /// Who had begun before this instant is not followed, unless it was asked about.
+    pub(super) not_before: Ns,
+    /// Sees running threads, where that is allowed.
+    pub(super) on_cpu: OnCpu,
 }
 
 impl Sampler {
@@ -182,6 +198,9 @@ impl Sampler {
             next_process: 0,
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
+            turn: ThreadId(0),
+            not_before: 0,
+            on_cpu: OnCpu::default(),
         }
     }
 
@@ -192,7 +211,7 @@ impl Sampler {
         let Some(newborn) = self.newborn(pid, pid, self.own) else {
             return false;
         };
-        self.start(newborn, None, at, true);
+        self.start(newborn, None, at, true, None);
         true
     }
 
@@ -202,13 +221,14 @@ impl Sampler {
         self.now = at.max(self.last);
         self.shortfall.rounds += 1;
         self.shortfall.longest_interval = self.shortfall.longest_interval.max(self.now - self.last);
+        self.saw_running(stacks);
         let mut from = 0;
+        let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
         for _ in 0..GENERATIONS {
-            let mut questions = self.look(ThreadId(from), stacks);
+            let questions = self.look(ThreadId(from), &mut room, stacks);
             if from == 0 {
                 self.find_orphans();
             }
-            questions.truncate(QUESTIONS);
             let answers = self.aside.ask(questions, self.now);
             for answer in answers {
                 self.answered(answer, stacks);
@@ -248,10 +268,13 @@ impl Sampler {
         living.fold(self.cpu_of_ended, Ns::saturating_add)
     }
 
-    /// Looks at every thread from one on, at what can't block. Returns what is to be asked for.
-    fn look(&mut self, from: ThreadId, stacks: &mut dyn Stacks) -> Vec<Question> {
+    /// Looks at every thread from one on, at what can't block; `room`: at how many closely. Returns what is to be asked for.
+    fn look(&mut self, from: ThreadId, room: &mut usize, stacks: &mut dyn Stacks) -> Vec<Question> {
         let mut questions = Vec::new();
         let mut children = Vec::new();
+        // Of whom the code was asked for, which is a long text.
+        let mut maps = BTreeSet::new();
+        let mut passed_over = None;
         let mut changed = BTreeSet::new();
         for (pid, process) in &mut self.processes {
             let any = process.members.last().is_some_and(|last| *last >= from);
@@ -259,10 +282,21 @@ impl Sampler {
                 changed.insert(*pid);
             }
         }
-        for (id, thread) in self.threads.range_mut(from..) {
-            if self.unnoticed.contains_key(id) {
+        let turn = self.turn.max(from);
+        let (mut before, mut ids): (Vec<ThreadId>, Vec<ThreadId>) = self
+            .threads
+            .range(from..)
+            .map(|(id, _)| *id)
+            .partition(|id| *id < turn);
+        ids.append(&mut before);
+        for id in &ids {
+            let Some(thread) = self
+                .threads
+                .get_mut(id)
+                .filter(|_| !self.unnoticed.contains_key(id))
+            else {
                 continue;
-            }
+            };
             let turns = thread.folder.schedstat();
             let now = machine::monotonic().max(self.now);
             let process = self.processes.get(&thread.pid);
@@ -271,14 +305,24 @@ impl Sampler {
                 && turns.count == thread.account.turns()
             {
                 thread.account.still(now);
-                let more = thread.unasked || !thread.stack_asked && stacks.wanted(now);
+                let stack = *room > 0 && !thread.stack_asked && stacks.wanted(now);
+                let more = *room > 0 && thread.unasked || stack;
                 let state = thread.account.asleep().map(|(waiting, _)| waiting.site.state);
                 if let Some(state) = state.filter(|_| more) {
-                    let mapped = process.is_some_and(|process| process.mapped);
-                    questions.extend(thread.question(*id, state, true, (self.kernel_stacks, !mapped)));
+                    *room -= 1;
+                    let mapped = process.is_none_or(|process| process.mapped);
+                    let code = stack && !mapped && maps.insert(thread.pid);
+                    questions.extend(thread.question(*id, state, stack, (self.kernel_stacks, code)));
                 }
                 continue;
             }
+            // Who is gone is noticed at once, and CMD's own end; of the others each has its turn.
+            let gone = turns.is_none() && thread.folder.counts_turns();
+            if *room == 0 && !gone && *id != ThreadId(0) {
+                passed_over = passed_over.or(Some(*id));
+                continue;
+            }
+            *room = room.saturating_sub(usize::from(!gone));
             let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
                 self.found.insert(*id, Found::Ended(None));
                 continue;
@@ -316,9 +360,20 @@ impl Sampler {
             thread.stack_asked = false;
             if let Some(state) = asleep {
                 self.shortfall.looks += 1;
-                let mapped = process.is_some_and(|process| process.mapped) && thread.name == stat.name;
+                let mapped = process.is_none_or(|process| process.mapped) && thread.name == stat.name;
                 let stack = stacks.wanted(now);
-                questions.extend(thread.question(*id, state, stack, (self.kernel_stacks, !mapped && stack)));
+                let code = stack && !mapped && maps.insert(thread.pid);
+                questions.extend(thread.question(*id, state, stack, (self.kernel_stacks, code)));
+            }
+            // Its code is asked for beside the loop, as a sleeper's is.
+            if asleep.is_none()
+                && let Some(process) = self.processes.get_mut(&thread.pid)
+                && process.runs_unknown
+                && maps.insert(thread.pid)
+            {
+                process.runs_unknown = false;
+                let any = holdup_evidence::TaskState::Interruptible;
+                questions.extend(thread.question(*id, any, false, (self.kernel_stacks, true)));
             }
             let look = Look {
                 at: now,
@@ -328,6 +383,7 @@ impl Sampler {
             self.found.insert(*id, Found::Looked(look, stat));
         }
         if from == ThreadId(0) {
+            self.turn = passed_over.unwrap_or(ThreadId(0));
             self.put_off_ends();
         }
         for id in children {
@@ -358,7 +414,7 @@ impl Tracked {
             want: Want {
                 stack,
                 kernel_stack,
-                maps: maps && stack,
+                maps,
             },
         })
     }

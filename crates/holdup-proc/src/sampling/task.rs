@@ -55,6 +55,12 @@ impl Folder {
         super::clocks::turns(std::str::from_utf8(bytes.get(..read)?).ok()?)
     }
 
+    /// Whether the kernel has such a count at all: then one that can't be read is of a thread that is gone.
+    #[must_use]
+    pub fn counts_turns(&self) -> bool {
+        self.schedstat.is_some()
+    }
+
     /// Another handle of the same folder, for a reader that may be left behind.
     #[must_use]
     pub fn again(&self) -> Option<OwnedFd> {

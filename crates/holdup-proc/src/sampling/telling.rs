@@ -9,12 +9,13 @@
 use super::account::{Interval, Piece};
 use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks};
-use super::waiting::{Awaited, Waiting};
+use super::waiters::Waiters;
+use super::waiting::Waiting;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
     ThreadId, Wait, Waker,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
@@ -35,26 +36,22 @@ impl Sampler {
     /// Tells all that was found.
     pub(super) fn tell(&mut self, stacks: &mut dyn Stacks) {
         let mut round = Round::default();
-        let ended: Vec<ThreadId> = self
-            .found
-            .iter()
-            .filter(|(_, found)| matches!(found, Found::Ended(_)))
-            .map(|(id, _)| *id)
-            .collect();
+        let ended = self.ended();
+        let waiters = if ended.is_empty() {
+            Waiters::default()
+        } else {
+            self.waiters()
+        };
         for id in ended {
-            if let Some(waiter) = self.who_waited_for(id)
-                && !round.waited_for.values().any(|other| *other == id)
-            {
+            if let Some(waiter) = self.who_waits_for(id, &waiters, true) {
                 round.waited_for.entry(waiter).or_insert(id);
             }
         }
+        let with_others: BTreeSet<ThreadId> = round.waited_for.values().copied().collect();
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
         // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
-        order.sort_by_key(|id| {
-            let with_others = round.waited_for.values().any(|ended| ended == id);
-            (with_others, self.waited_for_somebody(*id), *id)
-        });
+        order.sort_by_cached_key(|id| (with_others.contains(id), self.waited_for_somebody(*id), *id));
         for id in order {
             self.tell_of(id, &mut round, stacks);
         }
@@ -62,7 +59,7 @@ impl Sampler {
         for newborn in std::mem::take(&mut self.newborn) {
             let born = self.began(&newborn.stat).clamp(self.last, self.now);
             if self.processes.contains_key(&newborn.parent) || newborn.pid == newborn.tid {
-                self.start(newborn, None, born, false);
+                self.start(newborn, None, born, false, None);
             }
         }
     }
@@ -76,16 +73,15 @@ impl Sampler {
         let rounds: BTreeMap<ThreadId, u32> = before.iter().map(|(id, (_, rounds))| (*id, *rounds)).collect();
         let again = before.into_iter().map(|(id, (found, _))| (id, found));
         self.found.extend(again);
-        let ended = self
-            .found
-            .iter()
-            .filter(|(_, found)| matches!(found, Found::Ended(_)));
-        let ended: Vec<ThreadId> = ended.map(|(id, _)| *id).collect();
+        let ended = self.ended();
+        if ended.is_empty() {
+            return;
+        }
+        let waiters = self.waiters();
         for id in ended {
             let so_far = rounds.get(&id).copied().unwrap_or(0);
-            let sleeps = |waiter: &ThreadId| !self.found.contains_key(waiter);
             if so_far < ROUNDS
-                && self.who_waits_for(id, &sleeps).is_some()
+                && self.who_waits_for(id, &waiters, false).is_some()
                 && let Some(found) = self.found.remove(&id)
             {
                 self.unnoticed.insert(id, (found, so_far + 1));
@@ -93,37 +89,40 @@ impl Sampler {
         }
     }
 
-    /// The thread that was seen waiting for one that has ended, and has run since.
-    fn who_waited_for(&self, ended: ThreadId) -> Option<ThreadId> {
-        self.who_waits_for(ended, &|waiter| self.found.contains_key(waiter))
+    /// Those that were found to have ended.
+    fn ended(&self) -> Vec<ThreadId> {
+        let ended = self
+            .found
+            .iter()
+            .filter(|(_, found)| matches!(found, Found::Ended(_)));
+        ended.map(|(id, _)| *id).collect()
     }
 
-    /// A thread that was seen waiting for the end of another, of those that count.
-    fn who_waits_for(&self, ended: ThreadId, counts: &dyn Fn(&ThreadId) -> bool) -> Option<ThreadId> {
-        let thread = self.threads.get(&ended)?;
-        let process = self.processes.get(&thread.pid)?;
-        let leads = thread.pid == thread.tid;
-        let waits = |id: &&ThreadId| {
-            let Some(waiter) = self.threads.get(id).filter(|_| counts(id)) else {
-                return false;
-            };
-            match waiter
+    /// Those that were seen waiting for the end of somebody.
+    fn waiters(&self) -> Waiters {
+        let mut waiters = Waiters::default();
+        for (id, thread) in &self.threads {
+            if let Some(awaited) = thread
                 .account
                 .asleep()
                 .and_then(|(waiting, _)| waiting.awaits_end())
             {
-                Some(Awaited::Child(pid)) => leads && pid == thread.pid,
-                Some(Awaited::AnyChild) => leads && waiter.pid == process.parent,
-                Some(Awaited::Thread(tid)) => tid == thread.tid && waiter.pid == thread.pid,
-                None => false,
+                waiters.add(*id, thread.pid, awaited);
             }
-        };
-        let parents = self.processes.get(&process.parent).filter(|_| leads);
-        let candidates = parents
-            .into_iter()
-            .chain([process])
-            .flat_map(|process| &process.members);
-        candidates.filter(|id| **id != ended).find(waits).copied()
+        }
+        waiters
+    }
+
+    /// Who was seen waiting for the end of a thread, of those who were found (or were not, because they sleep on).
+    fn who_waits_for(&self, ended: ThreadId, waiters: &Waiters, found: bool) -> Option<ThreadId> {
+        let thread = self.threads.get(&ended)?;
+        let parent = self.processes.get(&thread.pid)?.parent;
+        let of = |id: &ThreadId| self.threads.get(id).map(|waiter| waiter.pid);
+        let candidates = waiters
+            .of(thread.pid, thread.tid, parent)
+            .filter(|id| *id != ended && self.found.contains_key(id) == found)
+            .filter(|id| of(id).is_some_and(|pid| pid == parent || pid == thread.pid));
+        candidates.min_by_key(|id| (of(id) != Some(parent), *id))
     }
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
@@ -229,7 +228,7 @@ impl Sampler {
             if newborn.pid != pid {
                 stacks.born(newborn.pid, pid);
             }
-            self.start(newborn, Some((id, clock)), at, false);
+            self.start(newborn, Some((id, clock)), at, false, None);
         }
     }
 
@@ -282,6 +281,18 @@ impl Sampler {
                     object: None,
                     kernel_stack: None,
                 }));
+            }
+            if user && count > 0 {
+                let seq = thread.cpu_seq;
+                let running = thread.running.drain(..).map(|(stack, weight)| AskerSample {
+                    thread: id,
+                    first: seq,
+                    seq,
+                    on_cpu: true,
+                    stack,
+                    weight,
+                });
+                self.events.extend(running.map(Event::Asker));
             }
         }
     }
@@ -435,7 +446,7 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
 }
 
 /// The wait that a piece is.
-fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: Waker) -> Wait {
+pub(super) fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: Waker) -> Wait {
     let unknown = || Arc::new(Waiting::unknown(holdup_evidence::TaskState::Interruptible));
     let site = piece.site.clone().unwrap_or_else(unknown);
     let mut asked = site.asked.clone();

@@ -1,6 +1,7 @@
 //! Rounds over a `/proc` that is made by hand: files that are missing, ids that are used again, processes that go while they are
 //! read.
 
+use super::on_cpu::Registers;
 use super::{Sampler, Stacks};
 use crate::clocks::monotonic;
 use crate::maps::Mapping;
@@ -21,6 +22,9 @@ impl Stacks for NoStacks {
         false
     }
     fn stack(&mut self, _: u32, _: Ns, _: (u64, u64), _: &[u8]) -> Option<UserStackId> {
+        None
+    }
+    fn running(&mut self, _: u32, _: Ns, _: &Registers, _: &[u8]) -> Option<UserStackId> {
         None
     }
 }

@@ -4,8 +4,11 @@
 //! are [`holdup_proc::sampling`]'s; here they are made as often as the budget allows, stacks get numbers ([`stacks`]), and the
 //! whole is put together.
 
+mod attach;
 mod stacks;
 mod unseen;
+
+pub(crate) use attach::attach;
 
 use super::run::Limit;
 use super::{Collected, Cut, own_cpu_time};
@@ -15,9 +18,10 @@ use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
-use holdup_evidence::{Finish, Loss, LossClass, Ns};
+use holdup_evidence::{Finish, Loss, LossClass, NotMeasured, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
+use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
 use std::time::Duration;
@@ -32,6 +36,10 @@ struct Sampling {
     cpu_times: Vec<CpuTime>,
     problems: Vec<Problem>,
     started: Ns,
+    /// Whether running threads are seen.
+    running: Result<(), Errno>,
+    /// What else was not seen.
+    not_measured: Vec<NotMeasured>,
 }
 
 /// Runs CMD to its end, or until the person wants no more. `why`: why it is not traced, where that was not asked for.
@@ -118,27 +126,34 @@ fn adopt_orphans() {
 
 impl Sampling {
     fn begin(pid: u32, adopter: u32) -> anyhow::Result<Sampling> {
+        let mut sampling = Sampling::of_nobody(adopter, Attribution::new());
+        anyhow::ensure!(
+            sampling.sampler.begin(pid, sampling.started),
+            "/proc does not show the command's process; is it mounted?"
+        );
+        sampling.running = sampling.sampler.watch_running();
+        Ok(sampling)
+    }
+
+    fn of_nobody(adopter: u32, attribution: Attribution) -> Sampling {
         let root = Root::system();
         let mut problems = Vec::new();
         let mounts = mountinfo::read(&root, &mut problems);
-        let mut sampler = Sampler::new(root.clone(), adopter);
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
         let started = clocks::monotonic();
-        anyhow::ensure!(
-            sampler.begin(pid, started),
-            "/proc does not show the command's process; is it mounted?"
-        );
-        Ok(Sampling {
-            sampler,
+        Sampling {
+            running: Ok(()),
+            sampler: Sampler::new(root, adopter),
             stacks: SampledStacks::default(),
-            attribution: Attribution::new().by_looks(),
+            attribution: attribution.by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,
             problems,
             started,
-        })
+            not_measured: Vec::new(),
+        }
     }
 
     fn round(&mut self) {
@@ -162,9 +177,10 @@ impl Sampling {
             shortfall,
             stuck: &stuck,
             lasted: now.saturating_sub(self.started),
+            running: self.running.err(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
-        let not_measured = unseen.told();
+        let not_measured = unseen.told().into_iter().chain(self.not_measured).collect();
         let losses = (shortfall.threads > 0).then_some(Loss {
             class: LossClass::Thread,
             count: shortfall.threads,

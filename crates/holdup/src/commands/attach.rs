@@ -4,6 +4,7 @@
 //! person presses Ctrl-C.
 
 use crate::cli::{AttachArgs, Backend, Color};
+use crate::commands::doctor;
 use crate::commands::run::without_evidence;
 use crate::output::{Outputs, Place, say};
 use crate::progress::Progress;
@@ -11,7 +12,6 @@ use crate::recorded::{Recording, Scope};
 use crate::selection::Selection;
 use crate::signals::Signals;
 use crate::{collect, verdict};
-use anyhow::bail;
 use std::time::Duration;
 
 /// How long a person waits for a whole answer without wondering.
@@ -22,11 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// When what was named is not there, or nothing could be observed.
 pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
-    if args.backend == Backend::Proc {
-        bail!(
-            "--backend proc is for `holdup run` in this version; leave the option out, or use --backend bpf"
-        );
-    }
     let selection = Selection::new(args)?;
     selection.resolve()?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
@@ -57,15 +52,39 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         collect::Notice::FirstWord(_) | collect::Notice::Began => {}
     };
     let mut progress = Progress::begin(args.report.quiet);
-    let collected = collect::attach(
-        &selection,
-        duration,
-        &mut signals,
-        how,
-        collect::Kept::default(),
-        &mut progress,
-        &mut notice,
-    );
+    let traced = (args.backend != Backend::Proc).then(|| {
+        let kept = collect::Kept::default();
+        collect::attach(
+            &selection,
+            duration,
+            &mut signals,
+            how,
+            kept,
+            &mut progress,
+            &mut notice,
+        )
+    });
+    let mut sample = |why: Option<&str>| {
+        collect::sample_attached(
+            &selection,
+            duration,
+            &mut signals,
+            why,
+            &mut progress,
+            &mut notice,
+        )
+    };
+    let collected = match traced {
+        None => sample(None),
+        Some(Err(error)) if args.backend == Backend::Auto && !error.is::<collect::EndedBefore>() => {
+            let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
+            say(&format!(
+                "/proc is sampled, because what runs cannot be traced here: {why}; `holdup doctor` says what to change"
+            ));
+            sample(Some(&why))
+        }
+        Some(collected) => collected,
+    };
     drop(progress);
     let collected = collected.map_err(|error| without_evidence(error, "what runs"))?;
     if args.report.verbose {

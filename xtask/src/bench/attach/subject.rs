@@ -33,7 +33,7 @@ impl Subject {
     }
 
     /// The same of any program that keeps to this.
-    pub(super) fn spawn(command: &mut Command) -> anyhow::Result<Subject> {
+    pub(in crate::bench) fn spawn(command: &mut Command) -> anyhow::Result<Subject> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -58,7 +58,7 @@ impl Subject {
     }
 
     /// Its process.
-    pub(super) fn pid(&self) -> u32 {
+    pub(in crate::bench) fn pid(&self) -> u32 {
         self.child.id()
     }
 
@@ -72,6 +72,17 @@ impl Subject {
             seconds: seconds.parse()?,
             cpu: cpu.parse()?,
         })
+    }
+
+    /// Orders it to end, and waits for that.
+    pub(in crate::bench) fn end(mut self) -> anyhow::Result<()> {
+        self.orders.write_all(b"\n").context("order it to end")?;
+        let status = self.child.wait().context("wait for what is watched")?;
+        if status.success() {
+            Ok(())
+        } else {
+            bail!("what is watched failed: {status}")
+        }
     }
 
     fn line(&mut self) -> anyhow::Result<String> {

@@ -155,7 +155,7 @@ impl Drop for Watcher {
 }
 
 /// CPU time of a process's threads so far, nanoseconds: of those that live.
-pub(super) fn cpu_ns(pid: u32) -> u64 {
+pub(in crate::bench) fn cpu_ns(pid: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten();

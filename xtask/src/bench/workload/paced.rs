@@ -2,7 +2,7 @@
 //!
 //! Each says "ready" when its threads are there, and goes on until it is ended.
 
-use super::{THREAD_STACK, cpu_ns, futex, getppid};
+use super::{PERIOD, THREAD_STACK, cpu_ns, futex, getppid};
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::UsageWho;
@@ -62,6 +62,32 @@ pub(super) fn sleepers(threads: u64, per_second: u64) -> anyhow::Result<()> {
         })?;
     }
     ready_for_good()
+}
+
+/// Threads of which some sleep ten times a second and the others wait for what never comes, until a line comes.
+pub(super) fn partly_idle(threads: u64, busy: u64) -> anyhow::Result<()> {
+    for _ in busy..threads {
+        spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        })?;
+    }
+    for number in 0..busy {
+        spawn(move || {
+            // Not all in step.
+            std::thread::sleep(PERIOD.mul_f64(number as f64 / busy as f64));
+            loop {
+                std::thread::sleep(PERIOD);
+            }
+        })?;
+    }
+    println!("ready");
+    std::io::stdin()
+        .lock()
+        .read_line(&mut String::new())
+        .context("read the order to end")
+        .map(drop)
 }
 
 fn spawn(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {

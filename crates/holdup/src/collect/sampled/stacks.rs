@@ -2,11 +2,12 @@
 //!
 //! The kernel tells of a sleeper where its stack is and where it goes on, and no other register. So a frame whose caller can only be
 //! found by one that it has not saved itself is the last. In: mappings, as `/proc/PID/maps` has them, and memory. Out: numbers of
-//! stacks.
+//! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use holdup_evidence::{Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
+use holdup_proc::sampling::on_cpu::Registers;
 use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
 use std::collections::HashMap;
 
@@ -126,6 +127,21 @@ impl Stacks for SampledStacks {
             bp: 0,
             callee_saved: [0; 5],
             partial: true,
+            bytes,
+        }))
+    }
+
+    fn running(&mut self, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {
+        let process = self.processes.get(&pid)?.key?;
+        Some(self.stacks.intern(&RawStack {
+            process,
+            pid,
+            at,
+            ip: registers.ip,
+            sp: registers.sp,
+            bp: registers.bp,
+            callee_saved: registers.callee_saved,
+            partial: false,
             bytes,
         }))
     }

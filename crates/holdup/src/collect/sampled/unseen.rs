@@ -4,10 +4,15 @@
 
 use holdup_evidence::{NotMeasured, Ns};
 use holdup_proc::sampling::Shortfall;
+use holdup_proc::{Root, sysctl};
+use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// CPU time of what was never seen that is worth a line, nanoseconds.
 const WORTH_SAYING: Ns = 10_000_000;
+
+/// The highest value of `kernel.perf_event_paranoid` with which the kernel lets a user see their own programs.
+const MOST_PARANOID: i64 = 2;
 
 /// All that is to be said.
 pub(super) struct Unseen<'a> {
@@ -18,6 +23,8 @@ pub(super) struct Unseen<'a> {
     pub(super) stuck: &'a [u32],
     /// How long was looked.
     pub(super) lasted: Ns,
+    /// Why running threads are not seen, where they are not.
+    pub(super) running: Option<Errno>,
     /// CPU time of children that no thread that was seen has used.
     pub(super) cpu_unseen: Ns,
 }
@@ -67,13 +74,16 @@ impl Unseen<'_> {
                 untraced(),
                 SAME,
             ),
-            line("user stacks of threads on a CPU".to_owned(), untraced(), SAME),
             line(
                 "callers beyond a function that is found by a register".to_owned(),
                 "of a sleeping thread only the stack pointer is known".to_owned(),
                 SAME,
             ),
         ];
+        if let Some(refused) = self.running {
+            let (why, fix) = why_not_running(refused);
+            lines.push(line("user stacks of threads on a CPU".to_owned(), why, fix));
+        }
         let shortfall = &self.shortfall;
         let own = "look at processes of your own user, that are not set-user-ID, and may be traced (PR_SET_DUMPABLE)";
         if shortfall.calls > 0 {
@@ -123,6 +133,32 @@ impl Unseen<'_> {
     }
 }
 
+/// Why the kernel shows no running thread, and what would change that.
+fn why_not_running(refused: Errno) -> (String, &'static str) {
+    match refused {
+        Errno::EACCES | Errno::EPERM => {
+            let setting = sysctl::number(&Root::system(), "kernel/perf_event_paranoid");
+            match setting {
+                Some(level) if level > MOST_PARANOID => (
+                    format!(
+                        "kernel.perf_event_paranoid is {level}: ordinary users may not watch their own programs"
+                    ),
+                    "sysctl kernel.perf_event_paranoid=2",
+                ),
+                _ => (
+                    "perf_event_open is refused, as containers' filters do".to_owned(),
+                    "allow perf_event_open in the container's seccomp profile, or run holdup outside",
+                ),
+            }
+        }
+        Errno::ENOSYS | Errno::ENOENT | Errno::EOPNOTSUPP => (
+            "the kernel has no performance events".to_owned(),
+            "a kernel with CONFIG_PERF_EVENTS",
+        ),
+        other => (format!("the kernel shows none: {}", other.desc()), SAME),
+    }
+}
+
 fn milliseconds(ns: Ns) -> String {
     format!("{:.1} ms", ns as f64 / 1e6)
 }
@@ -154,6 +190,7 @@ mod tests {
             },
             stuck: &[],
             lasted: 100_000_000,
+            running: None,
             cpu_unseen: 0,
         };
         let usual = unseen.told();
@@ -164,7 +201,8 @@ mod tests {
         unseen.shortfall.without_turns = true;
         unseen.shortfall.without_blockings = true;
         unseen.stuck = &[7];
+        unseen.running = Some(nix::errno::Errno::ENOSYS);
         unseen.cpu_unseen = 20_000_000;
-        assert_eq!(unseen.told().len(), usual.len() + 5);
+        assert_eq!(unseen.told().len(), usual.len() + 6);
     }
 }

@@ -1,0 +1,65 @@
+//! What runs already: threads that are followed from the middle of their lives on.
+//!
+//! In: processes that were asked about. Out: their threads, followed from now on. Of what they made before, nothing is followed that was
+//! not asked about; what they make from now on is.
+
+use super::clocks::TICK;
+use super::sampler::{Sampler, Tracked};
+use super::telling;
+use crate::{names, tasks};
+use holdup_evidence::{Adopted, Ns, ThreadId, Wait, Waker};
+
+impl Sampler {
+    /// Follows these processes from now on; those that are gone, or are followed already, are no matter. What that comes to is told with the
+    /// next round.
+    pub fn adopt(&mut self, pids: &[u32], at: Ns) {
+        if self.processes.is_empty() {
+            (self.last, self.now) = (at, at);
+            self.scanned = at;
+        }
+        self.not_before = at;
+        let new: Vec<u32> = pids
+            .iter()
+            .copied()
+            .filter(|pid| !self.processes.contains_key(pid))
+            .collect();
+        for pid in new {
+            let process = names::comm(&self.root, pid).unwrap_or_default();
+            let mut tids = tasks::threads(&self.root, pid);
+            // A process begins with its first thread.
+            tids.sort_unstable_by_key(|tid| (*tid != pid, *tid));
+            for tid in tids {
+                let Some(mut newborn) = self.newborn(pid, tid, pid) else {
+                    continue;
+                };
+                newborn.parent = newborn.stat.parent;
+                let adopted = Adopted {
+                    process: process.clone(),
+                    parent: newborn.stat.parent,
+                };
+                self.start(newborn, None, at, true, Some(adopted));
+            }
+        }
+    }
+
+    /// Whether a process that nobody asked about had begun before those were adopted that were.
+    pub(super) fn was_there(&self, began: Ns) -> bool {
+        began.saturating_add(TICK) <= self.not_before
+    }
+
+    /// Whether each sleeping thread was seen in something.
+    #[must_use]
+    pub fn has_seen_all(&self) -> bool {
+        self.threads.values().all(|thread| !thread.unasked)
+    }
+
+    /// The waits that go on, as they are now.
+    #[must_use]
+    pub fn under_way(&self, at: Ns) -> Vec<Wait> {
+        let wait = |(id, thread): (&ThreadId, &Tracked)| {
+            let (_, open, _) = thread.account.clone().leave(at);
+            Some(telling::wait(*id, thread.seq + 1, &open?, Waker::Unknown))
+        };
+        self.threads.iter().filter_map(wait).collect()
+    }
+}

@@ -1,0 +1,228 @@
+//! Where running threads are, by the kernel's software clock: their registers and the top of their stack, user mode only.
+//!
+//! `/proc` tells of a running thread that it runs, and nothing else. A performance event of one's own process needs no privilege where
+//! `kernel.perf_event_paranoid` is 2 or less; some distributions have 3 or 4, and containers' filters refuse the call. In: thread ids;
+//! what they make later is in it too. Out: [`OnCpu::drain`].
+
+use super::perf_ring::Ring;
+use nix::errno::Errno;
+use perf_event_open_sys::{bindings, perf_event_open};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// CPU time between two samples of a thread, nanoseconds: as often as two hundredths of a core's worth of unwinding can make use of.
+pub(super) const PERIOD: u64 = 25_000_000;
+
+/// Memory that goes with a sample, bytes: most stacks' whole, and few enough that a buffer holds thirty of them.
+const STACK: u32 = 8 << 10;
+
+/// CPUs beyond which no thread is watched so: each thread that is born gets an event for each.
+const MOST_CPUS: usize = 128;
+
+/// Threads that may be watched from the middle of their lives: each takes a descriptor for each CPU.
+const MOST_EVENTS: usize = 2_048;
+
+/// rbx, rbp, rsp, rip, r12 to r15, as the kernel numbers and orders them.
+const REGISTERS: u64 = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8 | 0xf << 20;
+const REGISTER_COUNT: usize = REGISTERS.count_ones() as usize;
+
+/// The kernel's word for registers of a 64-bit program.
+const ABI_64: u64 = 2;
+
+/// A thread's registers in its own code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// rbp.
+    pub bp: u64,
+    /// rbx, r12, r13, r14, r15.
+    pub callee_saved: [u64; 5],
+}
+
+/// A running thread, seen once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its id.
+    pub tid: u32,
+    /// Where it was.
+    pub registers: Registers,
+    /// Memory from its stack pointer upward, bytes.
+    pub stack: Vec<u8>,
+}
+
+/// The software clocks of the threads that are watched.
+#[derive(Debug, Default)]
+pub struct OnCpu {
+    cpus: Vec<u32>,
+    rings: Vec<Ring>,
+    /// Events that write into those.
+    others: Vec<OwnedFd>,
+}
+
+impl OnCpu {
+    /// For these CPUs; nobody is watched yet.
+    #[must_use]
+    pub fn new(cpus: Vec<u32>) -> OnCpu {
+        OnCpu {
+            cpus,
+            ..OnCpu::default()
+        }
+    }
+
+    /// Watches a thread, and all that it makes from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses: permission, a filter, no memory to lock, or too many CPUs.
+    pub fn watch(&mut self, tid: u32) -> Result<(), Errno> {
+        if self.cpus.is_empty() || self.cpus.len() > MOST_CPUS {
+            return Err(Errno::E2BIG);
+        }
+        if self.others.len() > MOST_EVENTS {
+            return Err(Errno::EMFILE);
+        }
+        if self.rings.is_empty() {
+            let rings = self.cpus.iter().map(|cpu| Ring::of(open(tid, *cpu)?));
+            self.rings = rings.collect::<Result<_, _>>()?;
+            return Ok(());
+        }
+        for (cpu, ring) in self.cpus.iter().zip(&self.rings) {
+            let event = open(tid, *cpu)?;
+            // SAFETY: both are events of the same CPU, and live.
+            let set = unsafe {
+                perf_event_open_sys::ioctls::SET_OUTPUT(event.as_raw_fd(), ring.as_fd().as_raw_fd())
+            };
+            if set < 0 {
+                return Err(Errno::last());
+            }
+            self.others.push(event);
+        }
+        Ok(())
+    }
+
+    /// Threads that were seen running since the last time.
+    pub fn drain(&mut self) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        for ring in &mut self.rings {
+            ring.drain(|record| seen.extend(sample(&record)));
+        }
+        seen
+    }
+}
+
+fn open(tid: u32, cpu: u32) -> Result<OwnedFd, Errno> {
+    let mut attributes = bindings::perf_event_attr {
+        type_: bindings::PERF_TYPE_SOFTWARE,
+        size: u32::try_from(size_of::<bindings::perf_event_attr>()).expect("a small structure"),
+        config: u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK),
+        sample_type: u64::from(
+            bindings::PERF_SAMPLE_TID | bindings::PERF_SAMPLE_REGS_USER | bindings::PERF_SAMPLE_STACK_USER,
+        ),
+        sample_regs_user: REGISTERS,
+        sample_stack_user: STACK,
+        ..Default::default()
+    };
+    attributes.__bindgen_anon_1.sample_period = PERIOD;
+    attributes.__bindgen_anon_2.wakeup_watermark = u32::MAX;
+    attributes.set_watermark(1);
+    attributes.set_inherit(1);
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::ESRCH)?;
+    let cpu = libc::c_int::try_from(cpu).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: the attributes outlive the call.
+    let event = unsafe {
+        perf_event_open(
+            &mut attributes,
+            tid,
+            cpu,
+            -1,
+            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
+        )
+    };
+    if event < 0 {
+        return Err(Errno::last());
+    }
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(event) })
+}
+
+/// A record, if it is a sample of a 64-bit program: header, process and thread, kind of registers, registers, room for the
+/// stack, that, and how much of it is filled.
+fn sample(record: &[u8]) -> Option<Seen> {
+    const HEADER: usize = size_of::<bindings::perf_event_header>();
+    const AFTER_IDS: usize = HEADER + 8;
+    const AFTER_REGISTERS: usize = AFTER_IDS + 8 + REGISTER_COUNT * 8;
+    let word = |at: usize| Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?));
+    let long = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
+    if word(0)? != bindings::PERF_RECORD_SAMPLE || long(AFTER_IDS)? != ABI_64 {
+        return None;
+    }
+    let register = |index: usize| long(AFTER_IDS + 8 + index * 8);
+    let registers = Registers {
+        callee_saved: [
+            register(0)?,
+            register(4)?,
+            register(5)?,
+            register(6)?,
+            register(7)?,
+        ],
+        bp: register(1)?,
+        sp: register(2)?,
+        ip: register(3)?,
+    };
+    let room = usize::try_from(long(AFTER_REGISTERS)?).ok()?;
+    let memory = record.get(AFTER_REGISTERS + 8..)?.get(..room)?;
+    let filled = match room {
+        0 => 0,
+        _ => usize::try_from(long(AFTER_REGISTERS + 8 + room)?).ok()?,
+    };
+    Some(Seen {
+        tid: word(HEADER + 4)?,
+        registers,
+        stack: memory.get(..filled)?.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ABI_64, OnCpu, REGISTER_COUNT, Registers, sample};
+
+    fn record(abi: u64, filled: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(9_u32.to_ne_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(7_u32.to_ne_bytes());
+        bytes.extend(8_u32.to_ne_bytes());
+        bytes.extend(abi.to_ne_bytes());
+        (1..=REGISTER_COUNT as u64).for_each(|value| bytes.extend(value.to_ne_bytes()));
+        bytes.extend(16_u64.to_ne_bytes());
+        bytes.extend([5; 16]);
+        bytes.extend(filled.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_sample_is_read_and_what_is_cut_off_is_none() {
+        let whole = record(ABI_64, 12);
+        let seen = sample(&whole).unwrap();
+        let registers = Registers {
+            ip: 4,
+            sp: 3,
+            bp: 2,
+            callee_saved: [1, 5, 6, 7, 8],
+        };
+        assert_eq!((seen.tid, seen.registers, seen.stack.len()), (8, registers, 12));
+        for end in 0..whole.len() {
+            assert_eq!(sample(&whole[..end]), None, "{end}");
+        }
+        assert_eq!(sample(&record(1, 12)), None, "a 32-bit program");
+        assert_eq!(sample(&record(ABI_64, 17)), None, "more than there was room for");
+    }
+
+    #[test]
+    fn nobody_can_be_watched_on_no_cpu() {
+        assert!(OnCpu::new(Vec::new()).watch(std::process::id()).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! What running threads were seen in, until their CPU time is told.
+//!
+//! In: samples of the software clock ([`super::on_cpu`]). Out: stacks with each thread. The kernel's ticks say how much of the time was the
+//! thread's own code, so a stack is told with the next of those.
+
+use super::on_cpu::{OnCpu, PERIOD};
+use super::sampler::{Sampler, Stacks};
+use crate::cpuinfo;
+use nix::errno::Errno;
+
+/// Stacks that are kept of a thread until it is told about.
+const MOST: usize = 256;
+
+impl Sampler {
+    /// From now on running threads are seen, those that are followed already and all that they make.
+    ///
+    /// # Errors
+    /// When the kernel refuses; then nobody is.
+    pub fn watch_running(&mut self) -> Result<(), Errno> {
+        let mut on_cpu = OnCpu::new(cpuinfo::which_online(&self.root));
+        for thread in self.threads.values() {
+            match on_cpu.watch(thread.tid) {
+                // It is gone.
+                Err(Errno::ESRCH) => {}
+                other => other?,
+            }
+        }
+        self.on_cpu = on_cpu;
+        Ok(())
+    }
+
+    /// What was seen since the last round. As many as may be had are taken at even distances, so that no CPU comes first.
+    pub(super) fn saw_running(&mut self, stacks: &mut dyn Stacks) {
+        let seen = self.on_cpu.drain();
+        let wanted = seen.iter().take_while(|_| stacks.wanted(self.now)).count();
+        if wanted == 0 {
+            return;
+        }
+        let each = seen.len().div_ceil(wanted);
+        let weight = PERIOD * each as u64;
+        for one in seen.into_iter().skip(each / 2).step_by(each) {
+            let thread = self.by_tid.get(&one.tid).and_then(|id| self.threads.get_mut(id));
+            let Some(thread) = thread.filter(|thread| thread.running.len() < MOST) else {
+                continue;
+            };
+            if stacks.knows(thread.pid, one.registers.ip) {
+                let stack = stacks.running(thread.pid, self.now, &one.registers, &one.stack);
+                thread.running.extend(stack.map(|stack| (stack, weight)));
+            } else if let Some(process) = self.processes.get_mut(&thread.pid) {
+                process.runs_unknown = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The same for what runs already: the processes that were asked about, and what they make from now on.
+//!
+//! The first look says what each thread is in now; who has not run since, a moment later, is stuck in it, and whoever asked is told so within
+//! a second. Then looks go on as for a command. In: a selection. Out: as from tracing, without the time before the first look.
+
+use super::super::attach::{EndedBefore, Notice};
+use super::super::queues::Queues;
+use super::super::{Collected, Figures, clients, elsewhere, serving};
+use super::{Sampling, room_for_files, timeout};
+use crate::progress::{self, Progress};
+use crate::selection::{Known, Selection};
+use crate::signals::{Control, Signals};
+use holdup_analysis::attribution::Attribution;
+use holdup_analysis::report::Backend;
+use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
+use holdup_proc::{Root, clocks, facts, memory};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long it may take until each thread was seen in something.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+
+/// When the first word is due: with the start before it, within a second.
+const FIRST_WORD: Duration = Duration::from_millis(700);
+
+/// Who sleeps in the same for so long after that start is what a person attaches for, nanoseconds.
+const STUCK: Ns = 600_000_000;
+
+/// Between two times of looking who has come into what was asked about.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest sleep, so that the end of the time, or of what is watched, is not slept through.
+const LONGEST_NAP: Duration = Duration::from_millis(100);
+
+/// Observes until the time is over, the subject has ended, or the person wants no more. `why`: why it is not traced, where that was not asked
+/// for.
+///
+/// # Errors
+/// When what was named is not there.
+pub(crate) fn attach(
+    selection: &Selection,
+    duration: Option<Duration>,
+    signals: &mut Signals,
+    why: Option<&str>,
+    progress: &mut Progress,
+    notice: &mut dyn FnMut(Notice<'_>),
+) -> anyhow::Result<Collected> {
+    let pids = selection.resolve()?;
+    room_for_files();
+    memory::beware_of_filters(&Root::system());
+    let queues = Queues::look(&pids.iter().copied().collect());
+    let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
+    sampling.attribution.push(&Event::Serving(serving::look(&pids)));
+    sampling.sampler.adopt(&pids, sampling.started);
+    if sampling.sampler.living() == 0 {
+        return Err(EndedBefore.into());
+    }
+    sampling.running = sampling.sampler.watch_running();
+    sampling.not_measured = before_and_beside();
+    let mut figures = Figures::begin(&Root::system());
+    let began = Instant::now();
+    sampling.round();
+    while !sampling.sampler.has_seen_all() && began.elapsed() < FIRST_LOOK {
+        sampling.round();
+    }
+    notice(Notice::Began);
+    let mut subjects: std::collections::BTreeSet<u32> = pids.iter().copied().collect();
+    let mut known = Known::default();
+    let mut looked = Instant::now();
+    let mut due = Instant::now();
+    let mut said = false;
+    let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
+    while !over(began) && sampling.sampler.living() > 0 && signals.interrupted() == Control::Continue {
+        let now = Instant::now();
+        let rest = duration.map_or(LONGEST_NAP, |duration| duration.saturating_sub(began.elapsed()));
+        signals.sleep(timeout(
+            due.saturating_duration_since(now).min(LONGEST_NAP).min(rest),
+        ));
+        figures.turn();
+        if Instant::now() >= due {
+            sampling.look_again(&pids);
+            due = Instant::now() + sampling.nap();
+        }
+        progress.tell(|| progress::watching(began.elapsed(), duration, sampling.sampler.living()));
+        if !said && began.elapsed() >= FIRST_WORD {
+            said = true;
+            let waits = sampling.sampler.under_way(clocks::monotonic());
+            if waits
+                .iter()
+                .any(|wait| wait.end.saturating_sub(wait.start) >= STUCK)
+            {
+                progress.clear();
+                notice(Notice::FirstWord(&sampling.so_far(&waits)));
+            }
+        }
+        if looked.elapsed() >= LOOK_AGAIN {
+            let new = selection.more(&mut known).into_iter();
+            let new: Vec<u32> = new.filter(|pid| subjects.insert(*pid)).collect();
+            sampling.sampler.adopt(&new, clocks::monotonic());
+            looked = Instant::now();
+        }
+    }
+    progress.tell(|| "watched; putting it together".to_owned());
+    sampling.round();
+    let mut collected = sampling.finish(None, why);
+    collected.attributed.host_figures = figures.finish(collected.started);
+    collected.facts.unaccepted = Some(Queues::look(&subjects).since(&queues));
+    collected.facts.other_clients = clients::look(&subjects);
+    elsewhere::note(&mut collected.elsewhere, &pids);
+    Ok(collected)
+}
+
+/// What looking from now on does not show.
+fn before_and_beside() -> Vec<NotMeasured> {
+    let line = |what: &str, why: &str, fix: &str| NotMeasured {
+        what: what.to_owned(),
+        why: why.to_owned(),
+        fix: fix.to_owned(),
+    };
+    vec![
+        line(
+            "for how long a wait that was under way had lasted before",
+            "/proc does not tell since when a thread sleeps",
+            "trace, as above",
+        ),
+        line(
+            "requests, and what processes that were not named do to those that were",
+            "who reads, answers and wakes is seen by tracing only",
+            "trace, as above; or name them too, by a further -p",
+        ),
+    ]
+}
+
+impl Sampling {
+    fn look_again(&mut self, pids: &[u32]) {
+        if let Some(pid) = pids.first() {
+            self.cgroup.look(*pid);
+        }
+        self.round();
+    }
+
+    /// How long to sleep now.
+    fn nap(&mut self) -> Duration {
+        self.rate.sleep(clocks::monotonic(), super::own_cpu_time())
+    }
+
+    /// What it would come to if observation ended now, with these waits under way; without stacks.
+    fn so_far(&self, waits: &[Wait]) -> Collected {
+        let mut problems = Vec::new();
+        let facts: SystemFacts = facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
+        let finish = Finish {
+            started: self.started,
+            ended: clocks::monotonic(),
+            ..Finish::default()
+        };
+        Collected {
+            backend: Backend::Proc,
+            attributed: self.attribution.so_far(waits, &finish, &facts),
+            started: self.started,
+            facts,
+            ended: None,
+            problems,
+            elsewhere: Vec::new(),
+            build_ids: BTreeMap::new(),
+        }
+    }
+}
