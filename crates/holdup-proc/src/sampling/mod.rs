@@ -21,6 +21,7 @@ mod telling;
 mod tests;
 mod unix_peers;
 mod waiting;
+mod woken;
 
 pub use rate::Rate;
 pub use sampler::{Sampler, Shortfall, Stacks};

@@ -12,7 +12,7 @@ use super::look::{Question, Want};
 use super::processes::Threads;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
-use super::waiting::{Met, Waiting};
+use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
 use crate::root::Root;
@@ -71,6 +71,8 @@ pub(super) struct Tracked {
     pub(super) stack_asked: bool,
     /// Where the kernel counts no turns: our own count of changes.
     pub(super) changes: u64,
+    /// Whether a look that showed that it was woken was left for the next round: nobody was seen yet who can have done it.
+    pub(super) put_off: bool,
 }
 
 /// A process.
@@ -259,10 +261,17 @@ impl Sampler {
                 changed.insert(*pid);
             }
         }
-        for (id, thread) in self.threads.range_mut(from..) {
-            if self.unnoticed.contains_key(id) {
+        // Who waits for others is looked at after them, so that who has woken somebody is seen to have run.
+        let all = self.threads.range(from..);
+        let living = all.filter(|(id, _)| !self.unnoticed.contains_key(id));
+        let (waiters, others): (Vec<_>, Vec<_>) = living
+            .map(|(id, thread)| (*id, thread.reach()))
+            .partition(|(_, reach)| reach.is_some());
+        for (id, reach) in others.iter().chain(&waiters) {
+            let woken_by_nobody = reach.is_some_and(|reach| self.roots(*id, reach).next().is_none());
+            let Some(thread) = self.threads.get_mut(id) else {
                 continue;
-            }
+            };
             let turns = thread.folder.schedstat();
             let now = machine::monotonic().max(self.now);
             let process = self.processes.get(&thread.pid);
@@ -279,6 +288,10 @@ impl Sampler {
                 }
                 continue;
             }
+            if woken_by_nobody && !std::mem::replace(&mut thread.put_off, true) {
+                continue;
+            }
+            thread.put_off = false;
             let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
                 self.found.insert(*id, Found::Ended(None));
                 continue;
@@ -341,6 +354,12 @@ impl Sampler {
 }
 
 impl Tracked {
+    /// Who can have ended what it was seen waiting in last, if only a thread can.
+    pub(super) fn reach(&self) -> Option<Reach> {
+        let (waiting, _) = self.account.asleep()?;
+        waiting.ended_within()
+    }
+
     fn question(
         &mut self,
         id: ThreadId,

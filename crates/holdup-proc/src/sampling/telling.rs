@@ -6,15 +6,16 @@
 //!
 //! In: [`Found`] of each thread. Out: events.
 
-use super::account::{Interval, Piece};
+use super::account::{Ends, Interval, Piece, Ran};
 use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiting::{Awaited, Waiting};
+use super::woken::Woken;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
     ThreadId, Wait, Waker,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
@@ -29,6 +30,44 @@ struct Round {
     ended: BTreeMap<ThreadId, Ns>,
     /// The final clocks of those that were told.
     final_clocks: BTreeMap<ThreadId, (Ns, Clock)>,
+    /// Who woke whom.
+    woken: Woken,
+    /// Who is being told: woken by whom, when, and when that one ran.
+    woken_by: BTreeMap<ThreadId, WokenBy>,
+}
+
+/// Who woke a thread.
+#[derive(Debug, Clone, Copy)]
+struct WokenBy {
+    waker: ThreadId,
+    at: Ns,
+    /// When that one ran.
+    ran: Ran,
+    /// Whether it woke nobody else, so that it can have ended other waits meanwhile, too.
+    alone: bool,
+}
+
+impl WokenBy {
+    /// Who ended this piece of the woken one's time.
+    fn ended(&self, piece: &Piece<Arc<Waiting>>) -> Waker {
+        let (at, clock) = self.ran.nearest(piece.end);
+        // Others of its waits, of the same kind, were over between two looks: nobody else can have ended those either.
+        let this = piece.end == self.at && piece.seen || self.alone && piece.end > self.at;
+        if !this || at != piece.end {
+            return Waker::Unknown;
+        }
+        let site = piece.site.as_ref().and_then(|waiting| waiting.site.call);
+        let futex = site.and_then(|call| call.name()) == Some("futex");
+        Waker::Thread {
+            thread: self.waker,
+            clock,
+            call: if futex {
+                Call::named("futex")
+            } else {
+                Call::untold()
+            },
+        }
+    }
 }
 
 impl Sampler {
@@ -48,12 +87,22 @@ impl Sampler {
                 round.waited_for.entry(waiter).or_insert(id);
             }
         }
+        round.woken = self.woken();
+        // Whose end was waited for is told with that.
+        for those in round.woken.values_mut() {
+            those.retain(|(_, id)| !round.waited_for.contains_key(id));
+        }
+        let woken: BTreeSet<ThreadId> = round.woken.values().flatten().map(|(_, id)| *id).collect();
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
         // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
         order.sort_by_key(|id| {
             let with_others = round.waited_for.values().any(|ended| ended == id);
-            (with_others, self.waited_for_somebody(*id), *id)
+            (
+                with_others || woken.contains(id),
+                self.waited_for_somebody(*id),
+                *id,
+            )
         });
         for id in order {
             self.tell_of(id, &mut round, stacks);
@@ -143,16 +192,23 @@ impl Sampler {
         let awaited = round.waited_for.get(&id).copied();
         // What was waited for lived when it was looked at last.
         let not_before = awaited.and_then(|other| Some(self.threads.get(&other)?.account.looked()));
+        let woken = round.woken_by.get(&id).map(|by| by.at);
+        // It ran when the first of those woke that it has woken.
+        let first = || round.woken.get(&id)?.first().map(|(end, _)| *end);
+        let ends = match not_before {
+            Some(before) => Ends::NotBefore(before),
+            None => woken.or_else(first).map_or(Ends::Anywhere, Ends::At),
+        };
         let end = round.ended.get(&id).copied();
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
         let (interval, stat, ended) = match found {
-            Found::Looked(look, stat) => (thread.account.look(look, not_before), Some(stat), None),
+            Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
                 let at = end.unwrap_or(self.now).max(thread.account.looked());
                 let (counted, stat) = last.unzip();
-                let (interval, clock) = thread.account.end(at, counted, not_before);
+                let (interval, clock) = thread.account.end(at, counted, ends);
                 let code = stat.as_ref().map_or(0, |stat| stat.exit_code);
                 (interval, stat, Some((at, clock, code)))
             }
@@ -189,8 +245,9 @@ impl Sampler {
         round: &mut Round,
         stacks: &mut dyn Stacks,
     ) -> Ns {
+        let woken_by = round.woken_by.remove(&id);
         for piece in &interval.before {
-            let mut waker = Waker::Unknown;
+            let mut waker = woken_by.map_or(Waker::Unknown, |by| by.ended(piece));
             if let Some(other) = awaited.filter(|_| piece.seen) {
                 round.ended.insert(other, piece.end);
                 self.tell_of(other, round, stacks);
@@ -207,10 +264,37 @@ impl Sampler {
             self.tell_piece(id, piece, waker);
         }
         self.tell_births(id, &interval, stacks);
+        self.tell_woken(id, interval.running(), round, stacks);
         for piece in &interval.after {
             self.tell_piece(id, piece, Waker::Unknown);
         }
         interval.ran.0
+    }
+
+    /// Those that a thread has woken, while it ran.
+    fn tell_woken(&mut self, id: ThreadId, ran: Ran, round: &mut Round, stacks: &mut dyn Stacks) {
+        let those = round.woken.remove(&id).unwrap_or_default();
+        let alone = those.len() == 1;
+        for (end, woken) in those {
+            let (at, _) = ran.nearest(end);
+            let asleep = self.threads.get(&woken).map(|thread| thread.account.looked());
+            let until = match self.found.get(&woken) {
+                Some(Found::Looked(look, _)) => look.at,
+                _ => continue,
+            };
+            // As far as can be told it did not run while the other was woken: then that is told for itself.
+            if asleep.is_none_or(|asleep| at < asleep || at > until) {
+                continue;
+            }
+            let by = WokenBy {
+                waker: id,
+                at,
+                ran,
+                alone,
+            };
+            round.woken_by.insert(woken, by);
+            self.tell_of(woken, round, stacks);
+        }
     }
 
     /// Those that a thread has made, by what the kernel lists; of a process's threads the first one is taken for their maker.
@@ -225,7 +309,7 @@ impl Sampler {
         self.newborn = others;
         for newborn in born {
             let earliest = self.began(&newborn.stat);
-            let (at, clock) = interval.running_at(earliest);
+            let (at, clock) = interval.running().nearest(earliest);
             if newborn.pid != pid {
                 stacks.born(newborn.pid, pid);
             }
@@ -370,7 +454,7 @@ impl Sampler {
             let at = at.max(thread.account.looked());
             if let Some((Found::Ended(last), _)) = self.unnoticed.remove(&id) {
                 let (counted, stat) = last.unzip();
-                let (interval, clock) = thread.account.end(at, counted, None);
+                let (interval, clock) = thread.account.end(at, counted, Ends::Anywhere);
                 for piece in interval.before.iter().chain(&interval.after) {
                     self.tell_piece(id, piece, Waker::Unknown);
                 }

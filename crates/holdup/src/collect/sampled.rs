@@ -4,6 +4,7 @@
 //! are [`holdup_proc::sampling`]'s; here they are made as often as the budget allows, stacks get numbers ([`stacks`]), and the
 //! whole is put together.
 
+mod machines;
 mod stacks;
 mod unseen;
 
@@ -15,9 +16,10 @@ use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
-use holdup_evidence::{Finish, Loss, LossClass, Ns};
+use holdup_evidence::{Event, Finish, Loss, LossClass, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
+use machines::SampledMachines;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
 use std::time::Duration;
@@ -26,6 +28,7 @@ use std::time::Duration;
 struct Sampling {
     sampler: Sampler,
     stacks: SampledStacks,
+    machines: SampledMachines,
     attribution: Attribution,
     rate: Rate,
     cgroup: cgroup::Watch,
@@ -129,9 +132,11 @@ impl Sampling {
             sampler.begin(pid, started),
             "/proc does not show the command's process; is it mounted?"
         );
+        let machines = SampledMachines::default();
         Ok(Sampling {
             sampler,
-            stacks: SampledStacks::default(),
+            stacks: SampledStacks::told_by(machines.reader()),
+            machines,
             attribution: Attribution::new().by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
@@ -143,18 +148,22 @@ impl Sampling {
 
     fn round(&mut self) {
         let before = own_cpu_time();
-        for event in self.sampler.round(clocks::monotonic(), &mut self.stacks) {
+        let events = self.sampler.round(clocks::monotonic(), &mut self.stacks);
+        self.push(events);
+        self.stacks.round_took(own_cpu_time().saturating_sub(before));
+    }
+
+    fn push(&mut self, events: Vec<Event>) {
+        for event in self.machines.told(events, self.stacks.began()) {
             self.attribution.push(&event);
         }
-        self.stacks.round_took(own_cpu_time().saturating_sub(before));
     }
 
     /// Ends observation, and makes the whole of it.
     fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
         let now = clocks::monotonic();
-        for event in self.sampler.leave(now) {
-            self.attribution.push(&event);
-        }
+        let events = self.sampler.leave(now);
+        self.push(events);
         let shortfall = self.sampler.shortfall();
         let stuck: Vec<u32> = self.sampler.stuck().collect();
         let unseen = unseen::Unseen {
