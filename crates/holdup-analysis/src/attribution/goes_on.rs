@@ -147,7 +147,11 @@ impl Attribution {
             return None;
         };
         let told = match found.how {
-            HowKnown::MutexOwner | HowKnown::PiFutex | HowKnown::RobustList => true,
+            HowKnown::MutexOwner
+            | HowKnown::PiFutex
+            | HowKnown::RobustList
+            | HowKnown::Monitor
+            | HowKnown::Vmstructs => true,
             HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => {
                 deadlock::alone(&self.threads, other)
             }

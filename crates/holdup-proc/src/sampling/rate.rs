@@ -12,13 +12,21 @@ const BUDGET: Ns = 20;
 /// CPU time that beginning may take beyond it, nanoseconds: each thread's files are opened once.
 const BEGINNING: Ns = 20_000_000;
 
-/// Between two rounds at least and at most, in nanoseconds. More often than every millisecond the sampler would mostly meet
-/// waits that it is itself the reason of; less often than every five seconds nothing would be left of the answer.
+/// Between two rounds at least, in nanoseconds. More often than every millisecond the sampler would mostly meet waits that it is
+/// itself the reason of.
 const SHORTEST: Ns = 1_000_000;
-const LONGEST: Ns = 5_000_000_000;
 
-/// An earlier round counts this much less than the next, as a part of it.
-const MEMORY: Ns = 8;
+/// A round's part in what the next one is expected to cost: more where it was dearer than expected, so that the budget is kept while
+/// that is still being learnt.
+const DEARER: Ns = 4;
+const CHEAPER: Ns = 8;
+
+/// A round counts as this many times the earlier ones at most: one that has met thousands of threads for the first time says nothing of
+/// the next. If all are as dear, that is known a few rounds later.
+const LEAP: Ns = 16;
+
+/// What was taken beyond the budget is paid back by looking so much less often, and not by looking away until it is paid.
+const SLOWER: Ns = 2;
 
 /// Says when to look.
 #[derive(Debug)]
@@ -48,11 +56,13 @@ impl Rate {
     pub fn sleep(&mut self, now: Ns, spent: Ns) -> Duration {
         let cost = spent.saturating_sub(self.last);
         self.last = spent;
-        self.round = (self.round * (MEMORY - 1) + cost) / MEMORY;
-        let even = self.round * 1000 / BUDGET;
+        let counts = cost.min(self.round * LEAP);
+        let memory = if counts > self.round { DEARER } else { CHEAPER };
+        self.round = (self.round * (memory - 1) + counts) / memory;
+        let even = (self.round * 1000 / BUDGET).max(SHORTEST);
         let allowed = now.saturating_sub(self.began) * BUDGET / 1000 + BEGINNING;
         let owed = spent.saturating_sub(self.spent_before).saturating_sub(allowed) * 1000 / BUDGET;
-        let wait = even.saturating_add(owed).clamp(SHORTEST, LONGEST);
+        let wait = even + owed.min(even * (SLOWER - 1));
         // Anything between half and one and a half of it, so that what happens at fixed times is not always met, or never.
         let wait = wait / 2 + wait * (self.random() % 1024) / 1024;
         Duration::from_nanos(wait)
@@ -73,10 +83,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_is_kept_whatever_a_round_costs(costs in proptest::collection::vec(1_000u64..30_000_000, 200..400), seed in any::<u64>()) {
+        fn the_budget_is_kept_whatever_a_round_costs(costs in proptest::collection::vec(1_000u64..30_000_000, 200..400), beginning in 0u64..400_000_000, seed in any::<u64>()) {
             let mut rate = Rate::new(0, 0, seed);
             let (mut now, mut spent, mut most) = (0u64, 0u64, 0);
-            for cost in costs {
+            // Meeting a great many threads comes first.
+            for cost in [beginning].into_iter().chain(costs) {
                 now += cost;
                 spent += cost;
                 most = most.max(cost);

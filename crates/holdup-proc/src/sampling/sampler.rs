@@ -288,10 +288,6 @@ impl Sampler {
                 }
                 continue;
             }
-            if woken_by_nobody && !std::mem::replace(&mut thread.put_off, true) {
-                continue;
-            }
-            thread.put_off = false;
             let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
                 self.found.insert(*id, Found::Ended(None));
                 continue;
@@ -318,6 +314,10 @@ impl Sampler {
                 self.found.insert(*id, Found::Ended(Some((counted, stat))));
                 continue;
             }
+            if woken_by_nobody && !std::mem::replace(&mut thread.put_off, true) {
+                continue;
+            }
+            thread.put_off = false;
             children.push(*id);
             let asleep = sleeps(stat.state);
             if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {

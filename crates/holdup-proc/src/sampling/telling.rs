@@ -177,8 +177,12 @@ impl Sampler {
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
     fn waited_for_somebody(&self, id: ThreadId) -> bool {
-        // Who has ended is told in the order in which a process's threads end.
-        if matches!(self.found.get(&id), Some(Found::Ended(_))) {
+        // Who has ended is told in the order in which a process's threads end, its first one last.
+        let leads = self
+            .threads
+            .get(&id)
+            .is_some_and(|thread| thread.pid == thread.tid);
+        if !leads && matches!(self.found.get(&id), Some(Found::Ended(_))) {
             return false;
         }
         let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
@@ -206,7 +210,9 @@ impl Sampler {
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
-                let at = end.unwrap_or(self.now).max(thread.account.looked());
+                // Of one that nobody can ask any more it is known that it ran when it woke somebody.
+                let ran = last.is_none().then(first).flatten();
+                let at = end.or(ran).unwrap_or(self.now).max(thread.account.looked());
                 let (counted, stat) = last.unzip();
                 let (interval, clock) = thread.account.end(at, counted, ends);
                 let code = stat.as_ref().map_or(0, |stat| stat.exit_code);
@@ -278,12 +284,11 @@ impl Sampler {
         for (end, woken) in those {
             let (at, _) = ran.nearest(end);
             let asleep = self.threads.get(&woken).map(|thread| thread.account.looked());
-            let until = match self.found.get(&woken) {
-                Some(Found::Looked(look, _)) => look.at,
-                _ => continue,
+            let Some(until) = self.found.get(&woken).and_then(|found| self.last_look(found)) else {
+                continue;
             };
             // As far as can be told it did not run while the other was woken: then that is told for itself.
-            if asleep.is_none_or(|asleep| at < asleep || at > until) {
+            if asleep.is_none_or(|asleep| at < asleep || at > until.at) {
                 continue;
             }
             let by = WokenBy {

@@ -7,10 +7,12 @@
 //!
 //! In: what a round found. Out: by thread, whom it woke.
 
+use super::account::Look;
 use super::sampler::{Found, Sampler};
-use super::waiting::Reach;
+use super::waiting::{Reach, Waiting};
 use holdup_evidence::{Ns, ThreadId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// By who woke them: those that were woken, in the order in which that was.
 pub(super) type Woken = BTreeMap<ThreadId, Vec<(Ns, ThreadId)>>;
@@ -34,7 +36,7 @@ impl Sampler {
             let Some(thread) = self.threads.get(id) else {
                 continue;
             };
-            let (Some(reach), Found::Looked(look, _)) = (thread.reach(), found) else {
+            let (Some(reach), Some(look)) = (thread.reach(), self.last_look(found)) else {
                 continue;
             };
             let mut roots = self.roots(*id, reach);
@@ -44,7 +46,7 @@ impl Sampler {
                 .iter()
                 .any(|newborn| newborn.pid == thread.pid || reach == Reach::Run);
             if let (Some(root), None, false) = (roots.next(), roots.next(), newborn)
-                && let Some(end) = thread.account.ended_by(look.clone())
+                && let Some(end) = thread.account.ended_by(look)
             {
                 woken.entry(root).or_default().push((end, *id));
             }
@@ -53,5 +55,18 @@ impl Sampler {
             those.sort_unstable();
         }
         woken
+    }
+
+    /// What was seen last of a thread that lives, or that has ended since.
+    pub(super) fn last_look(&self, found: &Found) -> Option<Look<Arc<Waiting>>> {
+        match found {
+            Found::Looked(look, _) => Some(look.clone()),
+            Found::Ended(Some((counted, _))) => Some(Look {
+                at: self.now,
+                counted: *counted,
+                asleep: None,
+            }),
+            Found::Ended(None) => None,
+        }
     }
 }
