@@ -7,8 +7,9 @@
 use super::names::normal;
 use super::stacks::Stacks;
 use crate::report::TreeFrameKind;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use twox_hash::XxHash3_128;
 
 /// Bytes of names that are kept of a profile: the largest have some hundred thousand functions. Frames that come after
 /// are added up under one name.
@@ -29,8 +30,9 @@ const SEPARATORS: [&[u8]; 3] = [b"", b"-", b"--"];
 /// A profile by function.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// By the hash of its bytes as they are: which function it is without what is of one run.
-    raw: HashMap<(u64, u64), u32, BuildHasherDefault<Marked>>,
+    /// By the XXH3 hash of its bytes as they are, by which alone it is known again: which function it is without what is of one run.
+    /// The hash is no secret; who makes two names that have the same finds them added up in his own answer.
+    raw: HashMap<u128, u32, RandomState>,
     /// By its name.
     ids: HashMap<String, u32>,
     names: Vec<String>,
@@ -186,7 +188,7 @@ impl Frames {
         if SEPARATORS.contains(&frame) {
             return NONE;
         }
-        let mark = mark(frame);
+        let mark = XxHash3_128::oneshot(frame);
         if let Some(id) = self.raw.get(&mark) {
             return *id;
         }
@@ -254,49 +256,6 @@ fn from<'a>(stack: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         at += frame.len() + 1;
     }
     None
-}
-
-/// Two independent hashes of a name, 128 bits together: it is known again by them alone. They are no secret; who makes two
-/// names that have the same finds them added up in his own answer.
-fn mark(name: &[u8]) -> (u64, u64) {
-    /// 2^64 divided by the golden ratio, odd, and another odd number of as many ones.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
-    let (mut one, mut other) = (0_u64, name.len() as u64);
-    let mut add = |word: u64| {
-        one = (one.rotate_left(23) ^ word).wrapping_mul(SPREAD);
-        other = (other.rotate_left(29) ^ word).wrapping_mul(OTHER);
-    };
-    let mut words = name.chunks_exact(8);
-    for word in &mut words {
-        add(word.try_into().map_or(0, u64::from_le_bytes));
-    }
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(words.remainder()) {
-        *to = *from;
-    }
-    add(u64::from_le_bytes(last));
-    (one ^ one >> 29, other ^ other >> 31)
-}
-
-/// A mark is a hash already.
-#[derive(Debug, Default, Clone, Copy)]
-struct Marked(u64);
-
-impl Hasher for Marked {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 ^= word;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ pub(super) mod perf_script;
 pub(super) mod pprof;
 
 use crate::gather::Out;
+use foldhash::fast::RandomState;
 use holdup_evidence::observed::{Quote, Samples, Weight};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use twox_hash::XxHash3_128;
 
 /// Stacks that are remembered while a profile is read; then the lighter half is forgotten.
 const REMEMBERED: usize = 100_000;
@@ -37,51 +38,6 @@ const SWITCHED: [&str; 5] = [
 /// Share of the weight, in percent, that must end in these to make a profile one of waiting.
 const MOSTLY: u64 = 90;
 
-/// Two independent hashes of a stack, 128 bits together. Stacks are known again by it alone: to compare a stack with the one
-/// that was kept, byte by byte, is to fetch it from memory, which takes longer than all else. It is no secret: who makes
-/// two stacks that have the same one finds them added up in his own answer.
-fn mark(stack: &[u8]) -> (u64, u64) {
-    /// 2^64 divided by the golden ratio, odd, and another odd number of as many ones.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
-    let (mut one, mut other) = (0_u64, stack.len() as u64);
-    let mut add = |word: u64| {
-        one = (one.rotate_left(23) ^ word).wrapping_mul(SPREAD);
-        other = (other.rotate_left(29) ^ word).wrapping_mul(OTHER);
-    };
-    let mut words = stack.chunks_exact(8);
-    for word in &mut words {
-        add(word.try_into().map_or(0, u64::from_le_bytes));
-    }
-    let rest = words.remainder();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    add(u64::from_le_bytes(last));
-    (one ^ one >> 29, other ^ other >> 31)
-}
-
-/// A mark is a hash already.
-#[derive(Default, Clone, Copy)]
-struct First(u64);
-
-impl Hasher for First {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 ^= word;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// A stack and its weight.
 struct Weighed {
     stack: Box<[u8]>,
@@ -91,7 +47,10 @@ struct Weighed {
 /// Adds up stacks.
 #[derive(Default)]
 struct Folded {
-    weights: HashMap<(u64, u64), Weighed, BuildHasherDefault<First>>,
+    /// By the XXH3 hash of a stack, by which alone it is known again: to compare a stack with the one that was kept, byte by byte, is
+    /// to fetch it from memory, which takes longer than all else. The hash is no secret; who makes two stacks that have the same finds
+    /// them added up in his own answer.
+    weights: HashMap<u128, Weighed, RandomState>,
     /// Bytes of all stacks.
     bytes: usize,
     total: u64,
@@ -102,7 +61,7 @@ impl Folded {
     /// Adds a stack, outermost frame first.
     fn add(&mut self, stack: &[u8], weight: u64) {
         self.total = self.total.saturating_add(weight);
-        let mark = mark(stack);
+        let mark = XxHash3_128::oneshot(stack);
         if let Some(known) = self.weights.get_mut(&mark) {
             known.weight = known.weight.saturating_add(weight);
             return;
