@@ -64,7 +64,11 @@ const BPF: (&str, &[&str]) = ("holdup-bpf", &["libbpf-rs", "libbpf-sys", "libbpf
 /// everything from outside that they may use.
 const PURE: &[(&str, &[&str])] = &[
     ("holdup-evidence", &["schemars", "serde", "syscalls"]),
-    ("holdup-analysis", &["schemars", "serde", "thiserror"]),
+    // Two hashes, which only calculate.
+    (
+        "holdup-analysis",
+        &["foldhash", "schemars", "serde", "thiserror", "twox-hash"],
+    ),
     // jiff without its std feature only calculates with dates.
     (
         "holdup-views",
