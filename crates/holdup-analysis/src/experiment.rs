@@ -15,6 +15,9 @@ use crate::rules::{duration, percent};
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A prediction is called off when it misses the measured saving by more than this part: what `cargo xtask predictions` asks of it.
+const OFF: f64 = 0.15;
+
 /// Of the elapsed time as it is: what may be left of a wait that was taken away. With more, the factor would be that of some other
 /// change. Given by the command's definition.
 const MOST_LEFT: f64 = 0.10;
@@ -170,6 +173,7 @@ pub fn judge(design: &Design, pairs: &[Pair], predicted: Option<(Ns, PredictedBy
         .verdict
         .extend(bottleneck.and_then(|one| now_most(one, &experiment)));
     experiment.causes = causes;
+    experiment.verdict.extend(off(&experiment, design));
     if experiment.measured_ns.is_some_and(|ns| ns < SHORT) {
         let words = format!(
             "without that wait CMD ends within {}: much of that is starting a program, so more work a run would tell more",
@@ -317,6 +321,41 @@ fn now_most(one: &ExperimentCause, experiment: &Experiment) -> Option<String> {
         duration(one.measured_ns),
         percent(share.min(1.0)),
         duration(one.baseline_ns)
+    ))
+}
+
+/// Where the prediction was off: by how much, and which part of the rest changed most, which it took to stay.
+fn off(experiment: &Experiment, design: &Design) -> Option<String> {
+    let measured = experiment.measured_ns?;
+    let saved = experiment.baseline_ns.checked_sub(measured)?;
+    let predicted = experiment.baseline_ns.saturating_sub(experiment.predicted_ns?);
+    if experiment.outcome != Outcome::Faster || predicted.abs_diff(saved) as f64 <= OFF * saved as f64 {
+        return None;
+    }
+    let (more, changed): (_, fn(&ExperimentCause) -> Ns) = match predicted > saved {
+        true => ("less", |one| one.measured_ns.saturating_sub(one.baseline_ns)),
+        false => ("more", |one| one.baseline_ns.saturating_sub(one.measured_ns)),
+    };
+    let others = experiment
+        .causes
+        .iter()
+        .filter(|one| !design.causes.contains(&one.cause));
+    let most = others
+        .max_by_key(|one| changed(one))
+        .filter(|one| changed(one) > 0);
+    let why = most.map_or_else(String::new, |one| {
+        let than = if predicted > saved { "longer" } else { "shorter" };
+        format!(
+            "; {} ({}) was {} {than} than as it is",
+            one.cause.phrase(),
+            one.cause.id(),
+            duration(changed(one))
+        )
+    });
+    Some(format!(
+        "That is {more} than predicted: {} saved, predicted were {}{why}.",
+        duration(saved),
+        duration(predicted)
     ))
 }
 

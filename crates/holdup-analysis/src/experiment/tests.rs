@@ -121,3 +121,27 @@ fn what_is_hardly_there_is_not_taken_away() {
     assert_eq!((told.outcome, told.measured_ns), (Outcome::NotThere, None));
     assert!(told.verdict[0].contains("nothing to take away"));
 }
+
+#[test]
+fn a_prediction_that_was_off_is_called_so_and_what_changed_is_named() {
+    let pairs: Vec<Pair> = (0..4)
+        .map(|run| pair(arm((900 + run) * MS, 100 * MS), arm(0, (400 + run) * MS)))
+        .collect();
+    let told = judge(&design(), &pairs, Some((100 * MS, PredictedBy::Replay)));
+    let off = told.verdict.last().unwrap();
+    assert!(
+        off.starts_with("That is less than predicted: 600 ms saved, predicted were 90"),
+        "{off}"
+    );
+    assert!(
+        off.ends_with("(cpu.user) was 301 ms longer than as it is."),
+        "{off}"
+    );
+    // Seldom is it right to the millisecond: within 15 % nothing is said.
+    let near = judge(&design(), &pairs, Some((380 * MS, PredictedBy::Replay)));
+    assert!(
+        !near.verdict.iter().any(|line| line.contains("predicted")),
+        "{:?}",
+        near.verdict
+    );
+}

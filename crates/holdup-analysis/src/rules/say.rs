@@ -198,6 +198,15 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
         return None;
     };
     let steps: Vec<String> = after.iter().map(|link| who(&link.name)).collect();
+    // One after another of the same name is a queue: how long it is tells more than its name again and again.
+    let steps: Vec<String> = steps
+        .chunk_by(|one, next| one == next)
+        .map(|same| match same {
+            [one] => one.clone(),
+            [one, ..] => format!("{} of {one} in turn", same.len()),
+            [] => String::new(),
+        })
+        .collect();
     let text = format!(
         "the time went on to {}: {} of it {} ({})",
         steps.join(", then "),

@@ -266,3 +266,60 @@ fn every_point_has_its_turns_and_the_same_seed_the_same_order() {
     assert_eq!(turns, order(&[1, 2, 8], 4, 7));
     assert_ne!(turns, order(&[1, 2, 8], 4, 8));
 }
+
+#[test]
+fn factors_beside_others_who_use_the_cpus_are_doubted() {
+    let alone = Each {
+        kernel: 100_000,
+        queued: 900_000,
+        blocked: 0,
+    };
+    let beside_others = measured(
+        8,
+        &[(1, alone), (8, kernel(100_000))],
+        &[(1, kernel(100)), (8, kernel(100))],
+    );
+    let words = judge(&beside_others, None).words;
+    let doubt = "1 worker alone was ready and had none for 904 µs of the 1.0 ms that a read took";
+    assert!(words.iter().any(|line| line.contains(doubt)), "{words:?}");
+    let quiet = measured(
+        8,
+        &[(1, kernel(100_000)), (8, kernel(100_000))],
+        &[(1, kernel(100)), (8, kernel(100))],
+    );
+    let words = judge(&quiet, None).words;
+    assert!(!words.iter().any(|line| line.contains("Others use")), "{words:?}");
+}
+
+#[test]
+fn who_contends_and_still_does_more_together_is_said_to() {
+    let waiting = |blocked: u64| Each {
+        kernel: 100_000,
+        queued: 0,
+        blocked,
+    };
+    let control = [(1, kernel(100)), (8, kernel(100))];
+    let more = judge(
+        &measured(8, &[(1, waiting(100_000)), (8, waiting(300_000))], &control),
+        None,
+    );
+    assert_eq!(more.verdict, ScalingVerdict::Contends);
+    assert!(
+        more.words
+            .iter()
+            .any(|line| line.contains("8 workers still do 4.00 times")),
+        "{:?}",
+        more.words
+    );
+    let less = judge(
+        &measured(8, &[(1, waiting(100_000)), (8, waiting(2_000_000))], &control),
+        None,
+    );
+    assert!(
+        less.words
+            .iter()
+            .any(|line| line.contains("8 workers do 0.76 times")),
+        "{:?}",
+        less.words
+    );
+}

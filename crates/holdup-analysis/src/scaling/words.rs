@@ -4,6 +4,13 @@ use super::Measured;
 use super::verdict::Judged;
 use crate::report::{ScalingPoint, ScalingVerdict};
 
+/// Many workers who do so many times the work of the first point's are of use, though they contend.
+const MORE: f64 = 1.25;
+
+/// One worker has a CPU when it wants one, but for the interrupts and short programs of a machine at rest: from this part of
+/// an operation on, it has to share.
+const DISTURBED: f64 = 0.25;
+
 /// The sentences, the answer first.
 pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judged) -> Vec<String> {
     let (Some(one), Some(many)) = (points.first(), points.last()) else {
@@ -65,13 +72,27 @@ pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judge
         of if of > 0.0 => format!("{:.2} times", rate / of),
         _ => "no".to_owned(),
     };
+    let more = many.throughput > MORE * one.throughput;
+    let still = match judged.verdict {
+        ScalingVerdict::Contends if more => "still do",
+        _ => "do",
+    };
     let third = format!(
-        "{most} do {} the work of {few} in the same time; of the control ({}) {}.",
+        "{most} {still} {} the work of {few} in the same time; of the control ({}) {}.",
         times(many.throughput, one.throughput),
         measured.control_what,
         times(many.control, one.control),
     );
-    vec![first, second, third]
+    let mut all = vec![first, second, third];
+    if one.each.queued_ns > DISTURBED * one.each.all_ns {
+        all.push(format!(
+            "Others use these CPUs: {few} alone was ready and had none for {} of the {} that a {unit} took, so these \
+             factors say little; measure again when they are quiet.",
+            time(one.each.queued_ns),
+            time(one.each.all_ns)
+        ));
+    }
+    all
 }
 
 fn counted(count: u32, what: &str) -> String {
