@@ -14,7 +14,7 @@ use super::holders::{InTheWay, Who};
 use super::path::{Key, Path, Share};
 use super::waits::{Entry, Over};
 use crate::attributed::HowKnown;
-use holdup_evidence::{Ns, ThreadId, Waker};
+use holdup_evidence::{Ns, ThreadId, Wait, Waker};
 use std::collections::VecDeque;
 
 /// Pieces kept of each thread's recent way; what is older than that stays the waiter's.
@@ -85,6 +85,9 @@ impl Attribution {
         before: Option<Path>,
     ) {
         let wait = over.wait;
+        if over.handed_on {
+            return self.goes_with(wait);
+        }
         let (from, to) = (over.until.saturating_sub(over.on_path), over.until);
         let theirs = before
             .zip(found.and_then(|found| self.followed(wait.thread, found)))
@@ -123,6 +126,20 @@ impl Attribution {
         thread.path = path;
     }
 
+    /// Whose path is another's since then: what that one did meanwhile is on its way, too.
+    fn goes_with(&mut self, wait: &Wait) {
+        let Waker::Thread { thread: waker, .. } = &wait.waker else {
+            return;
+        };
+        let theirs = self.threads.get(waker).filter(|_| self.by_looks);
+        let pieces = theirs.map(|waker| waker.way.between(wait.start, wait.end));
+        if let Some(thread) = self.threads.get_mut(&wait.thread) {
+            for (key, start, end) in pieces.unwrap_or_default() {
+                thread.way.push(key, start, end);
+            }
+        }
+    }
+
     /// The thread of the run whose doings a wait was for. The kernel names a process where a lock on a file or the other end of a
     /// pipe or connection is meant: its first thread is the one if it is the only one.
     fn followed(&self, waiter: ThreadId, found: InTheWay) -> Option<ThreadId> {
@@ -130,7 +147,11 @@ impl Attribution {
             return None;
         };
         let told = match found.how {
-            HowKnown::MutexOwner | HowKnown::PiFutex | HowKnown::RobustList => true,
+            HowKnown::MutexOwner
+            | HowKnown::PiFutex
+            | HowKnown::RobustList
+            | HowKnown::Monitor
+            | HowKnown::Vmstructs => true,
             HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => {
                 deadlock::alone(&self.threads, other)
             }

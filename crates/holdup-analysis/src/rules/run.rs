@@ -6,6 +6,7 @@
 use super::{ALWAYS, FLOOR, say};
 use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use crate::connections::TcpSeen;
+use crate::finding::Verdict;
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
 
 /// What rules judge.
@@ -514,6 +515,20 @@ impl<'a> Waits<'a> {
             all.absorb(seen);
         }
         all
+    }
+
+    /// That nothing can be told by the state of their TCP connections, where most of the time was on such and none is known: who looks
+    /// now and then does not see it.
+    #[must_use]
+    pub fn without_tcp(&self) -> Option<Verdict> {
+        let protocol = |wait: &AttributedWait| wait.resource.detail.get("protocol").cloned();
+        let over_tcp = |wait: &AttributedWait| protocol(wait).as_deref() == Some("tcp") && wait.tcp.is_none();
+        let untold = self.only(over_tcp)?;
+        (self.tcp().seen == 0 && untold.cost().saturating_mul(2) > self.cost()).then(|| {
+            Verdict::CannotTell(
+                "what the kernel noted of these TCP connections; only tracing shows it".to_owned(),
+            )
+        })
     }
 
     /// Those of which, by the state of their TCP connections, most of the time was of this kind.

@@ -49,6 +49,40 @@ pub struct Piece<S> {
     pub clock: Clock,
 }
 
+/// What is known from elsewhere of when a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Nothing.
+    Anywhere,
+    /// Not before this instant.
+    NotBefore(Ns),
+    /// At this instant, as far as the kernel's counts allow.
+    At(Ns),
+}
+
+/// When a thread ran, queueing first.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran {
+    /// From when on, and its clock then.
+    pub from: (Ns, Clock),
+    /// How long it queued.
+    pub queued: Ns,
+    /// How long it was on a CPU after that.
+    pub cpu: Ns,
+}
+
+impl Ran {
+    /// An instant of it, as near to this one as may be, and the thread's clock then.
+    #[must_use]
+    pub fn nearest(&self, at: Ns) -> (Ns, Clock) {
+        let (from, mut clock) = self.from;
+        let passed = at.saturating_sub(from).min(self.queued + self.cpu);
+        clock.queued += passed.min(self.queued);
+        clock.cpu += passed.saturating_sub(self.queued);
+        (from + passed, clock)
+    }
+}
+
 /// What an interval came to.
 #[derive(Debug, Clone)]
 pub struct Interval<S> {
@@ -65,14 +99,14 @@ pub struct Interval<S> {
 }
 
 impl<S> Interval<S> {
-    /// An instant in which the thread ran, as near to this one as may be, and its clock then.
+    /// When in it the thread ran.
     #[must_use]
-    pub fn running_at(&self, at: Ns) -> (Ns, Clock) {
-        let (from, mut clock) = self.ran;
-        let passed = at.saturating_sub(from).min(self.queued + self.cpu);
-        clock.queued += passed.min(self.queued);
-        clock.cpu += passed.saturating_sub(self.queued);
-        (from + passed, clock)
+    pub fn running(&self) -> Ran {
+        Ran {
+            from: self.ran,
+            queued: self.queued,
+            cpu: self.cpu,
+        }
     }
 }
 
@@ -168,8 +202,16 @@ impl<S: Clone> Account<S> {
         }
     }
 
-    /// It was looked at. `not_before`: before then what it had waited in can't have ended.
-    pub fn look(&mut self, look: Look<S>, not_before: Option<Ns>) -> Interval<S> {
+    /// When what it was seen waiting in would be told to have ended, by a look and nothing else.
+    #[must_use]
+    pub fn ended_by(&self, look: Look<S>) -> Option<Ns> {
+        let told = self.clone().look(look, Ends::Anywhere);
+        let waited = told.before.first().filter(|piece| piece.seen);
+        waited.map(|piece| piece.end)
+    }
+
+    /// It was looked at. `ends`: when what it had waited in ended.
+    pub fn look(&mut self, look: Look<S>, ends: Ends) -> Interval<S> {
         let at = look.at.max(self.looked);
         let room = at - self.looked;
         let (cpu, queued, mut count) = self.ran(&look, room);
@@ -197,14 +239,16 @@ impl<S: Clone> Account<S> {
         self.looked = at;
         if old.is_none() && look.asleep.is_none() {
             self.unplaced = unplaced;
-            if at - self.at > HOPE || unplaced.blocked == 0 {
+            // Somebody was seen to wait for what it did just now, and it is known what it does in between.
+            let now = matches!(ends, Ends::At(_)) && self.last_site.is_some();
+            if at - self.at > HOPE || unplaced.blocked == 0 || now {
                 return self.place();
             }
             return self.nothing();
         }
         self.unplaced = Unplaced::default();
         match (old, look.asleep) {
-            (Some(old), new) => self.after_wait(old, new, (unplaced, count), not_before),
+            (Some(old), new) => self.after_wait(old, new, (unplaced, count), ends),
             (None, new) => {
                 let share = unplaced.blocked / unplaced.count.max(1);
                 let interval = self.interval(Vec::new(), &unplaced);
@@ -220,18 +264,23 @@ impl<S: Clone> Account<S> {
         old: Asleep<S>,
         new: Option<S>,
         (spent, count): (Unplaced, u64),
-        not_before: Option<Ns>,
+        ends: Ends,
     ) -> Interval<S> {
         let looked = self.looked - spent.cpu - spent.queued - spent.blocked;
         let count = if new.is_some() { count.max(1) } else { count };
         let even = spent.blocked / (count + 1);
-        let least = not_before.map_or(0, |before| before.saturating_sub(looked));
-        let mut first = even.max(least).min(spent.blocked);
+        let mut first = match ends {
+            Ends::Anywhere => even,
+            Ends::NotBefore(before) => even.max(before.saturating_sub(looked)),
+            Ends::At(end) => end.saturating_sub(looked),
+        }
+        .min(spent.blocked);
         let mut last = if new.is_some() { even } else { 0 };
         let between = count - u64::from(new.is_some());
         if between == 0 {
             match &new {
                 Some(_) => last = spent.blocked - first,
+                None if matches!(ends, Ends::At(_)) => {}
                 None => first = spent.blocked,
             }
         }
@@ -358,9 +407,9 @@ impl<S: Clone> Account<S> {
         (ran, waited, count)
     }
 
-    /// It has ended at `at`, having been counted so, if that could still be read; `not_before` as for a look. Returns its
+    /// It has ended at `at`, having been counted so, if that could still be read; `ends` as for a look. Returns its
     /// final clock too.
-    pub fn end(&mut self, at: Ns, counted: Option<Counted>, not_before: Option<Ns>) -> (Interval<S>, Clock) {
+    pub fn end(&mut self, at: Ns, counted: Option<Counted>, ends: Ends) -> (Interval<S>, Clock) {
         let at = at.max(self.looked);
         let mut interval = match (counted, &self.asleep) {
             // The last time it gave its CPU up was for good.
@@ -379,7 +428,7 @@ impl<S: Clone> Account<S> {
                         counted,
                         asleep: None,
                     },
-                    not_before,
+                    ends,
                 )
             }
             // What it did last is all that is known.

@@ -150,6 +150,8 @@ impl Sampler {
             }
         });
         process.members.insert(id);
+        // By then it may have loaded more than it began with: a launcher loads a virtual machine, and that makes threads.
+        process.mapped &= process.members.len() == 1 || !process.members.len().is_power_of_two();
         self.by_tid.insert(tid, id);
         self.threads.insert(
             id,
@@ -167,6 +169,7 @@ impl Sampler {
                 stack_asked: false,
                 changes: 0,
                 running: Vec::new(),
+                put_off: false,
             },
         );
     }

@@ -87,6 +87,8 @@ pub struct Answer {
     pub kernel_stack: Option<Vec<String>>,
     /// What its call is about, and a key that is the same for the same thing.
     pub object: Option<(String, Object)>,
+    /// Whether that is a pipe of which its process has the other end, too.
+    pub own: bool,
     /// By such keys: the inodes of the other ends of sockets.
     pub peers: Vec<(String, u64)>,
     /// Whether a socket may be younger than the tables: what it is will be known at the next look.
@@ -112,6 +114,8 @@ pub struct Eye {
     /// By network namespace: that of the process it was read for.
     sockets: HashMap<u32, (Ns, Sockets)>,
     mounts: HashMap<u32, (Ns, Vec<mountinfo::Line>)>,
+    /// By process and inode: whether the process has both ends of a pipe.
+    own_pipes: HashMap<(u32, u64), bool>,
 }
 
 /// Processes of which tables are kept.
@@ -125,6 +129,7 @@ impl Eye {
             root,
             sockets: HashMap::new(),
             mounts: HashMap::new(),
+            own_pipes: HashMap::new(),
         }
     }
 
@@ -179,6 +184,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         turns: (before, None),
         kernel_stack: None,
         object: None,
+        own: false,
         peers: Vec::new(),
         stale: false,
         polled: None,
@@ -201,7 +207,10 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     };
     match described::about(&call) {
         described::About::Nothing => {}
-        described::About::Descriptor(fd) => answer.object = links.describe(fd, &answer.site),
+        described::About::Descriptor(fd) => {
+            answer.object = links.describe(fd, &answer.site);
+            answer.own = links.has_both(answer.object.as_ref());
+        }
         described::About::Lock(fd) => {
             answer.object = links.describe(fd, &answer.site);
             answer.lock_holder = described::lock_holder(&links.eye.root, pid);
@@ -276,6 +285,24 @@ impl Seen<'_> {
             false => link,
         };
         Some((key, object))
+    }
+
+    /// Whether the process has both ends of a pipe: told once, as it is met.
+    fn has_both(&mut self, object: Option<&(String, Object)>) -> bool {
+        let Some((_, object)) = object.filter(|(_, object)| object.kind == ObjectKind::Pipe) else {
+            return false;
+        };
+        let key = (self.pid, object.inode);
+        if let Some(known) = self.eye.own_pipes.get(&key) {
+            return *known;
+        }
+        if self.eye.own_pipes.len() > TABLES {
+            self.eye.own_pipes.clear();
+        }
+        let ends = descriptors::ends(&self.eye.root, self.pid);
+        let both = ends.is_some_and(|ends| ends.read.contains(&key.1) && ends.written.contains(&key.1));
+        self.eye.own_pipes.insert(key, both);
+        both
     }
 
     /// Marks what the process has both ends of.

@@ -26,6 +26,7 @@ mod tests;
 mod unix_peers;
 mod waiters;
 mod waiting;
+mod woken;
 
 pub use rate::Rate;
 pub use sampler::{Sampler, Shortfall, Stacks};

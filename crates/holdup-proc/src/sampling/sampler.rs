@@ -13,7 +13,7 @@ use super::on_cpu::{OnCpu, Registers};
 use super::processes::Threads;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
-use super::waiting::{Met, Waiting};
+use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
 use crate::root::Root;
@@ -79,6 +79,8 @@ pub(super) struct Tracked {
     pub(super) changes: u64,
     /// Where it was seen running, and the CPU time that stands for, as far as that is not told yet.
     pub(super) running: Vec<(UserStackId, Ns)>,
+    /// Whether a look that showed that it was woken was left for the next round: nobody was seen yet who can have done it.
+    pub(super) put_off: bool,
 }
 
 /// A process.
@@ -165,6 +167,8 @@ pub struct Sampler {
     pub(super) own: u32,
     /// The thread at which the next round's close looks begin.
     pub(super) turn: ThreadId,
+    /// Whether somebody who had run was not looked at closely, in this round and in the one before.
+    pub(super) passed_over: [bool; 2],
     /// Who had begun before this instant is not followed, unless it was asked about.
     pub(super) not_before: Ns,
     /// Sees running threads, where that is allowed.
@@ -199,6 +203,7 @@ impl Sampler {
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
             turn: ThreadId(0),
+            passed_over: [false; 2],
             not_before: 0,
             on_cpu: OnCpu::default(),
         }
@@ -221,6 +226,7 @@ impl Sampler {
         self.now = at.max(self.last);
         self.shortfall.rounds += 1;
         self.shortfall.longest_interval = self.shortfall.longest_interval.max(self.now - self.last);
+        self.passed_over = [false, self.passed_over[0]];
         self.saw_running(stacks);
         let mut from = 0;
         let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
@@ -282,19 +288,17 @@ impl Sampler {
                 changed.insert(*pid);
             }
         }
+        // Each in turn; where there is room for all, who waits for others is looked at after them, so that who has woken somebody is
+        // seen to have run.
         let turn = self.turn.max(from);
-        let (mut before, mut ids): (Vec<ThreadId>, Vec<ThreadId>) = self
-            .threads
-            .range(from..)
-            .map(|(id, _)| *id)
-            .partition(|id| *id < turn);
-        ids.append(&mut before);
-        for id in &ids {
-            let Some(thread) = self
-                .threads
-                .get_mut(id)
-                .filter(|_| !self.unnoticed.contains_key(id))
-            else {
+        let in_turn = self.threads.range(turn..).chain(self.threads.range(from..turn));
+        let living = in_turn.filter(|(id, _)| !self.unnoticed.contains_key(id));
+        let (waiters, others): (Vec<_>, Vec<_>) = living
+            .map(|(id, thread)| (*id, thread.reach().filter(|_| !self.passed_over[1])))
+            .partition(|(_, reach)| reach.is_some());
+        for (id, reach) in others.iter().chain(&waiters) {
+            let woken_by_nobody = reach.is_some_and(|reach| self.roots(*id, reach).next().is_none());
+            let Some(thread) = self.threads.get_mut(id) else {
                 continue;
             };
             let turns = thread.folder.schedstat();
@@ -320,6 +324,7 @@ impl Sampler {
             let gone = turns.is_none() && thread.folder.counts_turns();
             if *room == 0 && !gone && *id != ThreadId(0) {
                 passed_over = passed_over.or(Some(*id));
+                self.passed_over[0] = true;
                 continue;
             }
             *room = room.saturating_sub(usize::from(!gone));
@@ -349,6 +354,10 @@ impl Sampler {
                 self.found.insert(*id, Found::Ended(Some((counted, stat))));
                 continue;
             }
+            if woken_by_nobody && !self.passed_over[0] && !std::mem::replace(&mut thread.put_off, true) {
+                continue;
+            }
+            thread.put_off = false;
             children.push(*id);
             let asleep = sleeps(stat.state);
             if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {
@@ -397,6 +406,12 @@ impl Sampler {
 }
 
 impl Tracked {
+    /// Who can have ended what it was seen waiting in last, if only a thread can.
+    pub(super) fn reach(&self) -> Option<Reach> {
+        let (waiting, _) = self.account.asleep()?;
+        waiting.ended_within()
+    }
+
     fn question(
         &mut self,
         id: ThreadId,

@@ -6,11 +6,12 @@
 //!
 //! In: [`Found`] of each thread. Out: events.
 
-use super::account::{Interval, Piece};
+use super::account::{Ends, Interval, Piece, Ran};
 use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiters::Waiters;
 use super::waiting::Waiting;
+use super::woken::Woken;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
     ThreadId, Wait, Waker,
@@ -30,6 +31,44 @@ struct Round {
     ended: BTreeMap<ThreadId, Ns>,
     /// The final clocks of those that were told.
     final_clocks: BTreeMap<ThreadId, (Ns, Clock)>,
+    /// Who woke whom.
+    woken: Woken,
+    /// Who is being told: woken by whom, when, and when that one ran.
+    woken_by: BTreeMap<ThreadId, WokenBy>,
+}
+
+/// Who woke a thread.
+#[derive(Debug, Clone, Copy)]
+struct WokenBy {
+    waker: ThreadId,
+    at: Ns,
+    /// When that one ran.
+    ran: Ran,
+    /// Whether it woke nobody else, so that it can have ended other waits meanwhile, too.
+    alone: bool,
+}
+
+impl WokenBy {
+    /// Who ended this piece of the woken one's time.
+    fn ended(&self, piece: &Piece<Arc<Waiting>>) -> Waker {
+        let (at, clock) = self.ran.nearest(piece.end);
+        // Others of its waits, of the same kind, were over between two looks: nobody else can have ended those either.
+        let this = piece.end == self.at && piece.seen || self.alone && piece.end > self.at;
+        if !this || at != piece.end {
+            return Waker::Unknown;
+        }
+        let site = piece.site.as_ref().and_then(|waiting| waiting.site.call);
+        let futex = site.and_then(|call| call.name()) == Some("futex");
+        Waker::Thread {
+            thread: self.waker,
+            clock,
+            call: if futex {
+                Call::named("futex")
+            } else {
+                Call::untold()
+            },
+        }
+    }
 }
 
 impl Sampler {
@@ -47,7 +86,13 @@ impl Sampler {
                 round.waited_for.entry(waiter).or_insert(id);
             }
         }
-        let with_others: BTreeSet<ThreadId> = round.waited_for.values().copied().collect();
+        round.woken = self.woken();
+        let mut with_others: BTreeSet<ThreadId> = round.waited_for.values().copied().collect();
+        // Whose end was waited for is told with that.
+        for those in round.woken.values_mut() {
+            those.retain(|(_, id)| !round.waited_for.contains_key(id));
+            with_others.extend(those.iter().map(|(_, id)| *id));
+        }
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
         // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
@@ -127,8 +172,12 @@ impl Sampler {
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
     fn waited_for_somebody(&self, id: ThreadId) -> bool {
-        // Who has ended is told in the order in which a process's threads end.
-        if matches!(self.found.get(&id), Some(Found::Ended(_))) {
+        // Who has ended is told in the order in which a process's threads end, its first one last.
+        let leads = self
+            .threads
+            .get(&id)
+            .is_some_and(|thread| thread.pid == thread.tid);
+        if !leads && matches!(self.found.get(&id), Some(Found::Ended(_))) {
             return false;
         }
         let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
@@ -142,16 +191,25 @@ impl Sampler {
         let awaited = round.waited_for.get(&id).copied();
         // What was waited for lived when it was looked at last.
         let not_before = awaited.and_then(|other| Some(self.threads.get(&other)?.account.looked()));
+        let woken = round.woken_by.get(&id).map(|by| by.at);
+        // It ran when the first of those woke that it has woken.
+        let first = || round.woken.get(&id)?.first().map(|(end, _)| *end);
+        let ends = match not_before {
+            Some(before) => Ends::NotBefore(before),
+            None => woken.or_else(first).map_or(Ends::Anywhere, Ends::At),
+        };
         let end = round.ended.get(&id).copied();
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
         let (interval, stat, ended) = match found {
-            Found::Looked(look, stat) => (thread.account.look(look, not_before), Some(stat), None),
+            Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
-                let at = end.unwrap_or(self.now).max(thread.account.looked());
+                // Of one that nobody can ask any more it is known that it ran when it woke somebody.
+                let ran = last.is_none().then(first).flatten();
+                let at = end.or(ran).unwrap_or(self.now).max(thread.account.looked());
                 let (counted, stat) = last.unzip();
-                let (interval, clock) = thread.account.end(at, counted, not_before);
+                let (interval, clock) = thread.account.end(at, counted, ends);
                 let code = stat.as_ref().map_or(0, |stat| stat.exit_code);
                 (interval, stat, Some((at, clock, code)))
             }
@@ -188,8 +246,9 @@ impl Sampler {
         round: &mut Round,
         stacks: &mut dyn Stacks,
     ) -> Ns {
+        let woken_by = round.woken_by.remove(&id);
         for piece in &interval.before {
-            let mut waker = Waker::Unknown;
+            let mut waker = woken_by.map_or(Waker::Unknown, |by| by.ended(piece));
             if let Some(other) = awaited.filter(|_| piece.seen) {
                 round.ended.insert(other, piece.end);
                 self.tell_of(other, round, stacks);
@@ -206,10 +265,36 @@ impl Sampler {
             self.tell_piece(id, piece, waker);
         }
         self.tell_births(id, &interval, stacks);
+        self.tell_woken(id, interval.running(), round, stacks);
         for piece in &interval.after {
             self.tell_piece(id, piece, Waker::Unknown);
         }
         interval.ran.0
+    }
+
+    /// Those that a thread has woken, while it ran.
+    fn tell_woken(&mut self, id: ThreadId, ran: Ran, round: &mut Round, stacks: &mut dyn Stacks) {
+        let those = round.woken.remove(&id).unwrap_or_default();
+        let alone = those.len() == 1;
+        for (end, woken) in those {
+            let (at, _) = ran.nearest(end);
+            let asleep = self.threads.get(&woken).map(|thread| thread.account.looked());
+            let Some(until) = self.found.get(&woken).and_then(|found| self.last_look(found)) else {
+                continue;
+            };
+            // As far as can be told it did not run while the other was woken: then that is told for itself.
+            if asleep.is_none_or(|asleep| at < asleep || at > until.at) {
+                continue;
+            }
+            let by = WokenBy {
+                waker: id,
+                at,
+                ran,
+                alone,
+            };
+            round.woken_by.insert(woken, by);
+            self.tell_of(woken, round, stacks);
+        }
     }
 
     /// Those that a thread has made, by what the kernel lists; of a process's threads the first one is taken for their maker.
@@ -224,7 +309,7 @@ impl Sampler {
         self.newborn = others;
         for newborn in born {
             let earliest = self.began(&newborn.stat);
-            let (at, clock) = interval.running_at(earliest);
+            let (at, clock) = interval.running().nearest(earliest);
             if newborn.pid != pid {
                 stacks.born(newborn.pid, pid);
             }
@@ -381,7 +466,7 @@ impl Sampler {
             let at = at.max(thread.account.looked());
             if let Some((Found::Ended(last), _)) = self.unnoticed.remove(&id) {
                 let (counted, stat) = last.unzip();
-                let (interval, clock) = thread.account.end(at, counted, None);
+                let (interval, clock) = thread.account.end(at, counted, Ends::Anywhere);
                 for piece in interval.before.iter().chain(&interval.after) {
                     self.tell_piece(id, piece, Waker::Unknown);
                 }

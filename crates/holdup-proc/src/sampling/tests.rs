@@ -6,7 +6,7 @@ use super::{Sampler, Stacks};
 use crate::clocks::monotonic;
 use crate::maps::Mapping;
 use crate::root::Tree;
-use holdup_evidence::{End, Event, Ns, OpenState, UserStackId, Wait};
+use holdup_evidence::{End, Event, Ns, OpenState, UserStackId, Wait, Waker};
 
 /// No stacks.
 struct NoStacks;
@@ -170,4 +170,61 @@ fn who_goes_while_it_is_read_has_ended() {
         round(&mut sampler);
         assert_eq!(sampler.living(), 0, "{file}");
     }
+}
+
+/// A private futex without a time limit.
+const FUTEX: &str = "202 0x7000 0x80 0x2 0x0 0x0 0x0 0x7ffff0331b78 0x7ff262eb1503\n";
+
+/// Thread 8 of process 7 waits for what its threads 7 and 9 may do; the next round finds these to have run, and it too. By whom its wait
+/// was ended then, if that was told.
+fn woken_after(ran: &[u32]) -> Vec<Waker> {
+    const STEP: Ns = 10_000_000;
+    let tree = Tree::new(&[]);
+    add(&tree, 7, 5, &[]);
+    for tid in [8, 9] {
+        add(&tree, tid, 5, &[]);
+        let (from, to) = (
+            tree.path(&format!("proc/{tid}/task/{tid}")),
+            tree.path(&format!("proc/7/task/{tid}")),
+        );
+        std::fs::rename(from, to).unwrap();
+    }
+    tree.write("proc/7/task/8/syscall", FUTEX);
+    let mut sampler = sampler(&tree);
+    let mut at = monotonic() + 100 * STEP;
+    let in_futex = |sampler: &Sampler| sampler.threads.values().any(|thread| thread.reach().is_some());
+    while !in_futex(&sampler) || sampler.living() < 3 {
+        at += STEP;
+        sampler.round(at, &mut NoStacks);
+    }
+    for tid in ran.iter().chain(&[8]) {
+        tree.write(&format!("proc/7/task/{tid}/schedstat"), "3000000 2000 5\n");
+        tree.write(
+            &format!("proc/7/task/{tid}/status"),
+            "voluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t0\n",
+        );
+    }
+    let mut events = Vec::new();
+    for _ in 0..2 {
+        at += STEP;
+        events.extend(sampler.round(at, &mut NoStacks));
+    }
+    let waits = events.into_iter().filter_map(|event| match event {
+        Event::Wait(wait) if wait.call.name() == Some("futex") => Some(wait.waker),
+        _ => None,
+    });
+    waits.collect()
+}
+
+#[test]
+fn who_alone_has_run_has_woken_who_waited_for_a_thread() {
+    let named = |wakers: &[Waker]| wakers.iter().any(|waker| matches!(waker, Waker::Thread { .. }));
+    assert!(named(&woken_after(&[9])));
+    let by_any = woken_after(&[7, 9]);
+    assert!(
+        !by_any.is_empty() && !named(&by_any),
+        "it may have been either: {by_any:?}"
+    );
+    let by_nobody = woken_after(&[]);
+    assert!(!by_nobody.is_empty() && !named(&by_nobody), "{by_nobody:?}");
 }

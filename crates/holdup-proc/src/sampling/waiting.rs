@@ -32,6 +32,17 @@ pub(super) struct Waiting {
     pub(super) user_stack: Option<UserStackId>,
     /// What is waited for that has another end, and what that is.
     pub(super) ends: Vec<(ObjectId, Open)>,
+    /// Whether it is for nothing but what the run's own threads write: eventfds, and pipes of which its process has both ends.
+    pub(super) by_own: bool,
+}
+
+/// Where those threads are that can have ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// In the waiter's process.
+    Process,
+    /// Anywhere in the run.
+    Run,
 }
 
 impl Waiting {
@@ -52,6 +63,32 @@ impl Waiting {
             kernel_stack: None,
             user_stack: None,
             ends: Vec::new(),
+            by_own: false,
+        }
+    }
+
+    /// Who can have ended it, if it is of a kind that has no time limit and that nothing but another thread's doing ends.
+    #[must_use]
+    pub(super) fn ended_within(&self) -> Option<Reach> {
+        /// Operations of `futex` that wait: `WAIT`, `LOCK_PI`, `WAIT_BITSET`, `LOCK_PI2`; without the flag that it is private, and that of
+        /// the clock.
+        const WAITS: [u64; 4] = [0, 6, 9, 13];
+        const PRIVATE: u64 = 0x80;
+        const CLOCK: u64 = 0x100;
+        const NO_LIMIT: u64 = 0;
+        let call = self.site.call?;
+        let [_, second, third, fourth] = call.args;
+        let forever = |limit: u64| (limit as i32) < 0;
+        let of_the_run = |ends: bool| ends.then_some(Reach::Run);
+        match call.name()? {
+            "futex" if second & PRIVATE != 0 && fourth == NO_LIMIT => WAITS
+                .contains(&(second & !(PRIVATE | CLOCK) & 0xff))
+                .then_some(Reach::Process),
+            "read" => of_the_run(self.by_own),
+            "poll" => of_the_run(self.by_own && forever(third)),
+            "ppoll" => of_the_run(self.by_own && third == NO_LIMIT),
+            "epoll_wait" | "epoll_pwait" => of_the_run(self.by_own && forever(fourth)),
+            _ => None,
         }
     }
 
@@ -115,8 +152,19 @@ impl Met {
             words,
             lock_holder,
             peers,
+            own,
             ..
         } = answer;
+        let eventfd = |object: &Option<(String, Object)>| {
+            let object = object.as_ref();
+            object.is_some_and(|(_, object)| object.kind == ObjectKind::Eventfd)
+        };
+        let by_own = match &polled {
+            Some((set, more)) => {
+                !more && !set.is_empty() && set.iter().all(|one| one.own || eventfd(&one.object))
+            }
+            None => own || eventfd(&object),
+        };
         let frames = kernel_stack
             .filter(|frames| !frames.is_empty())
             .or_else(|| site.function.clone().map(|function| vec![function]));
@@ -146,6 +194,7 @@ impl Met {
         let ends = pipe.into_iter().chain(peers.into_iter().filter_map(known));
         Waiting {
             ends: ends.collect(),
+            by_own,
             object,
             asked,
             holder: words

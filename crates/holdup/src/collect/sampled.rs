@@ -5,6 +5,7 @@
 //! whole is put together.
 
 mod attach;
+mod machines;
 mod stacks;
 mod unseen;
 
@@ -18,9 +19,10 @@ use anyhow::Context;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
-use holdup_evidence::{Finish, Loss, LossClass, NotMeasured, Ns};
+use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
 use holdup_proc::sampling::{Rate, Sampler};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
+use machines::SampledMachines;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
@@ -30,6 +32,7 @@ use std::time::Duration;
 struct Sampling {
     sampler: Sampler,
     stacks: SampledStacks,
+    machines: SampledMachines,
     attribution: Attribution,
     rate: Rate,
     cgroup: cgroup::Watch,
@@ -142,10 +145,12 @@ impl Sampling {
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
         let started = clocks::monotonic();
+        let machines = SampledMachines::default();
         Sampling {
             running: Ok(()),
             sampler: Sampler::new(root, adopter),
-            stacks: SampledStacks::default(),
+            stacks: SampledStacks::told_by(machines.reader()),
+            machines,
             attribution: attribution.by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
@@ -158,18 +163,22 @@ impl Sampling {
 
     fn round(&mut self) {
         let before = own_cpu_time();
-        for event in self.sampler.round(clocks::monotonic(), &mut self.stacks) {
+        let events = self.sampler.round(clocks::monotonic(), &mut self.stacks);
+        self.push(events);
+        self.stacks.round_took(own_cpu_time().saturating_sub(before));
+    }
+
+    fn push(&mut self, events: Vec<Event>) {
+        for event in self.machines.told(events, self.stacks.began()) {
             self.attribution.push(&event);
         }
-        self.stacks.round_took(own_cpu_time().saturating_sub(before));
     }
 
     /// Ends observation, and makes the whole of it.
     fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
         let now = clocks::monotonic();
-        for event in self.sampler.leave(now) {
-            self.attribution.push(&event);
-        }
+        let events = self.sampler.leave(now);
+        self.push(events);
         let shortfall = self.sampler.shortfall();
         let stuck: Vec<u32> = self.sampler.stuck().collect();
         let unseen = unseen::Unseen {

@@ -21,11 +21,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let cut = waits.mostly(|tcp| tcp.unanswered_ns);
     let Some(cut) = cut.filter(|cut| run.matters(cut.cost(), MATTERS)) else {
         let tcp = waits.tcp();
-        return Verdict::Clear(format!(
-            "of {} on TCP connections, {} ended with data that nobody acknowledged",
-            say::several(tcp.seen, "wait"),
-            tcp.unanswered
-        ));
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} on TCP connections, {} ended with data that nobody acknowledged",
+                say::several(tcp.seen, "wait"),
+                tcp.unanswered
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
     };
     let peer = |wait: &AttributedWait| wait.resource.name.clone();
     let groups = run.worth(&cut, cut.split(peer), MATTERS);

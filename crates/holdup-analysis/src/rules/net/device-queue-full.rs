@@ -21,11 +21,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let queued = waits.mostly(|tcp| tcp.throttled_ns);
     let Some(queued) = queued.filter(|queued| run.matters(queued.cost(), MATTERS)) else {
         let tcp = waits.tcp();
-        return Verdict::Clear(format!(
-            "of {} to send, {} began with the device's queue full",
-            say::several(tcp.seen, "wait"),
-            tcp.throttled
-        ));
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} to send, {} began with the device's queue full",
+                say::several(tcp.seen, "wait"),
+                tcp.throttled
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
     };
     let device = |wait: &AttributedWait| wait.tcp.as_ref().and_then(|tcp| tcp.device.clone());
     let groups = run.worth(&queued, queued.split(device), MATTERS);

@@ -21,11 +21,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let full = waits.mostly(|tcp| tcp.no_room_ns);
     let Some(full) = full.filter(|full| run.matters(full.cost(), MATTERS)) else {
         let tcp = waits.tcp();
-        return Verdict::Clear(format!(
-            "of {} to send, {} were spent with no room at the other end",
-            say::several(tcp.seen, "wait"),
-            tcp.no_room
-        ));
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} to send, {} were spent with no room at the other end",
+                say::several(tcp.seen, "wait"),
+                tcp.no_room
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
     };
     let peer = |wait: &AttributedWait| wait.resource.name.clone();
     let groups = run.worth(&full, full.split(peer), MATTERS);

@@ -32,10 +32,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         held.filter(|held| held.tcp().held_back >= AGAIN_AND_AGAIN && run.matters(held.cost(), MATTERS))
     else {
         let (all, held) = (waits.tcp().seen, waits.tcp().held_back);
-        return Verdict::Clear(format!(
-            "of {} for an answer over TCP, {held} began with a part of the request held back",
-            say::several(all, "wait")
-        ));
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} for an answer over TCP, {held} began with a part of the request held back",
+                say::several(all, "wait")
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
     };
     let peer = |wait: &AttributedWait| wait.resource.name.clone();
     let groups = run.worth(&held, held.split(peer), MATTERS);

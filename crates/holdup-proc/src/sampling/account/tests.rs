@@ -1,6 +1,6 @@
 //! Lives of threads that are known to the nanosecond, looked at now and then.
 
-use super::{Account, Interval, Look, Piece};
+use super::{Account, Ends, Interval, Look, Piece};
 use crate::sampling::clocks::Counted;
 use holdup_evidence::{Clock, Ns};
 use proptest::prelude::*;
@@ -27,11 +27,11 @@ fn look(at: Ns, counted: Counted, asleep: Option<u32>) -> Look<u32> {
 #[test]
 fn a_wait_that_is_seen_twice_is_known_to_the_nanosecond() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
-    assert!(pieces(account.look(look(100, counted(100, 0, 1), Some(7)), None)).is_empty());
+    assert!(pieces(account.look(look(100, counted(100, 0, 1), Some(7)), Ends::Anywhere)).is_empty());
     account.still(500);
     account.still(900);
     // It has run for 60, queued for 40, and not blocked again.
-    let told = pieces(account.look(look(1_100, counted(160, 40, 1), None), None));
+    let told = pieces(account.look(look(1_100, counted(160, 40, 1), None), Ends::Anywhere));
     let [piece] = told.as_slice() else {
         panic!("{told:?}")
     };
@@ -42,8 +42,8 @@ fn a_wait_that_is_seen_twice_is_known_to_the_nanosecond() {
 #[test]
 fn what_lies_between_two_waits_is_shared_and_in_doubt() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
-    account.look(look(0, counted(0, 0, 1), Some(7)), None);
-    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), None));
+    account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
+    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::Anywhere));
     let [old] = told.as_slice() else {
         panic!("{told:?}")
     };
@@ -55,18 +55,32 @@ fn what_lies_between_two_waits_is_shared_and_in_doubt() {
 #[test]
 fn a_wait_does_not_end_before_it_can_have() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
-    account.look(look(0, counted(0, 0, 1), Some(7)), None);
-    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Some(70)));
+    account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
+    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::NotBefore(70)));
     assert_eq!(told[0].end, 70);
     assert_eq!(account.asleep().unwrap().1, 90);
 }
 
 #[test]
+fn a_wait_ends_when_it_is_known_to_have_and_the_rest_stays_the_threads() {
+    let mut account = Account::beginning(0, counted(0, 0, 0));
+    account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
+    let next = look(100, counted(20, 0, 2), None);
+    assert_eq!(account.ended_by(next.clone()), Some(40));
+    let told = pieces(account.look(next, Ends::At(70)));
+    let [wait, rest] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_eq!((wait.end, wait.seen), (70, true));
+    assert_eq!((rest.site, rest.end, rest.seen), (Some(7), 80, false));
+}
+
+#[test]
 fn who_is_only_ever_seen_running_is_not_called_blocked_before_the_kernel_says_so() {
     let mut account = Account::<u32>::beginning(0, counted(0, 0, 0));
-    account.look(look(1_000_000, counted(0, 0, 0), None), None);
+    account.look(look(1_000_000, counted(0, 0, 0), None), Ends::Anywhere);
     // The kernel's count comes late, by up to a tick.
-    let (interval, clock) = account.end(4_000_000, Some(counted(4_000_000, 0, 0)), None);
+    let (interval, clock) = account.end(4_000_000, Some(counted(4_000_000, 0, 0)), Ends::Anywhere);
     assert!(pieces(interval).is_empty());
     assert_eq!((clock.cpu, clock.blocked), (4_000_000, 0));
 }
@@ -74,8 +88,8 @@ fn who_is_only_ever_seen_running_is_not_called_blocked_before_the_kernel_says_so
 #[test]
 fn many_short_waits_count_as_many() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
-    account.look(look(0, counted(0, 0, 1), Some(7)), None);
-    let told = pieces(account.look(look(1_000, counted(0, 0, 11), Some(7)), None));
+    account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
+    let told = pieces(account.look(look(1_000, counted(0, 0, 11), Some(7)), Ends::Anywhere));
     let count: u64 = told.iter().map(|piece| piece.count).sum();
     assert_eq!(count, 10);
     assert!(told.iter().all(|piece| piece.site == Some(7)));
@@ -125,9 +139,9 @@ proptest! {
                 account.still(at);
                 continue;
             }
-            told.extend(pieces(account.look(look(at, counted, (doing > 1).then_some(doing)), None)));
+            told.extend(pieces(account.look(look(at, counted, (doing > 1).then_some(doing)), Ends::Anywhere)));
         }
-        let (last, clock) = account.end(length, known.then(|| kernel(&life, length).0), None);
+        let (last, clock) = account.end(length, known.then(|| kernel(&life, length).0), Ends::Anywhere);
         told.extend(pieces(last));
         prop_assert_eq!(clock.total(), length, "all of it is told");
         let mut until = 0;
@@ -150,10 +164,10 @@ proptest! {
         let mut account = Account::beginning(10, Counted::default());
         let mut last = 10;
         for (at, cpu, queued, turns, asleep) in looks {
-            account.look(look(at, counted(cpu, queued, turns), asleep), None);
+            account.look(look(at, counted(cpu, queued, turns), asleep), Ends::Anywhere);
             last = last.max(at);
         }
-        let (_, clock) = account.end(last, None, None);
+        let (_, clock) = account.end(last, None, Ends::Anywhere);
         prop_assert_eq!(clock.total(), last - 10);
     }
 }

@@ -4,6 +4,7 @@
 //! a second. Then looks go on as for a command. In: a selection. Out: as from tracing, without the time before the first look.
 
 use super::super::attach::{EndedBefore, Notice};
+use super::super::moment::Moment;
 use super::super::queues::Queues;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
 use super::{Sampling, room_for_files, timeout};
@@ -48,9 +49,10 @@ pub(crate) fn attach(
     let pids = selection.resolve()?;
     room_for_files();
     memory::beware_of_filters(&Root::system());
-    let queues = Queues::look(&pids.iter().copied().collect());
+    let mut moment = Moment::now();
+    let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
-    sampling.attribution.push(&Event::Serving(serving::look(&pids)));
+    sampling.attribution.push(&Event::Serving(serving::look(&pids, &mut moment)));
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
@@ -102,10 +104,14 @@ pub(crate) fn attach(
     }
     progress.tell(|| "watched; putting it together".to_owned());
     sampling.round();
+    let figures = figures.finish();
+    let mut moment = Moment::now();
+    let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
+    let other_clients = clients::look(&subjects, &mut moment);
     let mut collected = sampling.finish(None, why);
-    collected.attributed.host_figures = figures.finish(collected.started);
-    collected.facts.unaccepted = Some(Queues::look(&subjects).since(&queues));
-    collected.facts.other_clients = clients::look(&subjects);
+    collected.attributed.host_figures = figures;
+    collected.facts.unaccepted = Some(unaccepted);
+    collected.facts.other_clients = other_clients;
     elsewhere::note(&mut collected.elsewhere, &pids);
     Ok(collected)
 }

@@ -4,11 +4,12 @@
 //! found by one that it has not saved itself is the last. In: mappings, as `/proc/PID/maps` has them, and memory. Out: numbers of
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
+use super::machines::{Began, is_machine};
 use holdup_evidence::{Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
 use holdup_proc::sampling::on_cpu::Registers;
-use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
+use holdup_symbols::{Mapping, ProcessKey, RawStack, Runtime, UserStacks};
 use std::collections::HashMap;
 
 /// Of what a round may take, a stack may take so much more: the dearer they turn out, the fewer are taken.
@@ -18,7 +19,7 @@ const SHARE: Ns = 100;
 #[derive(Debug, Default)]
 struct Process {
     key: Option<ProcessKey>,
-    code: Vec<(u64, u64)>,
+    code: Vec<maps::Mapping>,
 }
 
 /// All stacks of a run.
@@ -27,6 +28,8 @@ pub(super) struct SampledStacks {
     stacks: UserStacks,
     processes: HashMap<u32, Process>,
     next: u32,
+    /// Whose code was read for the first time lately.
+    began: Vec<Began>,
     /// Stacks that were asked for in this round.
     asked: u64,
     /// What a stack costs, lately, nanoseconds.
@@ -35,10 +38,12 @@ pub(super) struct SampledStacks {
     not_before: Ns,
 }
 
-impl Default for SampledStacks {
-    fn default() -> SampledStacks {
+impl SampledStacks {
+    /// With a runtime that tells the frames of code that it has written.
+    pub(super) fn told_by(runtime: Box<dyn Runtime>) -> SampledStacks {
         SampledStacks {
-            stacks: UserStacks::new(),
+            stacks: UserStacks::new().told_by(runtime),
+            began: Vec::new(),
             processes: HashMap::new(),
             next: 0,
             asked: 0,
@@ -46,9 +51,12 @@ impl Default for SampledStacks {
             not_before: 0,
         }
     }
-}
 
-impl SampledStacks {
+    /// Processes whose code was read for the first time since this was asked.
+    pub(super) fn began(&mut self) -> Vec<Began> {
+        std::mem::take(&mut self.began)
+    }
+
     /// A round took so much CPU time, stacks included.
     pub(super) fn round_took(&mut self, took: Ns) {
         if let Some(each) = took.checked_div(self.asked) {
@@ -70,13 +78,31 @@ impl Stacks for SampledStacks {
 
     fn mapped(&mut self, pid: u32, mappings: &[maps::Mapping]) {
         let process = self.processes.entry(pid).or_default();
-        if let Some(old) = process.key.take() {
-            self.stacks.exit(old);
-        }
-        let key = ProcessKey(self.next);
-        self.next += 1;
+        let known = std::mem::take(&mut process.code);
+        // What it had it has still, and more: it has loaded that since, and is the same program.
+        let still = |old: &maps::Mapping| {
+            let covers = |new: &maps::Mapping| new.start <= old.start && old.end <= new.end;
+            mappings.iter().any(|new| covers(new) && new.path == old.path)
+        };
+        let key = match process.key.filter(|_| known.iter().all(still)) {
+            Some(key) => {
+                if is_machine(mappings) && !is_machine(&known) {
+                    self.began.push(Began::with(pid, key, mappings));
+                }
+                key
+            }
+            None => {
+                if let Some(old) = process.key.take() {
+                    self.stacks.exit(old);
+                }
+                let key = ProcessKey(self.next);
+                self.next += 1;
+                self.began.push(Began::with(pid, key, mappings));
+                key
+            }
+        };
         process.key = Some(key);
-        process.code = mappings.iter().map(|one| (one.start, one.end)).collect();
+        process.code = mappings.to_vec();
         for one in mappings {
             let mapping = Mapping {
                 start: one.start,
@@ -112,7 +138,7 @@ impl Stacks for SampledStacks {
             process
                 .code
                 .iter()
-                .any(|(start, end)| (*start..*end).contains(&address))
+                .any(|one| (one.start..one.end).contains(&address))
         })
     }
 

@@ -55,7 +55,7 @@ impl Unseen<'_> {
         let untraced = || "only tracing shows it".to_owned();
         let mut lines = vec![
             line(
-                "who ended each wait (where a lock's owner or the one at the other end was seen, the path goes on with what that one did)"
+                "who ended each wait (where a lock's owner or the one at the other end was seen, or only one can have, the path goes on with that one)"
                     .to_owned(),
                 why,
                 fix,
