@@ -52,7 +52,9 @@ pub(crate) fn attach(
     let mut moment = Moment::now();
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
-    sampling.attribution.push(&Event::Serving(serving::look(&pids, &mut moment)));
+    sampling
+        .attribution
+        .push(&Event::Serving(serving::look(&pids, &mut moment)));
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
