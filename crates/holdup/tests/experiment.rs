@@ -335,7 +335,9 @@ fn killed_at_any_moment_it_leaves_nothing_mounted_running_or_changed() {
             "--yes",
         ]);
         command.args(["--prepare", &prepare, "--", "sh", "-c", CMD, &root]);
-        let mut holdup = Guarded::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let words = File::create(at("words")).unwrap();
+        let mut holdup = Guarded::spawn(command.stdout(words.try_clone().unwrap()).stderr(words));
+        let _told = Told(at("words"));
         assert_eq!(said(&at("here")), "prepare\n");
         if moment != Moment::Prepare {
             go(&at("go"));
@@ -370,6 +372,17 @@ fn killed_at_any_moment_it_leaves_nothing_mounted_running_or_changed() {
             mounts,
             "{moment:?}"
         );
+    }
+}
+
+/// What holdup said into a file, which is printed when the test fails.
+struct Told(PathBuf);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", std::fs::read_to_string(&self.0).unwrap_or_default());
+        }
     }
 }
 
