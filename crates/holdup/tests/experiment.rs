@@ -43,9 +43,18 @@ fn a_sleep_is_taken_away_and_the_report_says_what_that_brought() {
         "2",
         "--json",
         file.to_str().unwrap(),
+        "--keep",
+        directory.path().to_str().unwrap(),
     ];
     let cmd = ["--", "sh", "-c", "sleep 0.3; cat >/dev/null"];
-    let output = attempt(&[&options[..], &cmd].concat()).output().unwrap();
+    let attempt = || attempt(&[&options[..], &cmd].concat()).output().unwrap();
+    // A kernel that hides a switch now and then hides a sleep with it, and of that run less is told than there was.
+    let seen_whole = |_: &Output| {
+        ["1-as-is.json", "2-as-is.json"]
+            .iter()
+            .all(|name| json(&directory.path().join(name))["coverage"]["lost"] == serde_json::json!([]))
+    };
+    let output = (0..5).map(|_| attempt()).find(seen_whole).unwrap();
     let report = json(&file);
     let told = &report["experiment"];
     let pairs = told["pairs"].as_array().unwrap();
@@ -337,7 +346,7 @@ fn killed_at_any_moment_it_leaves_nothing_mounted_running_or_changed() {
         command.args(["--prepare", &prepare, "--", "sh", "-c", CMD, &root]);
         let words = File::create(at("words")).unwrap();
         let mut holdup = Guarded::spawn(command.stdout(words.try_clone().unwrap()).stderr(words));
-        let _told = Told(at("words"));
+        let _printed = Words(at("words"));
         assert_eq!(said(&at("here")), "prepare\n");
         if moment != Moment::Prepare {
             go(&at("go"));
@@ -376,9 +385,9 @@ fn killed_at_any_moment_it_leaves_nothing_mounted_running_or_changed() {
 }
 
 /// What holdup said into a file, which is printed when the test fails.
-struct Told(PathBuf);
+struct Words(PathBuf);
 
-impl Drop for Told {
+impl Drop for Words {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", std::fs::read_to_string(&self.0).unwrap_or_default());

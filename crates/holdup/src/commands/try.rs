@@ -19,7 +19,7 @@ use anyhow::{Context, bail};
 use holdup_analysis::Attributed;
 use holdup_analysis::experiment::{Arm, Design, Pair, judge, not_there, nothing_to_take, predict_by_path};
 use holdup_analysis::report::{Experiment, Outcome, PredictedBy, Report, SubjectKind};
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::{Cause, LossClass, Ns};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, IsTerminal};
 use std::os::fd::AsFd;
@@ -193,8 +193,9 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                 Kind::Without => pair.without = arm,
                 Kind::AsIs => {
                     if number == 0 {
-                        // Looks that did not meet a wait do not show that there is none.
-                        if laboratory.untraced.is_none() && not_there(&arm, design) {
+                        // Looks that did not meet a wait do not show that there is none, nor does a run of which the kernel hid some.
+                        let all_seen = laboratory.untraced.is_none() && !has_unseen_waits(&done);
+                        if all_seen && not_there(&arm, design) {
                             let experiment = Box::new(nothing_to_take(design, &arm));
                             let as_is = vec![done];
                             return Ok(Came::Told { experiment, as_is });
@@ -226,6 +227,14 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
         experiment.notes.push(SAMPLED.to_owned());
     }
     Ok(Came::Told { experiment, as_is })
+}
+
+/// Whether the kernel showed less than all waits of a run, as some kernels do now and then.
+fn has_unseen_waits(done: &Done) -> bool {
+    let unseen = [LossClass::WaitRecord, LossClass::Waking, LossClass::Switch].map(LossClass::phrase);
+    let lost = &done.collected.attributed.coverage.lost;
+    lost.iter()
+        .any(|(what, count, _)| *count > 0 && unseen.contains(&what.as_str()))
 }
 
 /// Which names were answered from a table.
