@@ -2,6 +2,7 @@
 //! killed in the middle of it.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(clippy::print_stderr, reason = "what holdup said of a test that failed")]
 
 mod support;
 
