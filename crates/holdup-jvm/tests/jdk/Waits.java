@@ -83,6 +83,9 @@ public class Waits {
         start("latch", NEVER::await);
         start("hot", () -> outer(Integer.MAX_VALUE));
         start("class", Waits::holdClass);
+        // Which of the two has it must not be chance.
+        Thread first = THREADS.get(THREADS.size() - 1);
+        while (first.getState() != Thread.State.TIMED_WAITING) Thread.sleep(1);
         start("class-too", Waits::holdClass);
         start("with a name that is longer than what the kernel keeps", Waits::sleep);
         ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
