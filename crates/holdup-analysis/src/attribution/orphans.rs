@@ -4,7 +4,7 @@
 //! creator had at that moment is locked in the copy for good, and nobody is there to let it go; what is seen is a wait like
 //! any other. The same where a thread ends with a lock. The choice: a private futex is a matter of one process's threads, so a
 //! lock in which the owner's number is that of another process's thread, or of none, is such a copy or was left behind;
-//! and whoever is the only thread of its process has nobody to end such a wait, whatever the futex is for. It is believed only
+//! and whoever is the only thread of its process has no other to end such a wait: at most a signal's handler. It is believed only
 //! where nobody did end it, and no time limit was set.
 //!
 //! In: a futex wait that is over or open at the end. Out: an [`Orphan`].

@@ -57,10 +57,22 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             "threads of the process, and the flags of the call",
         )
     });
+    // A signal handler may post a semaphore: whether this one has such a handler is not seen.
+    let handler = orphaned.owner.is_none().then(|| {
+        Evidence::new(
+            "a signal handler could release it too, where it is a semaphore or an event: whether the program has one is not seen",
+            "signal-safety(7)",
+        )
+    });
+    let severity = match orphaned.owner {
+        Some(_) => Severity::Critical,
+        None => Severity::Warning,
+    };
     let finding = RULE
-        .finding(Severity::Critical, title(&who, orphaned), waits)
+        .finding(severity, title(&who, orphaned), waits)
         .and_if(orphaned.owner.as_ref().map(named))
         .and_if(alone)
+        .and_if(handler)
         .and(Evidence::new(
             "no time limit was set, and nobody released it while it was observed",
             say::SCHEDULER,
@@ -68,7 +80,8 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         // Two independent signs prove it.
         .confidence(match (&orphaned.owner, orphaned.alone) {
             (Some(_), true) => Confidence::Proved,
-            _ => Confidence::Strong,
+            (Some(_), false) => Confidence::Strong,
+            (None, _) => Confidence::Suspect,
         });
     Some(match &orphaned.owner {
         Some(owner) if owner.pid == 0 && !orphaned.alone => finding
@@ -105,9 +118,9 @@ fn title(who: &str, orphaned: &Orphaned) -> String {
             "{who} waits for a lock of thread {}, which is gone: nobody can release it",
             owner.tid
         ),
-        None => format!(
-            "{who} waits for a lock or condition that only another thread could release, and has none"
-        ),
+        None => {
+            format!("{who} waits for a lock or condition that another thread would release, and has none")
+        }
     }
 }
 

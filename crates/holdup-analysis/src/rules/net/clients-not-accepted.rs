@@ -61,14 +61,7 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         queue.address,
         main.cause.phrase()
     );
-    let stand = Evidence::new(
-        format!(
-            "{} stood in its queue as observation began, and {} as it ended",
-            say::several(queue.before.into(), "client"),
-            queue.after
-        ),
-        "/proc/net/tcp",
-    );
+    let stand = standing(queue);
     let busy = Evidence::new(
         format!(
             "of {} of its threads, {} was waiting for clients",
@@ -94,6 +87,18 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     Some(finding)
 }
 
+/// How many clients stood in a listener's queue, both times.
+fn standing(queue: &Unaccepted) -> Evidence {
+    Evidence::new(
+        format!(
+            "{} stood in its queue as observation began, and {} as it ended",
+            say::several(queue.before.into(), "client"),
+            queue.after
+        ),
+        "/proc/net/tcp",
+    )
+}
+
 /// What the processes of a listener did most of the time.
 fn instead<'a>(run: &Run<'a>, queue: &Unaccepted) -> Option<&'a AttributedWait> {
     let theirs = |wait: &&AttributedWait| queue.processes.contains(&wait.asker.name.pid);
@@ -112,14 +117,7 @@ fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         queue.address,
         main.cause.phrase()
     );
-    let stand = Evidence::new(
-        format!(
-            "{} stood in its queue as observation began, and {} as it ended",
-            say::several(queue.before.into(), "client"),
-            queue.after
-        ),
-        "/proc/net/tcp",
-    );
+    let stand = standing(queue);
     let knock = (queue.knocking > 0).then(|| {
         let text = format!(
             "{} on this machine asked for a connection there and had no answer",
