@@ -123,6 +123,10 @@ impl Sampler {
         {
             let mut better = waiting;
             better.user_stack = better.user_stack.or(known.user_stack);
+            better.tcp = match (better.tcp, &known.tcp) {
+                (Some(now), Some(earlier)) => Some(now.since(earlier)),
+                (now, earlier) => now.or_else(|| earlier.clone()),
+            };
             // Once more is enough: not every socket is in a table.
             thread.unasked = false;
             *known = Arc::new(better);

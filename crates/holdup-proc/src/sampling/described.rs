@@ -104,6 +104,45 @@ pub fn about(call: &Call) -> About {
     }
 }
 
+/// Where in a thread's memory it stands how long its call may last, and how many nanoseconds the second number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// Where.
+    pub at: u64,
+    /// A unit of the parts of a second.
+    pub unit: u64,
+}
+
+/// The same of a call; `None` where it has no limit, or an argument has it. `fifth`: its fifth argument.
+#[must_use]
+pub fn time_limit(call: &Call, fifth: u64) -> Option<TimeLimit> {
+    const MICROSECOND: u64 = 1_000;
+    let [_, _, third, fourth] = call.args;
+    let (at, unit) = match call.name()? {
+        "select" => (fifth, MICROSECOND),
+        "pselect6" => (fifth, 1),
+        "ppoll" => (third, 1),
+        "epoll_pwait2" => (fourth, 1),
+        _ => return None,
+    };
+    (at != 0).then_some(TimeLimit { at, unit })
+}
+
+/// The ends and the inode of a TCP connection.
+#[must_use]
+pub fn connection(object: &Object) -> Option<(SocketAddr, SocketAddr, u64)> {
+    match &object.kind {
+        ObjectKind::Socket {
+            protocol: TCP,
+            state,
+            local: SocketAddress::Inet(local),
+            peer: SocketAddress::Inet(peer),
+            ..
+        } if *state != LISTEN => Some((*local, *peer, object.inode)),
+        _ => None,
+    }
+}
+
 /// The number in `pipe:[17]`.
 #[must_use]
 pub fn number(link: &str, prefix: &str) -> Option<u64> {

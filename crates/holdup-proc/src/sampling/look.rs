@@ -5,8 +5,10 @@
 
 use super::clocks::{Turns, turns};
 use super::described;
+use super::diag::Diag;
 use super::site::Site;
 use super::task::text_in;
+use super::tcp_state::{self, Watched};
 use super::unix_peers;
 use crate::descriptors;
 use crate::mountinfo;
@@ -91,6 +93,10 @@ pub struct Answer {
     pub own: bool,
     /// By such keys: the inodes of the other ends of sockets.
     pub peers: Vec<(String, u64)>,
+    /// The state of the TCP connection that it is for, where it is for a single one.
+    pub tcp: Option<Watched>,
+    /// How long its call may last, where its memory says so, nanoseconds.
+    pub limit: Option<Ns>,
     /// Whether a socket may be younger than the tables: what it is will be known at the next look.
     pub stale: bool,
     /// What it polls; `None` where it does not, or that could not be read.
@@ -116,6 +122,8 @@ pub struct Eye {
     mounts: HashMap<u32, (Ns, Vec<mountinfo::Line>)>,
     /// By process and inode: whether the process has both ends of a pipe.
     own_pipes: HashMap<(u32, u64), bool>,
+    /// For questions about sockets; `None` where they are refused.
+    diag: Option<Diag>,
 }
 
 /// Processes of which tables are kept.
@@ -130,6 +138,7 @@ impl Eye {
             sockets: HashMap::new(),
             mounts: HashMap::new(),
             own_pipes: HashMap::new(),
+            diag: Diag::open(libc::NETLINK_SOCK_DIAG),
         }
     }
 
@@ -186,6 +195,8 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         object: None,
         own: false,
         peers: Vec::new(),
+        tcp: None,
+        limit: described::time_limit(&call, site.fifth).and_then(|limit| length(tid, limit)),
         stale: false,
         polled: None,
         path: None,
@@ -237,6 +248,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
             }
         }
     }
+    answer.tcp = links.connection(&answer);
     (answer.peers, answer.stale) = (std::mem::take(&mut links.peers), links.stale);
     if want.maps {
         answer.maps = maps::executable(&links.eye.root, pid);
@@ -285,6 +297,23 @@ impl Seen<'_> {
             false => link,
         };
         Some((key, object))
+    }
+
+    /// The state of the connection that a thread waits on: of its call's, or of the only one that it polls.
+    fn connection(&self, answer: &Answer) -> Option<Watched> {
+        let diag = self.eye.diag.as_ref()?;
+        let polled = answer.polled.as_ref().map(|(set, _)| set.as_slice());
+        let polled = polled.unwrap_or_default().iter();
+        let polled = polled.filter_map(|one| one.object.as_ref());
+        let ends = |(_, object): &(String, Object)| described::connection(object);
+        let mut of = answer.object.iter().chain(polled).filter_map(ends);
+        let (local, peer, inode) = of.next()?;
+        if of.any(|(.., other)| other != inode) {
+            return None;
+        }
+        let figures = tcp_state::of(diag, local, peer, inode, machine::monotonic())?;
+        let device = figures.throttled().then(|| tcp_state::device(peer)).flatten();
+        Some(Watched::new(figures, device))
     }
 
     /// Whether the process has both ends of a pipe: told once, as it is met.
@@ -337,6 +366,7 @@ impl Seen<'_> {
         let nothing = Site {
             state: TaskState::Interruptible,
             call: None,
+            fifth: 0,
             registers: None,
             function: None,
             runs: false,
@@ -362,6 +392,15 @@ fn functions(text: &str) -> Vec<String> {
         name.split(['+', ' ']).next().unwrap_or_default().to_owned()
     };
     text.lines().map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The length that is in a thread's memory: seconds, and parts of a second.
+fn length(tid: u32, limit: described::TimeLimit) -> Option<Ns> {
+    const SECOND: Ns = 1_000_000_000;
+    let bytes = memory::read(tid, limit.at, 16)?;
+    let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let parts = word(8)?.checked_mul(limit.unit)?;
+    word(0)?.checked_mul(SECOND)?.checked_add(parts)
 }
 
 /// `struct pollfd` from memory.

@@ -10,6 +10,7 @@ mod answers;
 pub mod aside;
 pub mod clocks;
 pub mod described;
+mod diag;
 mod following;
 pub mod look;
 pub mod on_cpu;
@@ -20,6 +21,7 @@ mod running;
 mod sampler;
 pub mod site;
 pub mod task;
+pub mod tcp_state;
 mod telling;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,8 @@ pub struct Site {
     pub state: TaskState,
     /// In which call, as far as that is told; `None` where `syscall` may not be read.
     pub call: Option<Call>,
+    /// The call's fifth argument, which [`Call`] has no room for; 0 where there is none.
+    pub fifth: u64,
     /// Its stack pointer, and where in its own code it will go on.
     pub registers: Option<(u64, u64)>,
     /// The kernel's function in which it sleeps.
@@ -44,13 +46,14 @@ impl Site {
     /// From what the files say.
     #[must_use]
     pub fn read(state: TaskState, syscall: Option<&str>, wchan: Option<&str>) -> Site {
-        let (call, registers) = syscall.map_or((None, None), call);
+        let (call, fifth, registers) = syscall.map_or((None, 0, None), call);
         // "0" stands for "none of your business" as well as for "nowhere".
         let function = wchan.map(str::trim).filter(|name| is_name(name));
         let frozen = function.is_some_and(|name| name.contains("freezer") || name == "__refrigerator");
         Site {
             state: if frozen { TaskState::Frozen } else { state },
             call,
+            fifth,
             registers,
             function: function.map(str::to_owned),
             runs: syscall.is_some_and(|text| text.trim() == "running"),
@@ -63,10 +66,10 @@ fn is_name(text: &str) -> bool {
 }
 
 /// `230 0x0 0x0 0x7ff 0x0 0x0 0x0 SP PC`, `-1 SP PC` where it is in none (a fault), or `running`.
-fn call(text: &str) -> (Option<Call>, Option<(u64, u64)>) {
+fn call(text: &str) -> (Option<Call>, u64, Option<(u64, u64)>) {
     let mut words = text.split_ascii_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse::<i32>().ok()) else {
-        return (None, None);
+        return (None, 0, None);
     };
     let values: Vec<u64> = words
         .map_while(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
@@ -83,7 +86,8 @@ fn call(text: &str) -> (Option<Call>, Option<(u64, u64)>) {
         }),
         _ => None,
     };
-    (call, registers)
+    let fifth = values.get(4).copied().filter(|_| number >= 0);
+    (call, fifth.unwrap_or(0), registers)
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
 const MOST_SAMPLES: u64 = 8;
 
+/// Of shorter waits the state of the connection is not told, nanoseconds, as when tracing.
+const TCP_TOLD_LEAST: Ns = 1_000_000;
+
 /// What a round found, while it is told.
 #[derive(Debug, Default)]
 struct Round {
@@ -331,6 +334,7 @@ impl Sampler {
             }));
         }
         let wait = wait(id, seq, piece, waker);
+        self.events.extend(connection(id, seq, piece));
         self.events.push(Event::Wait(Box::new(wait)));
         if let Some(stack) = piece.site.as_ref().and_then(|site| site.user_stack) {
             self.events.push(Event::Asker(AskerSample {
@@ -497,6 +501,7 @@ impl Sampler {
                             stack,
                             weight: piece.end - piece.start,
                         });
+                    self.events.extend(connection(id, seq, &piece));
                     OpenState::Blocked(Box::new(wait(id, seq, &piece, Waker::Unknown)))
                 }
                 None => OpenState::Running,
@@ -510,24 +515,31 @@ impl Sampler {
 
 /// Whether a poll's time ran out: it lasted as long as it was allowed to, to within what is in doubt of its beginning, and that is
 /// little. No poll lasts longer.
-fn ran_out(piece: &Piece<Arc<Waiting>>, call: Option<Call>) -> bool {
+fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     /// In doubt of the limit may be this part.
     const LITTLE: u64 = 4;
     /// It lacks at most this part.
     const NEARLY: u64 = 20;
-    let Some(call) = call.filter(|_| piece.seen) else {
+    let Some(call) = site.site.call.filter(|_| piece.seen) else {
         return false;
     };
+    let milliseconds = |argument: u64| u64::try_from(argument as i32).unwrap_or_default() * 1_000_000;
     let limit = match call.name() {
-        Some("poll") => call.args[2],
-        Some("epoll_wait" | "epoll_pwait") => call.args[3],
-        _ => return false,
+        Some("poll") => milliseconds(call.args[2]),
+        Some("epoll_wait" | "epoll_pwait") => milliseconds(call.args[3]),
+        _ => site.limit.unwrap_or_default(),
     };
-    let limit = u64::try_from(limit as i32).unwrap_or_default() * 1_000_000;
     let lasted = piece.end - piece.start;
     // Where there were other waits between two looks, a part of this one may have been taken for theirs.
     let unsure = piece.doubt.max(limit / NEARLY);
     limit > 0 && piece.doubt <= limit / LITTLE && lasted + unsure >= limit
+}
+
+/// The state of the connection that a piece was spent on.
+fn connection(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>) -> Option<Event> {
+    let tcp = piece.site.as_ref()?.tcp.as_ref();
+    let tcp = tcp.filter(|_| piece.end - piece.start >= TCP_TOLD_LEAST)?;
+    Some(Event::Tcp(tcp.told(id, seq)))
 }
 
 /// The wait that a piece is.
@@ -537,7 +549,7 @@ pub(super) fn wait(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>, waker: W
     let mut asked = site.asked.clone();
     if let Some(asked) = &mut asked {
         (asked.thread, asked.first, asked.seq) = (id, seq, seq);
-        asked.returned = ran_out(piece, site.site.call).then_some(0);
+        asked.returned = ran_out(piece, &site).then_some(0);
     }
     Wait {
         thread: id,

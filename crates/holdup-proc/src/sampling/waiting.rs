@@ -5,9 +5,10 @@
 use super::described;
 use super::look::Answer;
 use super::site::Site;
+use super::tcp_state::Watched;
 use crate::descriptors::Open;
 use holdup_evidence::{
-    Event, KernelStackId, LockHolder, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,
+    Event, KernelStackId, LockHolder, Ns, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,
     WaitMemory,
 };
 use std::collections::HashMap;
@@ -32,6 +33,10 @@ pub(super) struct Waiting {
     pub(super) user_stack: Option<UserStackId>,
     /// What is waited for that has another end, and what that is.
     pub(super) ends: Vec<(ObjectId, Open)>,
+    /// The TCP connection that it is for, from its first look to the last.
+    pub(super) tcp: Option<Watched>,
+    /// How long it may last, where the call's memory says so, nanoseconds.
+    pub(super) limit: Option<Ns>,
     /// Whether it is for nothing but what the run's own threads write: eventfds, and pipes of which its process has both ends.
     pub(super) by_own: bool,
 }
@@ -53,6 +58,7 @@ impl Waiting {
             site: Site {
                 state,
                 call: None,
+                fifth: 0,
                 registers: None,
                 function: None,
                 runs: false,
@@ -63,6 +69,8 @@ impl Waiting {
             kernel_stack: None,
             user_stack: None,
             ends: Vec::new(),
+            tcp: None,
+            limit: None,
             by_own: false,
         }
     }
@@ -153,6 +161,8 @@ impl Met {
             lock_holder,
             peers,
             own,
+            tcp,
+            limit,
             ..
         } = answer;
         let eventfd = |object: &Option<(String, Object)>| {
@@ -194,6 +204,8 @@ impl Met {
         let ends = pipe.into_iter().chain(peers.into_iter().filter_map(known));
         Waiting {
             ends: ends.collect(),
+            tcp,
+            limit,
             by_own,
             object,
             asked,

@@ -1,0 +1,353 @@
+//! The state of a TCP connection, as the kernel tells anybody about the sockets of his own network namespace.
+//!
+//! In: a connection's two ends and its inode. Out: [`Figures`] of one look; two of them, at either end of a wait, are what tracing
+//! tells of it. A socket of another network namespace is another one with the same ends, or none: the inode decides.
+
+use super::diag::{self, BY_FAMILY, Diag, HEADER};
+use holdup_evidence::network::TcpState;
+use holdup_evidence::{Ns, Seq, ThreadId};
+use std::net::{IpAddr, SocketAddr};
+
+/// Between two looks at a connection while one wait goes on: at least this, in nanoseconds, and a part of how long it lasts.
+const AGAIN: Ns = 20_000_000;
+const PART: Ns = 4;
+
+/// A tick of what is told, in microseconds: finer than any kernel's.
+const TICK_US: u64 = 1_000;
+
+/// Attributes of `inet_diag` (linux/inet_diag.h).
+const INFO: u16 = 2;
+const MEMORY: u16 = 7;
+
+/// Bytes of `struct inet_diag_msg`; in it the state, the queue of what is not acknowledged, the inode.
+const MESSAGE: usize = 72;
+const STATE: usize = HEADER + 1;
+const WRITE_QUEUE: usize = HEADER + 60;
+const INODE: usize = HEADER + 68;
+
+/// One look at a connection. Bytes where nothing else is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    /// When.
+    pub at: Ns,
+    /// Written by the program and not sent.
+    unsent: u32,
+    /// Sent and not acknowledged.
+    unacked: u32,
+    /// Room at the peer, from what it has acknowledged; `None` on kernels that do not say (before 5.4).
+    window: Option<u32>,
+    segment: u32,
+    /// Segments that were sent again, so far.
+    retransmitted: u32,
+    /// Acknowledged so far.
+    acked: u64,
+    round_trip_us: u32,
+    /// For so long the peer's room was all that kept the kernel from sending, microseconds so far.
+    window_us: u64,
+    /// Repetitions on end without an answer; questions for room.
+    unanswered: u8,
+    probes: u8,
+    /// As in `tcp(7)`.
+    state: u8,
+    /// Whether congestion control lets another segment go.
+    may_send: bool,
+    /// What stands in the queues of this machine's devices, and what the kernel sends in a millisecond.
+    in_devices: u32,
+    pace: u64,
+}
+
+impl Figures {
+    /// Whether the kernel holds back what it could send for this machine's own device: as much stands there as it lets stand, a millisecond's worth
+    /// and two segments at least (`tcp_small_queue_check`).
+    pub(super) fn throttled(&self) -> bool {
+        let least = self.segment.saturating_mul(2);
+        let limit = u64::from(least).max(self.pace);
+        self.unsent > 0 && self.may_send && self.room() && u64::from(self.in_devices) > limit
+    }
+
+    fn room(&self) -> bool {
+        let window = self.window.unwrap_or(0);
+        window.saturating_sub(self.unacked) >= self.segment
+    }
+
+    /// Whether nothing but the collecting of small pieces can hold back what is not sent: there is room for it, congestion control lets it
+    /// go, and no device is full. Who switched the collecting off has no such time.
+    fn collects(&self) -> bool {
+        self.may_send && self.room() && !self.throttled()
+    }
+}
+
+/// A connection while a thread waits on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    first: Figures,
+    last: Figures,
+    /// The device that it goes out by.
+    device: Option<String>,
+}
+
+impl Watched {
+    /// From the first look.
+    #[must_use]
+    pub fn new(figures: Figures, device: Option<String>) -> Watched {
+        Watched {
+            first: figures,
+            last: figures,
+            device,
+        }
+    }
+
+    /// With the first look of an earlier answer about the same wait.
+    #[must_use]
+    pub fn since(self, earlier: &Watched) -> Watched {
+        Watched {
+            first: earlier.first,
+            ..self
+        }
+    }
+
+    /// Whether it is time to look again.
+    #[must_use]
+    pub fn is_due(&self, now: Ns) -> bool {
+        let lasted = now.saturating_sub(self.first.at);
+        now.saturating_sub(self.last.at) >= AGAIN.max(lasted / PART)
+    }
+
+    /// In the words of tracing.
+    #[must_use]
+    pub fn told(&self, thread: ThreadId, seq: Seq) -> TcpState {
+        let Watched { first, last, .. } = self;
+        let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        TcpState {
+            thread,
+            seq,
+            began_unsent: first.unsent,
+            began_unacked: first.unacked,
+            began_window: first.window.unwrap_or(0),
+            segment: last.segment,
+            unacked: last.unacked,
+            window: last.window.unwrap_or(0),
+            retransmitted: last.retransmitted.saturating_sub(first.retransmitted),
+            acked: short(last.acked.saturating_sub(first.acked)),
+            round_trip_us: last.round_trip_us,
+            ticks: short(last.at.saturating_sub(first.at) / 1_000 / TICK_US),
+            window_ticks: short(last.window_us.saturating_sub(first.window_us) / TICK_US),
+            unanswered: last.unanswered,
+            probes: last.probes,
+            state: last.state,
+            no_delay: !first.collects(),
+            throttled: first.throttled(),
+            device: self.device.clone(),
+        }
+    }
+}
+
+/// What the kernel says of a connection. `None` where it knows none of these ends and this inode.
+pub(super) fn of(diag: &Diag, local: SocketAddr, peer: SocketAddr, inode: u64, at: Ns) -> Option<Figures> {
+    let answer = diag.ask(BY_FAMILY, &request(local, peer))?;
+    figures(&answer, inode, at)
+}
+
+/// `struct inet_diag_req_v2`.
+fn request(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
+    const TCP: u8 = 6;
+    /// A bit for each attribute that is wanted, from the first on.
+    const WANTED: u8 = 1 << (INFO - 1) | 1 << (MEMORY - 1);
+    const ANY: u32 = u32::MAX;
+    let family = if local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut bytes = vec![family as u8, TCP, WANTED, 0];
+    bytes.extend(ANY.to_ne_bytes());
+    bytes.extend(local.port().to_be_bytes());
+    bytes.extend(peer.port().to_be_bytes());
+    for address in [local.ip(), peer.ip()] {
+        match address {
+            IpAddr::V4(address) => {
+                bytes.extend(address.octets());
+                bytes.extend([0; 12]);
+            }
+            IpAddr::V6(address) => bytes.extend(address.octets()),
+        }
+    }
+    // Whatever device, whatever cookie.
+    for word in [0, ANY, ANY] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    bytes
+}
+
+fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
+    if diag::kind(answer)? != BY_FAMILY || u64::from(diag::word(answer, INODE)?) != inode {
+        return None;
+    }
+    let info = diag::attribute(answer, HEADER + MESSAGE, INFO)?;
+    // Fields of `struct tcp_info`; kernels of before have fewer.
+    let byte = |at: usize| info.get(at).copied().unwrap_or(0);
+    let word = |at: usize| diag::word(info, at);
+    let long = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
+    let unsent = word(144)?;
+    // `sk_wmem_alloc`, the third of `SK_MEMINFO_…`.
+    let memory = diag::attribute(answer, HEADER + MESSAGE, MEMORY).unwrap_or_default();
+    Some(Figures {
+        at,
+        unsent,
+        unacked: diag::word(answer, WRITE_QUEUE)?.saturating_sub(unsent),
+        window: word(228),
+        segment: word(16)?,
+        retransmitted: word(100)?,
+        acked: long(120)?,
+        round_trip_us: word(68)?,
+        window_us: long(176).unwrap_or(0),
+        unanswered: byte(2),
+        probes: byte(3),
+        state: *answer.get(STATE)?,
+        may_send: word(24)? < word(80)?,
+        in_devices: diag::word(memory, 8).unwrap_or(0),
+        pace: long(104).unwrap_or(0) >> 10,
+    })
+}
+
+/// The device by which packets to an address leave this machine, by the kernel's own choice of route.
+pub(super) fn device(peer: SocketAddr) -> Option<String> {
+    /// `RTM_NEWROUTE`, `RTM_GETROUTE`, `RTA_DST`, `RTA_OIF` (linux/rtnetlink.h), and bytes of `struct rtmsg`.
+    const ROUTE: u16 = 24;
+    const GET_ROUTE: u16 = 26;
+    const TO: u16 = 1;
+    const OUT_BY: u16 = 4;
+    const MESSAGE: usize = 12;
+    let (family, address) = match peer.ip().to_canonical() {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    let bits = u8::try_from(address.len() * 8).ok()?;
+    let mut request = vec![family as u8, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    request.extend(u16::try_from(4 + address.len()).ok()?.to_ne_bytes());
+    request.extend(TO.to_ne_bytes());
+    request.extend(address);
+    let answer = Diag::open(libc::NETLINK_ROUTE)?.ask(GET_ROUTE, &request)?;
+    if diag::kind(&answer)? != ROUTE {
+        return None;
+    }
+    let index = diag::word(diag::attribute(&answer, HEADER + MESSAGE, OUT_BY)?, 0)?;
+    name(index)
+}
+
+/// A device's name.
+fn name(index: u32) -> Option<String> {
+    let mut name = [0u8; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the size that is written at most, with a zero at the end.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };
+    if found.is_null() {
+        return None;
+    }
+    let end = name.iter().position(|byte| *byte == 0)?;
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figures, Watched, device, figures, of, request};
+    use crate::sampling::diag::{Diag, HEADER};
+    use holdup_evidence::ThreadId;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    fn inode(socket: &impl AsRawFd) -> u64 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
+        let text = link.to_string_lossy().into_owned();
+        text.trim_matches(|c: char| !c.is_ascii_digit())
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_connection_is_known_by_its_ends_and_its_inode() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let (_other, _) = server.accept().unwrap();
+        let (local, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let diag = Diag::open(libc::NETLINK_SOCK_DIAG).unwrap();
+        client.write_all(b"question").unwrap();
+        let own = inode(&client);
+        let figures = of(&diag, local, peer, own, 5).unwrap();
+        assert_eq!((figures.state, figures.unsent, figures.at), (1, 0, 5));
+        assert!(figures.window.is_some_and(|window| window > 0) && figures.segment > 0);
+        assert_eq!(of(&diag, local, peer, own + 1, 5), None, "somebody else's");
+        assert_eq!(of(&diag, peer, "127.0.0.1:1".parse().unwrap(), own, 5), None);
+        assert_eq!(device(peer).as_deref(), Some("lo"));
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_fills_its_window() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let (_other, _) = server.accept().unwrap();
+        client.set_nonblocking(true).unwrap();
+        while client.write(&[0; 1 << 16]).is_ok() {}
+        let (local, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let diag = Diag::open(libc::NETLINK_SOCK_DIAG).unwrap();
+        let figures = of(&diag, local, peer, inode(&client), 0).unwrap();
+        assert!(figures.unsent > 0 && !figures.room(), "{figures:?}");
+    }
+
+    fn idle() -> Figures {
+        Figures {
+            at: 0,
+            unsent: 100,
+            unacked: 100,
+            window: Some(65_536),
+            segment: 1448,
+            retransmitted: 2,
+            acked: 1_000,
+            round_trip_us: 50,
+            window_us: 0,
+            unanswered: 0,
+            probes: 0,
+            state: 1,
+            may_send: true,
+            in_devices: 0,
+            pace: 4096,
+        }
+    }
+
+    #[test]
+    fn two_looks_are_a_wait() {
+        let later = Figures {
+            at: 2_000_000_000,
+            window_us: 1_500_000,
+            acked: 3_000,
+            retransmitted: 5,
+            unanswered: 3,
+            ..idle()
+        };
+        let watched = Watched::new(later, None).since(&Watched::new(idle(), None));
+        let told = watched.told(ThreadId(3), 7);
+        assert_eq!((told.ticks, told.window_ticks, told.acked), (2_000, 1_500, 2_000));
+        assert_eq!((told.retransmitted, told.unanswered), (3, 3));
+        assert!(!told.no_delay && !told.throttled);
+        assert!(!watched.is_due(2_400_000_000) && watched.is_due(2_700_000_000));
+    }
+
+    #[test]
+    fn what_holds_data_back_is_told_apart() {
+        let told = |figures: Figures| {
+            let told = Watched::new(figures, None).told(ThreadId(0), 1);
+            (told.throttled, !told.no_delay)
+        };
+        assert_eq!(told(idle()), (false, true), "collected");
+        let in_devices = 200_000;
+        assert_eq!(told(Figures { in_devices, ..idle() }), (true, false));
+        let window = Some(1_000);
+        assert_eq!(told(Figures { window, ..idle() }), (false, false), "no room");
+        assert_eq!(told(Figures { may_send: false, in_devices, ..idle() }), (false, false));
+        assert_eq!(told(Figures { window: None, ..idle() }), (false, false), "not told");
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_says_nothing() {
+        assert_eq!(figures(&[], 0, 0), None);
+        assert_eq!(figures(&[0; HEADER + 80], 0, 0), None);
+        let (one, other) = ("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap());
+        assert_eq!(request(one, other).len(), 56);
+    }
+}
