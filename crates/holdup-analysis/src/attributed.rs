@@ -21,6 +21,8 @@ pub struct Attributed {
     /// Whether the whole is the time of threads that ran already, added up: `path` is then all of it by cause, and `elapsed` what
     /// of it was not waiting for work.
     pub of_threads: bool,
+    /// Whether the source looked now and then: how long threads were blocked is known, and what they waited for is an estimate.
+    pub by_looks: bool,
     /// How long such threads were watched; 0 of a run.
     pub wall: Ns,
     /// The elapsed time along the critical path. Adds up to `elapsed`, to the nanosecond.
@@ -500,5 +502,79 @@ impl AttributedWait {
     #[must_use]
     pub fn cost_ns(&self) -> Ns {
         self.path_ns + self.handed_on_ns
+    }
+
+    /// The part that it has in the error of several together; `of_these`: whether it is one of them.
+    #[must_use]
+    pub fn uncertainty(&self, of_these: bool) -> Uncertainty {
+        Uncertainty {
+            thread: (self.asker.name.pid, self.asker.name.tid),
+            of_these,
+            on_cpu: self.cause.on_cpu(),
+            error: self.error,
+        }
+    }
+}
+
+/// How far off the time of one row may be, as it is needed to say it of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uncertainty {
+    /// Process and thread.
+    pub thread: (u32, u32),
+    /// Whether it is one of those that are added up.
+    pub of_these: bool,
+    /// Whether it is time on a CPU.
+    pub on_cpu: bool,
+    /// One standard error, nanoseconds.
+    pub error: Ns,
+}
+
+/// One standard error of several rows together, of all rows that their threads have. What a thread was blocked in all is known, so what
+/// one row has too much another has too little: several are no further off than all others are, and no less than the worst of
+/// them. Threads are wrong each by itself.
+#[must_use]
+pub fn error_together(rows: impl Iterator<Item = Uncertainty>) -> Ns {
+    #[derive(Default)]
+    struct Sums {
+        these: Ns,
+        others: Ns,
+        worst: Ns,
+    }
+    let mut threads: BTreeMap<(u32, u32, bool), Sums> = BTreeMap::new();
+    for row in rows {
+        let (pid, tid) = row.thread;
+        let sums = threads.entry((pid, tid, row.on_cpu)).or_default();
+        let sum = if row.of_these { &mut sums.these } else { &mut sums.others };
+        *sum = sum.saturating_add(row.error);
+        if row.of_these {
+            sums.worst = sums.worst.max(row.error);
+        }
+    }
+    let of_thread = |sums: &Sums| sums.these.min(sums.others.max(sums.worst)) as f64;
+    let squares: f64 = threads.values().map(|sums| of_thread(sums).powi(2)).sum();
+    squares.sqrt().round() as Ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Uncertainty, error_together};
+
+    fn row(tid: u32, of_these: bool, error: u64) -> Uncertainty {
+        Uncertainty {
+            thread: (1, tid),
+            of_these,
+            on_cpu: false,
+            error,
+        }
+    }
+
+    #[test]
+    fn what_one_has_too_much_another_has_too_little() {
+        let together = |rows: &[Uncertainty]| error_together(rows.iter().copied());
+        assert_eq!(together(&[]), 0);
+        assert_eq!(together(&[row(1, true, 30), row(1, true, 40), row(1, false, 90)]), 70);
+        assert_eq!(together(&[row(1, true, 30), row(1, true, 40), row(1, false, 35)]), 40);
+        assert_eq!(together(&[row(1, true, 30), row(2, true, 40)]), 50, "two threads");
+        assert_eq!(together(&[row(1, false, 30)]), 0);
     }
 }

@@ -125,6 +125,9 @@ pub struct Finding {
     pub cause: Cause,
     /// Of the run's critical path; `None` where an artefact proves the trouble and no duration.
     pub ns: Option<Ns>,
+    /// One standard error of the time that this is a part of, where that is an estimate; else 0.
+    #[serde(default)]
+    pub error: Ns,
     /// What it is about.
     pub resource: Resource,
     /// Who asked.
@@ -156,6 +159,7 @@ impl Finding {
             title: title.into(),
             cause,
             ns: Some(ns),
+            error: 0,
             resource: Resource::default(),
             asker: Asker::default(),
             evidence: vec![first],
@@ -189,6 +193,11 @@ impl Finding {
             self.more = self.more.saturating_add(1);
         }
         self
+    }
+
+    /// Its evidence, to be told in other words.
+    pub(crate) fn evidence_mut(&mut self) -> &mut [Evidence] {
+        &mut self.evidence
     }
 
     /// What was not kept, said as the last piece of evidence; `others` are findings of the same rule that are not told.

@@ -521,6 +521,9 @@ pub struct Finding {
     pub ns: Option<Ns>,
     /// The same as a share.
     pub share: Option<f64>,
+    /// One standard error of `ns`, where that is an estimate; else 0.
+    #[serde(default)]
+    pub error_ns: Ns,
     /// What it is about.
     pub resource: Resource,
     /// Who asked.

@@ -221,7 +221,7 @@ fn first_line(report: &Report) -> String {
         let on = named(entry)
             .map(|name| format!(" {}", code(name)))
             .unwrap_or_default();
-        format!(", {} {time} {}{on}", share(entry.ns, whole), entry.cause.phrase())
+        format!(", {} {time} {}{on}", entry.share(whole), entry.cause.phrase())
     });
     let verb = if report.of_threads() {
         "watched for"
@@ -320,8 +320,8 @@ fn table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "| {} | {}{} | {} {} | {} | {} |",
-            share(entry.ns, whole),
-            if entry.open() { "≥ " } else { "" },
+            entry.share(whole),
+            entry.qualified(),
             duration_beside(entry.so_far(), whole),
             entry.cause.phrase(),
             code(entry.cause.id()),

@@ -383,6 +383,7 @@ fn finding(finding: finding::Finding, attributed: &Attributed) -> Finding {
             .ns
             .filter(|_| elapsed > 0)
             .map(|ns| share(ns, elapsed).min(1.0)),
+        error_ns: finding.error,
         resource: finding.resource,
         asker: asker(&finding.asker),
         evidence,

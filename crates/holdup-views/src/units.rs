@@ -73,6 +73,16 @@ pub fn percent(part: Ns, whole: Ns) -> String {
     }
 }
 
+/// A share that is an estimate, without a decimal: `20 %`.
+#[must_use]
+pub(crate) fn whole_percent(part: Ns, whole: Ns) -> String {
+    match (u128::from(part) * 200 + u128::from(whole)).checked_div(2 * u128::from(whole)) {
+        None => "0 %".to_owned(),
+        Some(0) if part > 0 => "<1 %".to_owned(),
+        Some(percent) => format!("{percent} %"),
+    }
+}
+
 /// `1 wait`, `2 waits`: a count with its noun.
 #[must_use]
 pub fn counted(count: u64, one: &str, many: &str) -> String {

@@ -67,6 +67,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     };
     let mut whole = Attributed {
         elapsed,
+        by_looks: run.by_looks,
         ..Attributed::default()
     };
     let mut when = When::new(run.book.axis.clone(), end);

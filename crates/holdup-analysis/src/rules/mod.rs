@@ -33,6 +33,7 @@ mod run;
 mod saturated;
 pub(crate) mod say;
 mod sockets;
+mod sources;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waiters;
@@ -275,7 +276,9 @@ impl Rule {
         first: Evidence,
     ) -> Finding {
         let main = waits.main();
-        let finding = Finding::new(self.id.id(), severity, title, waits.cause(), waits.cost(), first);
+        let cost = waits.cost();
+        let mut finding = Finding::new(self.id.id(), severity, title, waits.cause(), cost, first);
+        finding.error = waits.error().min(cost);
         finding.about(main.resource.clone(), main.asker.clone())
     }
 }
@@ -354,6 +357,9 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         )
     });
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
+    if run.attributed.by_looks {
+        judgement.findings.iter_mut().for_each(sources::by_looks);
+    }
     judgement
 }
 

@@ -4,10 +4,11 @@
 //! critical path.
 
 use super::{ALWAYS, FLOOR, say};
-use crate::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
+use crate::attributed::{Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together};
 use crate::connections::TcpSeen;
 use crate::finding::Verdict;
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
+use std::collections::BTreeSet;
 
 /// What rules judge.
 #[derive(Debug, Clone, Copy)]
@@ -459,6 +460,22 @@ impl<'a> Waits<'a> {
     #[must_use]
     pub fn handed_on(&self) -> bool {
         self.cost().saturating_sub(self.path()) > self.path()
+    }
+
+    /// One standard error of the threads' own time, nanoseconds: 0 where it is exact.
+    #[must_use]
+    pub fn error(&self) -> Ns {
+        let these: BTreeSet<*const AttributedWait> = self.iter().map(std::ptr::from_ref).collect();
+        let all = self.run.attributed.waits.iter();
+        let error = error_together(all.map(|wait| wait.uncertainty(these.contains(&std::ptr::from_ref(wait)))));
+        error.min(self.own())
+    }
+
+    /// Whether what it was for was looked at now and then, so that figures of single waits, and how many there were, are estimates.
+    #[must_use]
+    pub fn by_looks(&self) -> bool {
+        let sampled = |wait: &AttributedWait| wait.how == How::Sampled && !wait.cause.on_cpu();
+        self.run.attributed.by_looks && self.iter().any(sampled)
     }
 
     /// The threads' own time, on the path or not.

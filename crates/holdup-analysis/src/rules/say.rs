@@ -109,7 +109,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         .map(|call| format!("{} in {call}", if mixed { ", mostly" } else { "" }))
         .unwrap_or_default();
     let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
-    let own = duration(waits.own());
+    let own = length(waits);
     let longest = waits.longest();
     let text = match waits.count() {
         0 | 1 if longest.open && longest.max > longest.ns => format!(
@@ -120,10 +120,22 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         _ if on_cpu => format!("{count}{call}, {own} in all"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(longest.max));
-            format!("{count}{call}, {own} in all, {median} at the median, at most {longest}")
+            match waits.by_looks() {
+                true => format!("about {count}{call}, {own} in all; single ones about {median} at the median, {longest} at most"),
+                false => format!("{count}{call}, {own} in all, {median} at the median, at most {longest}"),
+            }
         }
     };
     Evidence::new(text, source(main))
+}
+
+/// How long waits were: `1.01 s`, and where that is an estimate how good: `about 1.01 s ± 20.0 ms`.
+pub(super) fn length(waits: &Waits<'_>) -> String {
+    match (waits.by_looks(), waits.error()) {
+        (false, _) => duration(waits.own()),
+        (true, 0) => format!("about {}", duration(waits.own())),
+        (true, error) => format!("about {} ± {}", duration(waits.own()), duration(error)),
+    }
 }
 
 /// Where the times of a wait were seen.

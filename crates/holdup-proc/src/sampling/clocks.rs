@@ -3,7 +3,7 @@
 //! In: the texts of `schedstat`, `stat` and `status`. Out: numbers. A file that is not there costs what it told: without
 //! `schedstat` CPU time comes in ticks and queueing is not known, without `status` nobody counts blockings.
 
-use holdup_evidence::Ns;
+use holdup_evidence::{Ns, Scheduling};
 
 /// Length of the tick in which `stat` counts, in nanoseconds: `USER_HZ` is 100 on every machine that holdup is for.
 pub const TICK: Ns = 10_000_000;
@@ -53,9 +53,23 @@ pub struct Stat {
     pub began: u64,
     /// Whether it is the kernel's own.
     pub of_kernel: bool,
+    /// Its session.
+    pub session: u32,
+    /// Threads of its process.
+    pub threads: u64,
+    /// On which CPU it was last.
+    pub cpu: u32,
+    /// How the kernel gives it turns.
+    pub scheduling: Scheduling,
     /// Status it ended with, as `wait(2)` has it; 0 where that is nobody's business of ours.
     pub exit_code: i32,
 }
+
+/// Policies of `sched(7)`.
+const FIFO: u64 = 1;
+const ROUND_ROBIN: u64 = 2;
+const IDLE: u64 = 5;
+const DEADLINE: u64 = 6;
 
 /// Reads `stat`. The name is in brackets and may hold any character.
 #[must_use]
@@ -65,7 +79,19 @@ pub fn stat(text: &str) -> Option<Stat> {
     let words: Vec<&str> = after.split_ascii_whitespace().collect();
     // The first word here is the third of the manual page.
     let number = |field: usize| -> Option<u64> { words.get(field - 3)?.parse().ok() };
+    let or_none = |field: usize| number(field).unwrap_or_default();
+    let nice = words.get(19 - 3).and_then(|word| word.parse().ok());
     Some(Stat {
+        session: u32::try_from(number(6)?).unwrap_or_default(),
+        threads: or_none(20),
+        cpu: u32::try_from(or_none(39)).unwrap_or_default(),
+        scheduling: match or_none(41) {
+            FIFO | ROUND_ROBIN | DEADLINE => Scheduling::RealTime,
+            IDLE => Scheduling::Idle,
+            _ => Scheduling::Fair {
+                nice: nice.unwrap_or_default(),
+            },
+        },
         name,
         state: words.first()?.chars().next()?,
         parent: u32::try_from(number(4)?).ok()?,
@@ -111,6 +137,7 @@ pub struct Counted {
 #[cfg(test)]
 mod tests {
     use super::{Turns, blockings, stat, turns};
+    use holdup_evidence::Scheduling;
 
     const STAT: &str = "16151 (a) S (b) S 16150 16140 15847 0 -1 4194304 98 0 0 0 7 9 2 3 20 0 1 0 8636100 6402048 419 \
                         18446744073709551615 94110118088704 94110118106633 140733660669072 0 0 0 0 6 0 1 0 0 17 0 0 0 0 0 0 \
@@ -125,6 +152,8 @@ mod tests {
             ("a) S (b", 'S', 16150)
         );
         assert_eq!((stat.user, stat.kernel, stat.children), (7, 9, 5));
+        assert_eq!((stat.session, stat.threads, stat.cpu), (15_847, 1, 0));
+        assert_eq!(stat.scheduling, Scheduling::Fair { nice: 0 });
         assert_eq!(
             (stat.began, stat.exit_code, stat.of_kernel),
             (8_636_100, 256, false)

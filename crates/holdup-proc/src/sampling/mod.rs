@@ -12,6 +12,7 @@ pub mod clocks;
 pub mod described;
 mod diag;
 mod following;
+mod instead;
 pub mod look;
 pub mod on_cpu;
 mod perf_ring;

@@ -8,6 +8,7 @@
 use super::account::{Account, Look};
 use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
+use super::instead::Instead;
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
 use super::processes::Threads;
@@ -173,6 +174,8 @@ pub struct Sampler {
     pub(super) not_before: Ns,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
+    /// Sees who has the CPUs.
+    pub(super) instead: Instead,
 }
 
 impl Sampler {
@@ -206,6 +209,7 @@ impl Sampler {
             passed_over: [false; 2],
             not_before: 0,
             on_cpu: OnCpu::default(),
+            instead: Instead::default(),
         }
     }
 
@@ -247,6 +251,7 @@ impl Sampler {
             }
         }
         self.waits_on();
+        self.tell_instead(None);
         std::mem::take(&mut self.events)
     }
 

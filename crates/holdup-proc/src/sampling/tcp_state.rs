@@ -19,9 +19,12 @@ const TICK_US: u64 = 1_000;
 const INFO: u16 = 2;
 const MEMORY: u16 = 7;
 
-/// Bytes of `struct inet_diag_msg`; in it the state, the queue of what is not acknowledged, the inode.
+/// Bytes of `struct inet_diag_msg`; in it the state, which timer runs and for how many more milliseconds, the queue of what is not
+/// acknowledged, the inode.
 const MESSAGE: usize = 72;
 const STATE: usize = HEADER + 1;
+const TIMER: usize = HEADER + 2;
+const EXPIRES: usize = HEADER + 52;
 const WRITE_QUEUE: usize = HEADER + 60;
 const INODE: usize = HEADER + 68;
 
@@ -54,6 +57,8 @@ pub struct Figures {
     /// What stands in the queues of this machine's devices, and what the kernel sends in a millisecond.
     in_devices: u32,
     pace: u64,
+    /// When the kernel will repeat what is not acknowledged, or ask for room, unless an answer comes.
+    repeats: Option<Ns>,
 }
 
 impl Figures {
@@ -110,7 +115,9 @@ impl Watched {
     #[must_use]
     pub fn is_due(&self, now: Ns) -> bool {
         let lasted = now.saturating_sub(self.first.at);
-        now.saturating_sub(self.last.at) >= AGAIN.max(lasted / PART)
+        let ago = now.saturating_sub(self.last.at);
+        let repeated = self.last.repeats.is_some_and(|at| now >= at);
+        ago >= AGAIN && (ago >= lasted / PART || repeated)
     }
 
     /// In the words of tracing.
@@ -185,6 +192,9 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
     let word = |at: usize| diag::word(info, at);
     let long = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
     let unsent = word(144)?;
+    // What is sent again, and what asks for room (`icsk_pending`); of other timers nothing is to be learned.
+    let timer = answer.get(TIMER).filter(|timer| matches!(timer, 1 | 4));
+    let milliseconds = timer.and_then(|_| diag::word(answer, EXPIRES));
     // `sk_wmem_alloc`, the third of `SK_MEMINFO_…`.
     let memory = diag::attribute(answer, HEADER + MESSAGE, MEMORY).unwrap_or_default();
     Some(Figures {
@@ -203,6 +213,7 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
         may_send: word(24)? < word(80)?,
         in_devices: diag::word(memory, 8).unwrap_or(0),
         pace: long(104).unwrap_or(0) >> 10,
+        repeats: milliseconds.map(|left| at + (Ns::from(left) + 1) * 1_000_000),
     })
 }
 
@@ -307,6 +318,7 @@ mod tests {
             may_send: true,
             in_devices: 0,
             pace: 4096,
+            repeats: None,
         }
     }
 
@@ -326,6 +338,12 @@ mod tests {
         assert_eq!((told.retransmitted, told.unanswered), (3, 3));
         assert!(!told.no_delay && !told.throttled);
         assert!(!watched.is_due(2_400_000_000) && watched.is_due(2_700_000_000));
+        let soon = Figures {
+            repeats: Some(2_100_000_000),
+            ..later
+        };
+        let watched = Watched::new(soon, None).since(&watched);
+        assert!(!watched.is_due(2_050_000_000) && watched.is_due(2_100_000_000));
     }
 
     #[test]

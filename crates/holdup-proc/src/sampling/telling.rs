@@ -218,6 +218,9 @@ impl Sampler {
             }
         };
         let cpu = interval.cpu;
+        if let Some(stat) = &stat {
+            self.instead.queued(id, stat, interval.queued);
+        }
         // No thread survives another program: one that is new was made by the program that has the new name.
         let (pid, tid) = (thread.pid, thread.tid);
         let thread_is_new = |newborn: &Newborn| newborn.pid == pid && newborn.tid != pid;
@@ -235,6 +238,7 @@ impl Sampler {
         if let Some((at, clock, code)) = ended {
             self.tell_others_end(id, at, round, stacks);
             round.final_clocks.insert(id, (at, clock));
+            self.tell_instead(Some(id));
             self.tell_end(id, at, clock, code, None);
             self.forget(id, stacks);
         }
@@ -462,6 +466,9 @@ impl Sampler {
 
     /// Observation is over; those that live are told about as they are.
     pub fn leave(&mut self, at: Ns) -> Vec<Event> {
+        for id in self.threads.keys().copied().collect::<Vec<_>>() {
+            self.tell_instead(Some(id));
+        }
         let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
         for id in ids {
             let Some(thread) = self.threads.get_mut(&id) else {
@@ -513,11 +520,12 @@ impl Sampler {
     }
 }
 
-/// Whether a poll's time ran out: it lasted as long as it was allowed to, to within what is in doubt of its beginning, and that is
-/// little. No poll lasts longer.
+/// Whether a poll's time ran out. No poll lasts longer than it was allowed to, so it did if it lasted that long to within what is in doubt
+/// of its ends, and that is little; or if it would have lasted longer still, had it had all of its share of what is in doubt.
 fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
-    /// In doubt of the limit may be this part.
+    /// In doubt of the limit may be this part, or that one where it seems to have lasted longer.
     const LITTLE: u64 = 4;
+    const MUCH: u64 = 2;
     /// It lacks at most this part.
     const NEARLY: u64 = 20;
     let Some(call) = site.site.call.filter(|_| piece.seen) else {
@@ -532,7 +540,8 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     let lasted = piece.end - piece.start;
     // Where there were other waits between two looks, a part of this one may have been taken for theirs.
     let unsure = piece.doubt.max(limit / NEARLY);
-    limit > 0 && piece.doubt <= limit / LITTLE && lasted + unsure >= limit
+    let as_long = piece.doubt <= limit / LITTLE && lasted + unsure >= limit;
+    limit > 0 && (as_long || piece.doubt <= limit / MUCH && lasted >= limit)
 }
 
 /// The state of the connection that a piece was spent on.

@@ -83,7 +83,9 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
         1 => format!("everything else, all of it {}", most.phrase()),
         _ => format!("everything else, mostly {}", most.phrase()),
     };
-    let lead = vec![sheet.name(&share_and_time("", ns, ns, elapsed)).paint(Paint::Dim)];
+    let share = percent(ns, elapsed);
+    let lead = share_and_time(&share, "", (ns, ns), elapsed);
+    let lead = vec![sheet.name(&lead).paint(Paint::Dim)];
     let body = vec![sheet.words(&words).paint(Paint::Dim)];
     row(sheet, lead, body, None);
 }
@@ -95,9 +97,9 @@ fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> 
     let lead = vec![
         sheet
             .name(&share_and_time(
-                qualified(entry),
-                entry.ns,
-                entry.so_far(),
+                &entry.share(elapsed),
+                entry.qualified(),
+                (entry.ns, entry.so_far()),
                 elapsed,
             ))
             .paint(Paint::Bold),
@@ -144,25 +146,16 @@ fn telling(resource: &Resource) -> Option<&str> {
     }
 }
 
-/// What is to be said before a time: that it goes on, or that it is an estimate.
-fn qualified(entry: &Entry) -> &'static str {
-    match (entry.open(), entry.estimated()) {
-        (true, _) => "≥",
-        (false, true) => "about ",
-        (false, false) => "",
-    }
-}
-
 /// `  97.3 %   1.01 s`: a share, and how long it is, with what is to be said before that; `so_far` of what has begun before
 /// observation.
-fn share_and_time(qualified: &str, ns: Ns, so_far: Ns, elapsed: Ns) -> String {
+fn share_and_time(share: &str, qualified: &str, (ns, so_far): (Ns, Ns), elapsed: Ns) -> String {
     let time = match so_far > ns {
         true => duration(so_far),
         false => duration_beside(ns, elapsed),
     };
     let time = format!("{qualified}{time}");
     // A time that is longer than its column keeps its distance.
-    format!("{:>SHARE$} {time:>TIME$}  ", percent(ns, elapsed))
+    format!("{share:>SHARE$} {time:>TIME$}  ")
 }
 
 /// The call, what it was asked for and how often: `getrandom, 32 bytes`. `wait` is the largest of the entry;
@@ -197,7 +190,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     if entry.open() {
         parts.push("still waiting at the end".to_owned());
     }
-    if wait.how == How::Sampled && wait.error_ns > 0 {
+    if entry.cause.on_cpu() && wait.how == How::Sampled && wait.error_ns > 0 {
         parts.push(format!("sampled, ± {}", duration(wait.error_ns)));
     }
     if wait.resource.kind == ResourceKind::File {
@@ -211,8 +204,15 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
             (None, None) => {}
         }
     }
+    let mut body = Vec::new();
+    if entry.error > 0 {
+        parts.push("an estimate".to_owned());
+        // A number stays in the line of its sign.
+        body.push(sheet.name(&format!("± {}", duration(entry.error))));
+    }
+    body.insert(0, sheet.words(&parts.join(", ")));
     if !parts.is_empty() || edge.is_some() {
-        row(sheet, vec![], vec![sheet.words(&parts.join(", "))], edge);
+        row(sheet, vec![], body, edge);
     }
 }
 

@@ -8,11 +8,12 @@
 //! entry alone is one with the others of its cause, so that a cause that is large in sum is never hidden in
 //! "everything else". Pure: numbers and choices, no text.
 
-use holdup_analysis::attributed::{How, ResourceKind};
+use crate::units::{percent, whole_percent};
+use holdup_analysis::attributed::{How, ResourceKind, Uncertainty, error_together};
 use holdup_analysis::report::{Report, Wait};
 use holdup_evidence::{Cause, Ns};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Per mille of the elapsed time that makes an entry. Twenty such fit into a whole; what is less can't be why
 /// something was slow.
@@ -42,6 +43,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) members: Vec<(&'a Wait, Ns)>,
     /// Whether the members differ in resource or asker.
     pub(crate) several_places: bool,
+    /// One standard error of its time, nanoseconds; 0 where it is exact.
+    pub(crate) error: Ns,
 }
 
 impl<'a> Entry<'a> {
@@ -73,9 +76,24 @@ impl<'a> Entry<'a> {
     /// Whether its time is an estimate, to a hundredth of it or worse: of what looks now and then have met. How CPU time splits is
     /// sampled always, and said so where it matters.
     pub(crate) fn estimated(&self) -> bool {
-        let sampled = self.members.iter().filter(|(wait, _)| wait.how == How::Sampled);
-        let error = sampled.map(|(wait, _)| wait.error_ns).max().unwrap_or(0);
-        !self.cause.on_cpu() && error.saturating_mul(100) >= self.ns.max(1)
+        !self.cause.on_cpu() && self.error.saturating_mul(100) >= self.ns.max(1)
+    }
+
+    /// What is to be said before its time and its share: that it goes on, or that it is an estimate.
+    pub(crate) fn qualified(&self) -> &'static str {
+        match (self.open(), self.estimated()) {
+            (true, _) => "≥",
+            (false, true) => "about ",
+            (false, false) => "",
+        }
+    }
+
+    /// Its share of a whole: of an estimate no more figures than it has.
+    pub(crate) fn share(&self, whole: Ns) -> String {
+        match self.estimated() {
+            true => format!("~{}", whole_percent(self.ns, whole)),
+            false => percent(self.ns, whole),
+        }
     }
 
     /// Its time; where one wait of it goes on since before observation began, how long that has been.
@@ -228,6 +246,7 @@ fn entries<'a>(report: &'a Report, of: impl Fn(&Wait) -> Ns, large: impl Fn(Ns) 
             ns,
             members,
             several_places: place == Place::Any,
+            error: 0,
         };
         if large(ns) {
             entries.push(entry);
@@ -247,6 +266,7 @@ fn entries<'a>(report: &'a Report, of: impl Fn(&Wait) -> Ns, large: impl Fn(Ns) 
         entry
             .members
             .sort_by_key(|(wait, ns)| (Reverse(*ns), wait.asker.pid, wait.asker.tid));
+        entry.error = error(report, entry);
     }
     let order = |entry: &Entry| {
         (
@@ -257,6 +277,24 @@ fn entries<'a>(report: &'a Report, of: impl Fn(&Wait) -> Ns, large: impl Fn(Ns) 
     };
     entries.sort_by_key(order);
     entries
+}
+
+/// One standard error of an entry's time, where looks now and then say what it was for.
+fn error(report: &Report, entry: &Entry<'_>) -> Ns {
+    if entry.cause.on_cpu() || !entry.members.iter().any(|(wait, _)| wait.error_ns > 0) {
+        return 0;
+    }
+    let these: HashSet<*const Wait> = entry.members.iter().map(|(wait, _)| std::ptr::from_ref(*wait)).collect();
+    let of = |wait: &Wait| Uncertainty {
+        thread: (wait.asker.pid, wait.asker.tid),
+        of_these: these.contains(&std::ptr::from_ref(wait)),
+        on_cpu: wait.cause.on_cpu(),
+        error: match wait.how {
+            How::Sampled => wait.error_ns,
+            How::Exact => 0,
+        },
+    };
+    error_together(report.waits.iter().map(of)).min(entry.ns)
 }
 
 /// Entries for elapsed time that no wait accounts for, so that the tiles add up.
@@ -274,6 +312,7 @@ fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
                 ns,
                 members: Vec::new(),
                 several_places: false,
+                error: 0,
             });
         }
     }

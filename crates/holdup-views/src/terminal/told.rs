@@ -11,7 +11,7 @@ use super::{
 };
 use crate::sheet::{Said, Sheet};
 use crate::style::Style;
-use crate::units::{duration, duration_beside, percent};
+use crate::units::{duration, duration_beside};
 use holdup_analysis::finding::Severity;
 use holdup_analysis::report::{Report, SubjectKind, Wait};
 use holdup_evidence::{Cause, Ns};
@@ -203,13 +203,9 @@ fn entries(sheet: &mut Sheet, report: &Report, told: &mut Told) {
             cause: one.cause,
             ns: one.ns,
             open: one.open(),
-            share: percent(one.ns, whole),
+            share: one.share(whole),
             time: {
-                let about = if one.estimated() && !one.open() {
-                    "about "
-                } else {
-                    ""
-                };
+                let about = if one.open() { "" } else { one.qualified() };
                 let time = match one.so_far() > one.ns {
                     true => duration(one.so_far()),
                     false => duration_beside(one.ns, whole),

@@ -1,0 +1,241 @@
+//! Who had the CPUs while threads of the run queued for them.
+//!
+//! How long a thread queued the kernel counts. Behind whom it does not say: but who used CPU time meanwhile, on the CPU where the thread
+//! queued, is what it was behind. So when threads have queued for long enough to be worth it, all processes' CPU time is read, and again
+//! later. In: times queued. Out: [`Event::RanInstead`]. Where nobody is seen to have used the CPU for at least half of the time (a
+//! `/proc` that hides others, a hypervisor), nobody is named.
+
+use super::clocks::{Stat, TICK, stat};
+use super::sampler::{Sampler, Tracked};
+use crate::root::{Root, text_if_there};
+use crate::tasks;
+use holdup_evidence::{Allowed, Event, Ns, RanInstead, Scheduling, TaskName, ThreadId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Time in queues, of all threads, from which it is worth a look at everybody, nanoseconds.
+const WORTH: Ns = 20_000_000;
+
+/// Between two such looks, and before one for the sake of a thread that ends: each reads a file for every process.
+const EVERY: Ns = 500_000_000;
+const AT_AN_END: Ns = 100_000_000;
+
+/// Processes beyond which nobody looks.
+const MOST: usize = 4_096;
+
+/// Who is named of those that had the CPU.
+const NAMED: usize = 4;
+
+/// What is known of who runs.
+#[derive(Debug, Default)]
+pub(super) struct Instead {
+    /// When everybody was looked at, and what each had used by then.
+    looked: Option<(Ns, HashMap<u32, Stat>)>,
+    /// How long each thread has queued since, by CPU, and as what.
+    queued: BTreeMap<(ThreadId, u32), (Ns, Stat)>,
+}
+
+/// One that has used a CPU.
+#[derive(Debug, Clone, PartialEq)]
+struct User {
+    pid: u32,
+    stat: Stat,
+    used: Ns,
+}
+
+impl Instead {
+    /// A thread has queued where it was last.
+    pub(super) fn queued(&mut self, thread: ThreadId, stat: &Stat, ns: Ns) {
+        if ns > 0 {
+            let queued = self.queued.entry((thread, stat.cpu));
+            queued.or_insert_with(|| (0, stat.clone())).0 += ns;
+        }
+    }
+
+    fn owed(&self, to: Option<ThreadId>) -> Ns {
+        let of = |id: ThreadId| to.is_none_or(|to| to == id);
+        let owed = self.queued.iter().filter(|((id, _), _)| of(*id));
+        owed.map(|(_, (ns, _))| ns).sum()
+    }
+}
+
+impl Sampler {
+    /// Says who ran instead, if that is due. `ends`: who is about to be gone.
+    pub(super) fn tell_instead(&mut self, ends: Option<ThreadId>) {
+        if self.instead.owed(ends) < WORTH {
+            return;
+        }
+        let since = self.instead.looked.as_ref().map(|(at, _)| self.now.saturating_sub(*at));
+        let enough = if ends.is_some() { AT_AN_END } else { EVERY };
+        if since.is_some_and(|since| since < enough) {
+            return;
+        }
+        let Some(all) = everybody(&self.root) else {
+            return;
+        };
+        let before = self.instead.looked.replace((self.now, all.clone()));
+        let Some((_, before)) = before else {
+            return;
+        };
+        let users = users(&before, all);
+        for ((id, cpu), (ns, own)) in std::mem::take(&mut self.instead.queued) {
+            if let Some(thread) = self.threads.get(&id) {
+                let told = told(&self.root, (id, thread, &own), (cpu, ns), self.now, &users);
+                self.events.extend(told);
+            }
+        }
+    }
+}
+
+/// All processes, as they are; `None` where they are too many.
+fn everybody(root: &Root) -> Option<HashMap<u32, Stat>> {
+    let pids = tasks::processes(root);
+    if pids.len() > MOST {
+        return None;
+    }
+    let of = |pid: u32| {
+        let text = text_if_there(&root.proc.join(pid.to_string()).join("stat"))?;
+        Some((pid, stat(&text)?))
+    };
+    Some(pids.into_iter().filter_map(of).collect())
+}
+
+/// Who has used a CPU from one look to the next, most first.
+fn users(before: &HashMap<u32, Stat>, now: HashMap<u32, Stat>) -> Vec<User> {
+    let ticks = |stat: &Stat| stat.user + stat.kernel;
+    let of = |(pid, stat): (u32, Stat)| {
+        let known = before.get(&pid).filter(|known| known.began == stat.began);
+        let used = ticks(&stat).saturating_sub(known.map_or(0, ticks)) * TICK;
+        (used > 0).then_some(User { pid, stat, used })
+    };
+    let mut users: Vec<User> = now.into_iter().filter_map(of).collect();
+    users.sort_by_key(|user| (std::cmp::Reverse(user.used), user.pid));
+    users
+}
+
+/// Whom a thread was behind on a CPU, each with its part of the time. Of a process with several threads it is not known on which CPUs
+/// they ran; those of the thread's own process are not told from it.
+fn behind(own: u32, (cpu, ns): (u32, Ns), users: &[User]) -> Vec<(&User, Ns)> {
+    let there = |user: &&User| user.pid != own && (user.stat.cpu == cpu || user.stat.threads > 1);
+    let there: Vec<&User> = users.iter().filter(there).take(NAMED).collect();
+    let all: Ns = there.iter().map(|user| user.used).sum();
+    if all.saturating_mul(2) < ns || all == 0 {
+        return Vec::new();
+    }
+    let part = |user: &User| u128::from(ns) * u128::from(user.used) / u128::from(all);
+    there
+        .into_iter()
+        .map(|user| (user, Ns::try_from(part(user)).unwrap_or(ns)))
+        .collect()
+}
+
+fn told(
+    root: &Root,
+    (id, thread, own): (ThreadId, &Tracked, &Stat),
+    (cpu, ns): (u32, Ns),
+    at: Ns,
+    users: &[User],
+) -> Vec<Event> {
+    let behind = behind(thread.pid, (cpu, ns), users);
+    let allowed = thread.folder.text("status").as_deref().and_then(allowed);
+    let of = |(user, ns): (&User, Ns)| {
+        Event::RanInstead(RanInstead {
+            at,
+            thread: id,
+            ns,
+            by: Some(TaskName {
+                pid: user.pid,
+                tid: user.pid,
+                name: user.stat.name.clone(),
+                kernel: user.stat.of_kernel,
+            }),
+            cpu,
+            by_class: user.stat.scheduling,
+            class: own.scheduling,
+            same_group: in_same_group(root, (thread.pid, own), (user.pid, &user.stat)),
+            allowed: allowed.unwrap_or_default(),
+        })
+    };
+    behind.into_iter().map(of).collect()
+}
+
+/// Whether nice values of two processes count against each other: in one cgroup, and in one session where each session is a group.
+fn in_same_group(root: &Root, (pid, own): (u32, &Stat), (other, by): (u32, &Stat)) -> bool {
+    let fair = |scheduling| !matches!(scheduling, Scheduling::RealTime);
+    if !fair(own.scheduling) || !fair(by.scheduling) {
+        return false;
+    }
+    let cgroup = |pid: u32| text_if_there(&root.proc.join(pid.to_string()).join("cgroup"));
+    let (Some(here), Some(there)) = (cgroup(pid), cgroup(other)) else {
+        return false;
+    };
+    // Tasks of the root cgroup are in their session's group, where sessions have some.
+    let sessions = text_if_there(&root.proc.join("sys/kernel/sched_autogroup_enabled"));
+    let by_session = sessions.is_some_and(|text| text.trim() == "1") && here.lines().all(|line| line.ends_with(":/"));
+    here == there && (!by_session || own.session == by.session)
+}
+
+/// The CPUs that a thread may use, from `status`: `Cpus_allowed:	ff,ffffffff`.
+fn allowed(status: &str) -> Option<Allowed> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
+    let groups: Vec<u32> = line
+        .trim()
+        .split(',')
+        .map(|group| u32::from_str_radix(group, 16).ok())
+        .collect::<Option<_>>()?;
+    let low = groups.iter().rev().take(2).enumerate();
+    Some(Allowed {
+        count: groups.iter().map(|group| group.count_ones()).sum(),
+        first: low.fold(0, |set, (at, group)| set | u64::from(*group) << (32 * at)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{User, allowed, behind, users};
+    use crate::sampling::clocks::stat;
+    use holdup_evidence::Allowed;
+    use std::collections::HashMap;
+
+    fn user(pid: u32, cpu: u32, threads: u32, ticks: u64) -> User {
+        let text = format!(
+            "{pid} (x) R 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 {threads} 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 {cpu} 0 0"
+        );
+        User {
+            pid,
+            stat: stat(&text).unwrap(),
+            used: ticks * 10_000_000,
+        }
+    }
+
+    #[test]
+    fn who_used_the_cpu_was_in_the_way() {
+        let users = [user(7, 0, 1, 30), user(8, 1, 1, 90), user(9, 0, 1, 10), user(5, 0, 1, 40)];
+        let told: Vec<(u32, u64)> = behind(5, (0, 400_000_000), &users)
+            .into_iter()
+            .map(|(user, ns)| (user.pid, ns))
+            .collect();
+        assert_eq!(told, [(7, 300_000_000), (9, 100_000_000)]);
+        assert!(behind(5, (0, 900_000_000), &users).is_empty(), "not half of it is seen");
+        assert!(behind(5, (3, 1), &users).is_empty());
+    }
+
+    #[test]
+    fn time_is_counted_between_two_looks_and_an_id_may_be_used_again() {
+        let (one, other) = (user(7, 0, 1, 30), user(7, 0, 1, 50));
+        let look = |user: &User| HashMap::from([(7, user.stat.clone())]);
+        assert_eq!(users(&look(&one), look(&other))[0].used, 200_000_000);
+        let mut reused = look(&one);
+        reused.get_mut(&7).unwrap().began = 4;
+        assert_eq!(users(&reused, look(&other))[0].used, 500_000_000);
+        assert!(users(&look(&one), look(&one)).is_empty());
+    }
+
+    #[test]
+    fn a_set_of_cpus_is_read() {
+        let told = |text| allowed(text).unwrap();
+        assert_eq!(told("a:\t1\nCpus_allowed:\t1\n"), Allowed { count: 1, first: 1 });
+        let many = told("Cpus_allowed:\tff,00000001,00000003\n");
+        assert_eq!((many.count, many.first), (11, 0x1_0000_0003));
+        assert_eq!(allowed("Cpus_allowed:\tx\n"), None);
+    }
+}
