@@ -39,6 +39,42 @@ pub fn shared(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
     of_kind(root, pid, 3, b's')
 }
 
+/// The only file that a process has mapped for its data: none of its code, nor what the C library maps for itself. `None` where there
+/// is none, or more than one. May block.
+#[must_use]
+pub fn only_data(root: &Root, pid: u32) -> Option<String> {
+    const OF_LIBC: [&str; 3] = ["/usr/lib/locale/", "/usr/share/locale/", "/etc/ld.so.cache"];
+    let of_libc = |path: &str| {
+        OF_LIBC.iter().any(|start| path.starts_with(start)) || path.ends_with("/gconv-modules.cache")
+    };
+    let code = executable(root, pid)?;
+    let is_code = |one: &Mapping| {
+        let same = |other: &Mapping| (other.device, other.inode) == (one.device, one.inode);
+        code.iter().any(same)
+    };
+    let data = of_kind(root, pid, 2, b'-')?;
+    let mut data = data
+        .into_iter()
+        .filter(|one| one.inode != 0 && one.path.starts_with('/') && !of_libc(&one.path) && !is_code(one));
+    let first = data.next()?;
+    data.all(|other| (other.device, other.inode) == (first.device, first.inode))
+        .then_some(first.path)
+}
+
+/// Whether the page of an address is in memory and in the process's tables; `None` where that may not be asked. May block.
+#[must_use]
+pub fn is_there(root: &Root, pid: u32, address: u64) -> Option<bool> {
+    use std::os::unix::fs::FileExt;
+    /// A page's bytes on every machine that holdup is for, those of its entry, and the entry's bit that says so.
+    const PAGE: u64 = 4096;
+    const ENTRY: u64 = 8;
+    const PRESENT: u64 = 1 << 63;
+    let file = File::open(root.proc.join(pid.to_string()).join("pagemap")).ok()?;
+    let mut entry = [0; ENTRY as usize];
+    file.read_exact_at(&mut entry, address / PAGE * ENTRY).ok()?;
+    Some(u64::from_ne_bytes(entry) & PRESENT != 0)
+}
+
 /// Those that have this letter at this place of their permissions.
 fn of_kind(root: &Root, pid: u32, place: usize, letter: u8) -> Option<Vec<Mapping>> {
     let file = File::open(root.proc.join(pid.to_string()).join("maps")).ok()?;
@@ -80,8 +116,31 @@ fn mapping(line: &str, place: usize, letter: u8) -> Option<Mapping> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mapping, executable, shared};
-    use crate::root::Tree;
+    use super::{Mapping, executable, is_there, only_data, shared};
+    use crate::root::{Root, Tree};
+
+    #[test]
+    fn the_only_file_of_data_is_found_where_there_is_one() {
+        const CODE: &str = "1000-2000 r--p 00000000 08:01 131 /usr/bin/x\n2000-3000 r-xp 00001000 08:01 131 /usr/bin/x\n\
+                            5000-6000 r--p 00000000 08:01 9 /usr/lib/locale/C.utf8/LC_CTYPE\n7000-8000 rw-p 00000000 00:00 0 [heap]\n";
+        const TABLE: &str = "9000-a000 r--s 00000000 08:02 77 /data/table\na000-b000 rw-s 00001000 08:02 77 /data/table\n";
+        let of = |text: String| {
+            let tree = Tree::new(&[("proc/7/maps", text.as_str())]);
+            only_data(&tree.root, 7)
+        };
+        assert_eq!(of(CODE.to_owned()), None);
+        assert_eq!(of(format!("{CODE}{TABLE}")).as_deref(), Some("/data/table"));
+        let other = "b000-c000 r--p 00000000 08:02 78 /data/other\n";
+        assert_eq!(of(format!("{CODE}{TABLE}{other}")), None);
+    }
+
+    #[test]
+    fn own_code_is_in_memory_and_what_nobody_has_is_not() {
+        let own = std::process::id();
+        let here = own_code_is_in_memory_and_what_nobody_has_is_not as fn() as usize as u64;
+        assert_eq!(is_there(&Root::system(), own, here), Some(true));
+        assert_eq!(is_there(&Root::system(), own, 0), Some(false));
+    }
 
     #[test]
     fn what_can_be_executed_is_found_with_blanks_in_its_name() {

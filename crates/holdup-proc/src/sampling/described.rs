@@ -104,6 +104,30 @@ pub fn about(call: &Call) -> About {
     }
 }
 
+/// Where in a thread's memory the address of a socket stands that it connects to, and its length, bytes.
+#[must_use]
+pub fn asked_path(call: &Call) -> Option<(u64, usize)> {
+    /// Bytes of the longest `struct sockaddr_un`.
+    const LONGEST: usize = 110;
+    let [_, at, length, _] = call.args;
+    let length = usize::try_from(length).unwrap_or(LONGEST).min(LONGEST);
+    (call.name() == Some("connect")).then_some((at, length))
+}
+
+/// Whether a thread sleeps in a fault until a page of a file has been read.
+#[must_use]
+pub fn reads_a_page(site: &Site) -> bool {
+    const READING: [&str; 5] = [
+        "folio_wait_bit_common",
+        "folio_wait_bit",
+        "__folio_lock_or_retry",
+        "wait_on_page_bit_common",
+        "__lock_page_or_retry",
+    ];
+    let function = site.function.as_deref();
+    site.call == Some(Call::none()) && function.is_some_and(|name| READING.contains(&name))
+}
+
 /// Where in a thread's memory it stands how long its call may last, and how many nanoseconds the second number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
@@ -317,6 +341,17 @@ pub fn other_end(inode: u64, object: &Object, sockets: &Sockets) -> Option<u64> 
             ..
         } => unix_peers::of(inode),
         _ => None,
+    }
+}
+
+/// Gives a Unix socket that has no name the name of its other end, whose inode is `peer`.
+pub fn name_peer(object: &mut Object, peer: Option<u64>, sockets: &Sockets) {
+    if let ObjectKind::Socket {
+        family: AF_UNIX, peer: other, ..
+    } = &mut object.kind
+        && let Some(named) = peer.and_then(|inode| sockets.unix.get(&inode))
+    {
+        *other = SocketAddress::Unix(named.path.clone());
     }
 }
 

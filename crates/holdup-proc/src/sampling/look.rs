@@ -217,9 +217,10 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         stale: false,
     };
     match described::about(&call) {
-        described::About::Nothing => {}
+        described::About::Nothing => answer.object = links.faulted(&answer.site),
         described::About::Descriptor(fd) => {
             answer.object = links.describe(fd, &answer.site);
+            answer.path = described::asked_path(&call).and_then(|(at, length)| unix_path(tid, at, length));
             answer.own = links.has_both(answer.object.as_ref());
         }
         described::About::Lock(fd) => {
@@ -278,10 +279,11 @@ impl Seen<'_> {
         let link = link.to_string_lossy().into_owned();
         if let Some(inode) = described::number(&link, "socket:[") {
             let sockets = self.eye.sockets(self.pid, inode);
-            let object = described::socket(inode, sockets);
+            let mut object = described::socket(inode, sockets);
             self.stale |= !sockets.knows(inode);
-            let key = format!("{link}{}", described::socket_state(&object));
             let peer = described::other_end(inode, &object, sockets);
+            described::name_peer(&mut object, peer, sockets);
+            let key = format!("{link}{}", described::socket_state(&object));
             self.peers.extend(peer.map(|peer| (key.clone(), peer)));
             return Some((key, object));
         }
@@ -297,6 +299,18 @@ impl Seen<'_> {
             false => link,
         };
         Some((key, object))
+    }
+
+    /// The file that a thread waits for in a fault: where it reads data of a file, and has one mapped alone beside its code.
+    fn faulted(&mut self, site: &Site) -> Option<(String, Object)> {
+        let (_, pc) = site.registers.filter(|_| described::reads_a_page(site))?;
+        if !maps::is_there(&self.eye.root, self.pid, pc)? {
+            // It is its own code that is missing.
+            return None;
+        }
+        let path = maps::only_data(&self.eye.root, self.pid)?;
+        let object = described::file(&path, None, self.eye.mounts(self.pid), false)?;
+        Some((path, object))
     }
 
     /// The state of the connection that a thread waits on: of its call's, or of the only one that it polls.
@@ -466,6 +480,20 @@ fn around(tid: u32, futex: u64) -> Option<[u32; FUTEX_WORDS]> {
     Some(words)
 }
 
+/// The path in a `struct sockaddr_un`; `@name` of an abstract one.
+fn unix_path(tid: u32, at: u64, length: usize) -> Option<String> {
+    let bytes = memory::read(tid, at, length)?;
+    let (family, path) = bytes.split_first_chunk::<2>()?;
+    if u16::from_ne_bytes(*family) != described::AF_UNIX {
+        return None;
+    }
+    let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+    match path.split_first()? {
+        (0, name) => Some(format!("@{}", text(name))),
+        _ => Some(text(path.split(|byte| *byte == 0).next()?)),
+    }
+}
+
 fn path(tid: u32, at: u64) -> Option<String> {
     let bytes = memory::read(tid, at, PATH)?;
     let end = bytes.iter().position(|byte| *byte == 0)?;
@@ -474,7 +502,7 @@ fn path(tid: u32, at: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{around, functions, path, poll_set, select_set};
+    use super::{around, functions, path, poll_set, select_set, unix_path};
     use holdup_evidence::FUTEX_AT;
 
     #[test]
@@ -490,6 +518,12 @@ mod tests {
         let text = [b"/a b\0".as_slice(), &[7; 2048]].concat();
         assert_eq!(path(own, text.as_ptr() as u64).as_deref(), Some("/a b"));
         assert_eq!(path(own, 8), None);
+        let address = b"\x01\0/run/x.sock\0\0\0";
+        let at = address.as_ptr() as u64;
+        assert_eq!(unix_path(own, at, 16).as_deref(), Some("/run/x.sock"));
+        let name = b"\x01\0\0name";
+        assert_eq!(unix_path(own, name.as_ptr() as u64, 7).as_deref(), Some("@name"));
+        assert_eq!(unix_path(own, text.as_ptr() as u64, 7), None, "of another family");
     }
 
     #[test]

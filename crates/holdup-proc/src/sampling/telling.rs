@@ -13,7 +13,7 @@ use super::waiters::Waiters;
 use super::waiting::Waiting;
 use super::woken::Woken;
 use holdup_evidence::{
-    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, SignalSent, TaskName,
     ThreadId, Wait, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,6 +205,7 @@ impl Sampler {
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
+        let queued = thread.account.counted().queued;
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
@@ -219,7 +220,9 @@ impl Sampler {
         };
         let cpu = interval.cpu;
         if let Some(stat) = &stat {
-            self.instead.queued(id, stat, interval.queued);
+            let queued = thread.account.counted().queued.saturating_sub(queued);
+            self.instead.queued(id, stat, queued);
+            self.events.extend(stop_signal(id, self.now, stat));
         }
         // No thread survives another program: one that is new was made by the program that has the new name.
         let (pid, tid) = (thread.pid, thread.tid);
@@ -542,6 +545,25 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     let unsure = piece.doubt.max(limit / NEARLY);
     let as_long = piece.doubt <= limit / LITTLE && lasted + unsure >= limit;
     limit > 0 && (as_long || piece.doubt <= limit / MUCH && lasted >= limit)
+}
+
+/// The signal that stopped a process, which stands in its status while it is stopped. Who sent it stands nowhere: it is told as the kernel's.
+fn stop_signal(id: ThreadId, at: Ns, stat: &Stat) -> Option<Event> {
+    const STOPPED: char = 'T';
+    const STOP_SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    let stopped = stat.state == STOPPED && STOP_SIGNALS.contains(&stat.exit_code);
+    let by = TaskName {
+        pid: 0,
+        tid: 0,
+        name: String::new(),
+        kernel: true,
+    };
+    stopped.then_some(Event::Signal(SignalSent {
+        at,
+        thread: id,
+        signal: stat.exit_code,
+        by,
+    }))
 }
 
 /// The state of the connection that a piece was spent on.
