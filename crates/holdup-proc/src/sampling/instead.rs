@@ -12,8 +12,10 @@ use crate::tasks;
 use holdup_evidence::{Allowed, Event, Ns, RanInstead, Scheduling, TaskName, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 
-/// Time in queues, of all threads, from which it is worth a look at everybody, nanoseconds.
-const WORTH: Ns = 20_000_000;
+/// Time in queues, of all threads or of one that ends, from which it is worth a look at everybody: nanoseconds, and a part of the time
+/// since the first look at anybody. What is less is no finding, and the look would cost more than it tells.
+const WORTH: Ns = 50_000_000;
+const PART: Ns = 10;
 
 /// Between two such looks, and before one for the sake of a thread that ends: each reads a file for every process.
 const EVERY: Ns = 500_000_000;
@@ -28,6 +30,8 @@ const NAMED: usize = 4;
 /// What is known of who runs.
 #[derive(Debug, Default)]
 pub(super) struct Instead {
+    /// When threads were looked at first.
+    begun: Option<Ns>,
     /// When everybody was looked at, and what each had used by then.
     looked: Option<(Ns, HashMap<u32, Stat>)>,
     /// How long each thread has queued since, by CPU, and as what.
@@ -40,6 +44,21 @@ struct User {
     pid: u32,
     stat: Stat,
     used: Ns,
+    /// Where it was at both looks, as far as it was there at the first.
+    cpus: (Option<u32>, u32),
+}
+
+impl User {
+    /// What it used of a CPU: all, if it was there at both looks; half, if at one of them, or if it has several threads, of which but one is
+    /// known to be there.
+    fn used_on(&self, cpu: u32) -> Ns {
+        let (before, now) = (self.cpus.0.unwrap_or(self.cpus.1) == cpu, self.cpus.1 == cpu);
+        match (before, now) {
+            (true, true) if self.stat.threads <= 1 => self.used,
+            (false, false) => 0,
+            _ => self.used / 2,
+        }
+    }
 }
 
 impl Instead {
@@ -61,7 +80,9 @@ impl Instead {
 impl Sampler {
     /// Says who ran instead, if that is due. `ends`: who is about to be gone.
     pub(super) fn tell_instead(&mut self, ends: Option<ThreadId>) {
-        if self.instead.owed(ends) < WORTH {
+        let begun = *self.instead.begun.get_or_insert(self.now);
+        let worth = WORTH.max(self.now.saturating_sub(begun) / PART);
+        if self.instead.owed(ends) < WORTH || self.instead.owed(None) < worth {
             return;
         }
         let since = self.instead.looked.as_ref().map(|(at, _)| self.now.saturating_sub(*at));
@@ -105,26 +126,32 @@ fn users(before: &HashMap<u32, Stat>, now: HashMap<u32, Stat>) -> Vec<User> {
     let of = |(pid, stat): (u32, Stat)| {
         let known = before.get(&pid).filter(|known| known.began == stat.began);
         let used = ticks(&stat).saturating_sub(known.map_or(0, ticks)) * TICK;
-        (used > 0).then_some(User { pid, stat, used })
+        let cpus = (known.map(|known| known.cpu), stat.cpu);
+        (used > 0).then_some(User { pid, stat, used, cpus })
     };
     let mut users: Vec<User> = now.into_iter().filter_map(of).collect();
     users.sort_by_key(|user| (std::cmp::Reverse(user.used), user.pid));
     users
 }
 
-/// Whom a thread was behind on a CPU, each with its part of the time. Of a process with several threads it is not known on which CPUs
-/// they ran; those of the thread's own process are not told from it.
+/// Whom a thread was behind on a CPU, each with its part of the time. Those of the thread's own process are not told from it.
 fn behind(own: u32, (cpu, ns): (u32, Ns), users: &[User]) -> Vec<(&User, Ns)> {
-    let there = |user: &&User| user.pid != own && (user.stat.cpu == cpu || user.stat.threads > 1);
-    let there: Vec<&User> = users.iter().filter(there).take(NAMED).collect();
-    let all: Ns = there.iter().map(|user| user.used).sum();
+    let there = |user: &User| match user.pid == own {
+        true => 0,
+        false => user.used_on(cpu),
+    };
+    let mut there: Vec<(&User, Ns)> = users.iter().map(|user| (user, there(user))).collect();
+    there.retain(|(_, used)| *used > 0);
+    there.sort_by_key(|(user, used)| (std::cmp::Reverse(*used), user.pid));
+    there.truncate(NAMED);
+    let all: Ns = there.iter().map(|(_, used)| used).sum();
     if all.saturating_mul(2) < ns || all == 0 {
         return Vec::new();
     }
-    let part = |user: &User| u128::from(ns) * u128::from(user.used) / u128::from(all);
+    let part = |used: Ns| u128::from(ns) * u128::from(used) / u128::from(all);
     there
         .into_iter()
-        .map(|user| (user, Ns::try_from(part(user)).unwrap_or(ns)))
+        .map(|(user, used)| (user, Ns::try_from(part(used)).unwrap_or(ns)))
         .collect()
 }
 
@@ -204,6 +231,7 @@ mod tests {
             pid,
             stat: stat(&text).unwrap(),
             used: ticks * 10_000_000,
+            cpus: (None, cpu),
         }
     }
 
@@ -217,6 +245,12 @@ mod tests {
         assert_eq!(told, [(7, 300_000_000), (9, 100_000_000)]);
         assert!(behind(5, (0, 900_000_000), &users).is_empty(), "not half of it is seen");
         assert!(behind(5, (3, 1), &users).is_empty());
+        let moved = User {
+            cpus: (Some(1), 0),
+            ..user(7, 0, 1, 30)
+        };
+        assert_eq!((moved.used_on(0), moved.used_on(1), moved.used_on(2)), (150_000_000, 150_000_000, 0));
+        assert_eq!(user(7, 0, 9, 30).used_on(0), 150_000_000, "of several threads");
     }
 
     #[test]

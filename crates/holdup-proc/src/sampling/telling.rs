@@ -7,17 +7,21 @@
 //! In: [`Found`] of each thread. Out: events.
 
 use super::account::{Ends, Interval, Piece, Ran};
-use super::clocks::Stat;
+use super::clocks::{Stat, stat};
 use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiters::Waiters;
 use super::waiting::Waiting;
 use super::woken::Woken;
+use crate::root::{Root, text_if_there};
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, SignalSent, TaskName,
     ThreadId, Wait, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The kernel's letter for a thread that a signal has stopped.
+const STOPPED: char = 'T';
 
 /// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
 const MOST_SAMPLES: u64 = 8;
@@ -222,7 +226,9 @@ impl Sampler {
         if let Some(stat) = &stat {
             let queued = thread.account.counted().queued.saturating_sub(queued);
             self.instead.queued(id, stat, queued);
-            self.events.extend(stop_signal(id, self.now, stat));
+            if stat.state == STOPPED {
+                self.events.extend(stop_signal(&self.root, thread.pid, id, self.now));
+            }
         }
         // No thread survives another program: one that is new was made by the program that has the new name.
         let (pid, tid) = (thread.pid, thread.tid);
@@ -548,20 +554,21 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
 }
 
 /// The signal that stopped a process, which stands in its status while it is stopped. Who sent it stands nowhere: it is told as the kernel's.
-fn stop_signal(id: ThreadId, at: Ns, stat: &Stat) -> Option<Event> {
-    const STOPPED: char = 'T';
+fn stop_signal(root: &Root, pid: u32, id: ThreadId, at: Ns) -> Option<Event> {
     const STOP_SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
-    let stopped = stat.state == STOPPED && STOP_SIGNALS.contains(&stat.exit_code);
+    // That of a thread has its own.
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("stat"))?;
+    let signal = stat(&text)?.exit_code;
     let by = TaskName {
         pid: 0,
         tid: 0,
         name: String::new(),
         kernel: true,
     };
-    stopped.then_some(Event::Signal(SignalSent {
+    STOP_SIGNALS.contains(&signal).then_some(Event::Signal(SignalSent {
         at,
         thread: id,
-        signal: stat.exit_code,
+        signal,
         by,
     }))
 }
