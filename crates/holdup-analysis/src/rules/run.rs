@@ -543,7 +543,8 @@ impl<'a> Waits<'a> {
         let untold = self.only(over_tcp)?;
         (self.tcp().seen == 0 && untold.cost().saturating_mul(2) > self.cost()).then(|| {
             Verdict::CannotTell(
-                "what the kernel noted of these TCP connections; only tracing shows it".to_owned(),
+                "the state of these TCP connections: sock_diag tells it of those in one's own network namespace, tracing of all"
+                    .to_owned(),
             )
         })
     }

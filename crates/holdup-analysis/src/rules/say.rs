@@ -138,6 +138,12 @@ pub(super) fn length(waits: &Waits<'_>) -> String {
     }
 }
 
+/// What they cost the run, for a title: `1.01 s`, and where that is an estimate `about 1.01 s`.
+pub(super) fn cost(waits: &Waits<'_>) -> String {
+    let about = if waits.by_looks() { "about " } else { "" };
+    format!("{about}{}", duration(waits.cost()))
+}
+
 /// Where the times of a wait were seen.
 pub(super) fn source(wait: &AttributedWait) -> &str {
     if wait.read_at.is_empty() {
@@ -180,6 +186,9 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
     }
 }
 
+/// Of somebody who was never seen to do anything.
+pub(super) const NOT_OBSERVED: &str = "is not part of the run; what it did was not observed";
+
 /// What the one in the way did meanwhile.
 pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
@@ -188,7 +197,7 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
             "waits for clients with this thread; which other has the request is not known".to_owned()
         }
         Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
-        None => "is not part of the run; what it did was not observed".to_owned(),
+        None => NOT_OBSERVED.to_owned(),
     };
     Evidence::new(
         format!("{} {doing}", who_with_pid(&holder.name)),

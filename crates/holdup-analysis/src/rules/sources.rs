@@ -3,7 +3,7 @@
 //! Rules name the probes of tracing. What they judge has the same shape when it comes from looks, and another source: it is named here, in one
 //! place. In: findings. Out: the same, with the sources that were really read.
 
-use super::say::SCHEDULER;
+use super::say::{NOT_OBSERVED, SCHEDULER};
 use crate::finding::Finding;
 
 /// What tracing calls it, and where looks have it from.
@@ -22,6 +22,10 @@ const BY_LOOKS: [(&str, &str); 9] = [
 /// Names the sources of a finding about a program that was looked at.
 pub(super) fn by_looks(finding: &mut Finding) {
     for evidence in finding.evidence_mut() {
+        // It may be of the run, and have lived between two looks.
+        if let Some(who) = evidence.text.strip_suffix(NOT_OBSERVED) {
+            evidence.text = format!("{who}was not seen to do anything meanwhile");
+        }
         let known = BY_LOOKS.iter().find(|(traced, _)| *traced == evidence.source);
         if let Some((_, looked)) = known {
             evidence.source = (*looked).to_owned();

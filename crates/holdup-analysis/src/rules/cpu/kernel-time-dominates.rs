@@ -1,6 +1,6 @@
 //! The kernel works for it: which call, and on what.
 
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 
@@ -42,6 +42,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let top = &calls[0];
     let main = top.main();
     let share = percent(run.share(waits.cost()));
+    if run.attributed.by_looks && main.call.is_none() {
+        return fires(calls_not_seen(waits, &share));
+    }
     let title = match main.call.as_deref() {
         Some(call) => format!("The kernel works for it {share} of the time, mostly in {call}"),
         None => format!("The kernel works for it {share} of the time, mostly outside system calls"),
@@ -66,6 +69,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Some(_) => "make fewer of these calls: larger buffers, several requests in one call",
         None => "touch less memory for the first time: use blocks again instead of mapping new ones",
     })))
+}
+
+/// Of a thread that runs, looks show neither its call nor where in the kernel it is.
+fn calls_not_seen(waits: &Waits<'_>, share: &str) -> Finding {
+    let title = format!("The kernel works for it ~{share} of the time; in which calls was not seen");
+    let text = "of a thread that runs the kernel tells an ordinary user nothing but how long";
+    let counted = "how it splits into its own code and the kernel's is counted in ticks of 10 ms";
+    RULE.finding(Severity::Note, title, waits)
+        .and(Evidence::new(text, "/proc/PID/syscall"))
+        .and(Evidence::new(counted, "CPU samples"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe("see which calls it makes most: as root, `holdup run` names them").with_command("strace -f -c COMMAND"))
 }
 
 /// The user functions that make the calls, with what each costs.

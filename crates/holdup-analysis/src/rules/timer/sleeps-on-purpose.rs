@@ -2,7 +2,7 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -40,7 +40,7 @@ fn is_limit(wait: &AttributedWait) -> bool {
 
 fn slept(waits: &Waits<'_>) -> Finding {
     let who = say::who(&waits.main().asker.name);
-    let title = format!("{} of sleep that {who} asked for", duration(waits.cost()));
+    let title = format!("{} of sleep that {who} asked for", say::cost(waits));
     RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
         "sleep less, or wait for the event that the sleep stands for",
     ))
@@ -51,7 +51,7 @@ fn ran_out(waits: &Waits<'_>) -> Finding {
     let who = say::who(&waits.main().asker.name);
     let title = format!(
         "{who} waits for another thread until its time runs out: {}",
-        duration(waits.cost())
+        say::cost(waits)
     );
     let count = waits.count().max(1);
     let nobody = format!(
