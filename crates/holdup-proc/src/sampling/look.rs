@@ -6,6 +6,7 @@
 use super::clocks::{Turns, turns};
 use super::described;
 use super::diag::Diag;
+use super::route;
 use super::site::Site;
 use super::task::text_in;
 use super::tcp_state::{self, Watched};
@@ -326,7 +327,7 @@ impl Seen<'_> {
             return None;
         }
         let figures = tcp_state::of(diag, local, peer, inode, machine::monotonic())?;
-        let device = figures.throttled().then(|| tcp_state::device(peer)).flatten();
+        let device = figures.throttled().then(|| route::device(peer)).flatten();
         Some(Watched::new(figures, device))
     }
 

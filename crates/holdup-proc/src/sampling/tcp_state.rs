@@ -4,6 +4,7 @@
 //! tells of it. A socket of another network namespace is another one with the same ends, or none: the inode decides.
 
 use super::diag::{self, BY_FAMILY, Diag, HEADER};
+use super::route::Device;
 use holdup_evidence::network::TcpState;
 use holdup_evidence::{Ns, Seq, ThreadId};
 use std::net::{IpAddr, SocketAddr};
@@ -67,7 +68,7 @@ impl Figures {
     pub(super) fn throttled(&self) -> bool {
         let least = self.segment.saturating_mul(2);
         let limit = u64::from(least).max(self.pace);
-        self.unsent > 0 && self.may_send && self.room() && u64::from(self.in_devices) > limit
+        self.unsent > 0 && self.room() && u64::from(self.in_devices) > limit
     }
 
     fn room(&self) -> bool {
@@ -88,13 +89,13 @@ pub struct Watched {
     first: Figures,
     last: Figures,
     /// The device that it goes out by.
-    device: Option<String>,
+    device: Option<Device>,
 }
 
 impl Watched {
     /// From the first look.
     #[must_use]
-    pub fn new(figures: Figures, device: Option<String>) -> Watched {
+    pub fn new(figures: Figures, device: Option<Device>) -> Watched {
         Watched {
             first: figures,
             last: figures,
@@ -143,8 +144,9 @@ impl Watched {
             probes: last.probes,
             state: last.state,
             no_delay: !first.collects(),
-            throttled: first.throttled(),
-            device: self.device.clone(),
+            // What the queue itself paces stands there because it is not yet time to send it.
+            throttled: first.throttled() && self.device.as_ref().is_some_and(|device| !device.paces),
+            device: self.device.as_ref().map(|device| device.name.clone()),
         }
     }
 }
@@ -217,47 +219,11 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
     })
 }
 
-/// The device by which packets to an address leave this machine, by the kernel's own choice of route.
-pub(super) fn device(peer: SocketAddr) -> Option<String> {
-    /// `RTM_NEWROUTE`, `RTM_GETROUTE`, `RTA_DST`, `RTA_OIF` (linux/rtnetlink.h), and bytes of `struct rtmsg`.
-    const ROUTE: u16 = 24;
-    const GET_ROUTE: u16 = 26;
-    const TO: u16 = 1;
-    const OUT_BY: u16 = 4;
-    const MESSAGE: usize = 12;
-    let (family, address) = match peer.ip().to_canonical() {
-        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
-    };
-    let bits = u8::try_from(address.len() * 8).ok()?;
-    let mut request = vec![family as u8, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    request.extend(u16::try_from(4 + address.len()).ok()?.to_ne_bytes());
-    request.extend(TO.to_ne_bytes());
-    request.extend(address);
-    let answer = Diag::open(libc::NETLINK_ROUTE)?.ask(GET_ROUTE, &request)?;
-    if diag::kind(&answer)? != ROUTE {
-        return None;
-    }
-    let index = diag::word(diag::attribute(&answer, HEADER + MESSAGE, OUT_BY)?, 0)?;
-    name(index)
-}
-
-/// A device's name.
-fn name(index: u32) -> Option<String> {
-    let mut name = [0u8; libc::IF_NAMESIZE];
-    // SAFETY: the buffer has the size that is written at most, with a zero at the end.
-    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };
-    if found.is_null() {
-        return None;
-    }
-    let end = name.iter().position(|byte| *byte == 0)?;
-    Some(String::from_utf8_lossy(&name[..end]).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Figures, Watched, device, figures, of, request};
+    use super::{Figures, Watched, figures, of, request};
     use crate::sampling::diag::{Diag, HEADER};
+    use crate::sampling::route::Device;
     use holdup_evidence::ThreadId;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
@@ -285,7 +251,6 @@ mod tests {
         assert!(figures.window.is_some_and(|window| window > 0) && figures.segment > 0);
         assert_eq!(of(&diag, local, peer, own + 1, 5), None, "somebody else's");
         assert_eq!(of(&diag, peer, "127.0.0.1:1".parse().unwrap(), own, 5), None);
-        assert_eq!(device(peer).as_deref(), Some("lo"));
     }
 
     #[test]
@@ -349,7 +314,11 @@ mod tests {
     #[test]
     fn what_holds_data_back_is_told_apart() {
         let told = |figures: Figures| {
-            let told = Watched::new(figures, None).told(ThreadId(0), 1);
+            let device = Device {
+                name: "lo".to_owned(),
+                paces: false,
+            };
+            let told = Watched::new(figures, Some(device)).told(ThreadId(0), 1);
             (told.throttled, !told.no_delay)
         };
         assert_eq!(told(idle()), (false, true), "collected");
@@ -357,7 +326,7 @@ mod tests {
         assert_eq!(told(Figures { in_devices, ..idle() }), (true, false));
         let window = Some(1_000);
         assert_eq!(told(Figures { window, ..idle() }), (false, false), "no room");
-        assert_eq!(told(Figures { may_send: false, in_devices, ..idle() }), (false, false));
+        assert_eq!(told(Figures { may_send: false, ..idle() }), (false, false), "congestion");
         assert_eq!(told(Figures { window: None, ..idle() }), (false, false), "not told");
     }
 
