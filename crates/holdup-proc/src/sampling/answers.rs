@@ -110,6 +110,11 @@ impl Sampler {
         let runs = answer.site.runs;
         let turns = after.or(before).map(|turns| turns.count);
         let stale = answer.stale;
+        let polled = answer.polled.iter().flat_map(|(set, _)| set);
+        let polled = polled.filter_map(|one| one.object.as_ref());
+        let objects = answer.object.iter().chain(polled).map(|(_, object)| object);
+        let became = self.requests.met((pid, id), self.now, objects);
+        self.events.extend(became.into_iter().map(Event::Connection));
         let mut waiting = self.met.waiting(id, answer, &mut self.events);
         waiting.user_stack = stack;
         let met = waiting.clone();

@@ -167,6 +167,16 @@ pub fn connection(object: &Object) -> Option<(SocketAddr, SocketAddr, u64)> {
     }
 }
 
+/// The same with its state, as in `tcp(7)`.
+#[must_use]
+pub fn connection_with_state(object: &Object) -> Option<(SocketAddr, SocketAddr, u64, u8)> {
+    let (local, peer, inode) = connection(object)?;
+    match &object.kind {
+        ObjectKind::Socket { state, .. } => Some((local, peer, inode, *state)),
+        _ => None,
+    }
+}
+
 /// The number in `pipe:[17]`.
 #[must_use]
 pub fn number(link: &str, prefix: &str) -> Option<u64> {

@@ -18,6 +18,7 @@ pub mod on_cpu;
 mod perf_ring;
 mod processes;
 mod rate;
+mod requests;
 pub mod route;
 mod running;
 mod sampler;

@@ -12,6 +12,7 @@ use super::instead::Instead;
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
 use super::processes::Threads;
+use super::requests::Requests;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
 use super::waiting::{Met, Reach, Waiting};
@@ -176,6 +177,8 @@ pub struct Sampler {
     pub(super) on_cpu: OnCpu,
     /// Sees who has the CPUs.
     pub(super) instead: Instead,
+    /// Sees what becomes of requests for connections.
+    pub(super) requests: Requests,
 }
 
 impl Sampler {
@@ -210,6 +213,7 @@ impl Sampler {
             not_before: 0,
             on_cpu: OnCpu::default(),
             instead: Instead::default(),
+            requests: Requests::default(),
         }
     }
 

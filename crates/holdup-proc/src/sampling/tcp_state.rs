@@ -71,6 +71,11 @@ impl Figures {
         self.unsent > 0 && self.room() && u64::from(self.in_devices) > limit
     }
 
+    /// As in `tcp(7)`.
+    pub(super) fn state(&self) -> u8 {
+        self.state
+    }
+
     fn room(&self) -> bool {
         let window = self.window.unwrap_or(0);
         window.saturating_sub(self.unacked) >= self.segment

@@ -248,6 +248,10 @@ impl Sampler {
             self.tell_others_end(id, at, round, stacks);
             round.final_clocks.insert(id, (at, clock));
             self.tell_instead(Some(id));
+            if pid == tid {
+                let given_up = self.requests.ended(pid, at);
+                self.events.extend(given_up.into_iter().map(Event::Connection));
+            }
             self.tell_end(id, at, clock, code, None);
             self.forget(id, stacks);
         }

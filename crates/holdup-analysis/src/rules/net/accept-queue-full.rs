@@ -1,5 +1,6 @@
 //! A listener of this machine whose queue of clients is full.
 
+use super::connection_unanswered::came_to_nothing;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
@@ -42,7 +43,8 @@ fn listener<'a>(run: &Run<'a>, wait: &AttributedWait) -> Option<&'a Listener> {
 
 /// Whether a wait is one for a listener of this machine with a queue.
 pub(super) fn is_queue(run: &Run<'_>, wait: &AttributedWait) -> bool {
-    (wait.max >= REPEATED || wait.timed_out > 0) && listener(run, wait).is_some()
+    let unanswered = wait.max >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait);
+    unanswered && listener(run, wait).is_some()
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

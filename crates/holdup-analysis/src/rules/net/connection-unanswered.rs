@@ -31,7 +31,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
         .only(|wait| {
             !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
-                && (wait.max >= REPEATED || wait.timed_out > 0)
+                && (wait.max >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait))
         })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {
@@ -45,6 +45,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let groups = run.worth(&unanswered, unanswered.split(peer), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+/// Whether nothing has become of any request to its peer. Looks see that for certain, and how long a single wait was they do not.
+pub(super) fn came_to_nothing(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let peer = peer(wait);
+    let mut requests = run.attributed.connections.iter().filter(|one| one.peer == peer);
+    run.attributed.by_looks
+        && requests.any(|one| one.made + one.refused == 0 && one.failed + one.given_up > 0)
 }
 
 fn peer(wait: &AttributedWait) -> String {
@@ -68,6 +76,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, group)
         .and_if(say::clock(run, group))
         .and_if(given_up(run))
+        .and_if(came_to_nothing(run, group.main()).then(|| {
+            let text = "no request to it was answered before its socket was closed";
+            Evidence::new(text, "the socket's state as it was looked at (sock_diag)")
+        }))
         .confidence(Confidence::Strong);
     if group.timed_out() > 0 {
         let text = say::ran_out(group.timed_out(), group.count());
