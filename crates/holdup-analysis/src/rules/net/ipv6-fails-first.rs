@@ -1,5 +1,6 @@
 //! IPv6 addresses that are tried first, where only IPv4 works.
 
+use super::connection_unanswered::came_to_nothing;
 use super::metadata_service_unanswered::address;
 use crate::attributed::AttributedWait;
 use crate::connections::Connections;
@@ -55,6 +56,12 @@ pub(super) fn in_vain(run: &Run<'_>, wait: &AttributedWait) -> bool {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let vain = waits.only(|wait| in_vain(run, wait));
     let Some(vain) = vain.filter(|vain| run.matters(vain.cost(), MATTERS)) else {
+        let six = |wait: &AttributedWait| address(wait).is_some_and(|ip| ip.is_ipv6());
+        if waits.only(|wait| six(wait) && came_to_nothing(run, wait)).is_some() {
+            return Verdict::CannotTell(
+                "whether the same port answers by IPv4: connections that were over between two looks are not seen".to_owned(),
+            );
+        }
         return Verdict::Clear("no IPv6 address was tried in vain whose port answered by IPv4".to_owned());
     };
     let groups = run.worth(&vain, vain.split(address), MATTERS);
