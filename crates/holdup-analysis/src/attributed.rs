@@ -544,7 +544,11 @@ pub fn error_together(rows: impl Iterator<Item = Uncertainty>) -> Ns {
     for row in rows {
         let (pid, tid) = row.thread;
         let sums = threads.entry((pid, tid, row.on_cpu)).or_default();
-        let sum = if row.of_these { &mut sums.these } else { &mut sums.others };
+        let sum = if row.of_these {
+            &mut sums.these
+        } else {
+            &mut sums.others
+        };
         *sum = sum.saturating_add(row.error);
         if row.of_these {
             sums.worst = sums.worst.max(row.error);
@@ -572,8 +576,14 @@ mod tests {
     fn what_one_has_too_much_another_has_too_little() {
         let together = |rows: &[Uncertainty]| error_together(rows.iter().copied());
         assert_eq!(together(&[]), 0);
-        assert_eq!(together(&[row(1, true, 30), row(1, true, 40), row(1, false, 90)]), 70);
-        assert_eq!(together(&[row(1, true, 30), row(1, true, 40), row(1, false, 35)]), 40);
+        assert_eq!(
+            together(&[row(1, true, 30), row(1, true, 40), row(1, false, 90)]),
+            70
+        );
+        assert_eq!(
+            together(&[row(1, true, 30), row(1, true, 40), row(1, false, 35)]),
+            40
+        );
         assert_eq!(together(&[row(1, true, 30), row(2, true, 40)]), 50, "two threads");
         assert_eq!(together(&[row(1, false, 30)]), 0);
     }

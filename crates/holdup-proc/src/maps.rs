@@ -123,7 +123,8 @@ mod tests {
     fn the_only_file_of_data_is_found_where_there_is_one() {
         const CODE: &str = "1000-2000 r--p 00000000 08:01 131 /usr/bin/x\n2000-3000 r-xp 00001000 08:01 131 /usr/bin/x\n\
                             5000-6000 r--p 00000000 08:01 9 /usr/lib/locale/C.utf8/LC_CTYPE\n7000-8000 rw-p 00000000 00:00 0 [heap]\n";
-        const TABLE: &str = "9000-a000 r--s 00000000 08:02 77 /data/table\na000-b000 rw-s 00001000 08:02 77 /data/table\n";
+        const TABLE: &str =
+            "9000-a000 r--s 00000000 08:02 77 /data/table\na000-b000 rw-s 00001000 08:02 77 /data/table\n";
         let of = |text: String| {
             let tree = Tree::new(&[("proc/7/maps", text.as_str())]);
             only_data(&tree.root, 7)

@@ -467,7 +467,8 @@ impl<'a> Waits<'a> {
     pub fn error(&self) -> Ns {
         let these: BTreeSet<*const AttributedWait> = self.iter().map(std::ptr::from_ref).collect();
         let all = self.run.attributed.waits.iter();
-        let error = error_together(all.map(|wait| wait.uncertainty(these.contains(&std::ptr::from_ref(wait)))));
+        let error =
+            error_together(all.map(|wait| wait.uncertainty(these.contains(&std::ptr::from_ref(wait)))));
         error.min(self.own())
     }
 

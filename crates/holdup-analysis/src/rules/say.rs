@@ -121,7 +121,9 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         _ => {
             let (median, longest) = (duration(waits.median()), duration(longest.max));
             match waits.by_looks() {
-                true => format!("about {count}{call}, {own} in all; single ones about {median} at the median, {longest} at most"),
+                true => format!(
+                    "about {count}{call}, {own} in all; single ones about {median} at the median, {longest} at most"
+                ),
                 false => format!("{count}{call}, {own} in all, {median} at the median, at most {longest}"),
             }
         }

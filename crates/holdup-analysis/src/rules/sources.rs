@@ -15,8 +15,14 @@ const BY_LOOKS: [(&str, &str); 9] = [
     ("what poll returned", "its time limit, and how long it lasted"),
     ("the open file", "/proc/PID/fd"),
     ("the open files", "/proc/PID/fd"),
-    ("the socket's state as the wait began", "the socket's state as it was looked at first (sock_diag)"),
-    ("the socket's state as the wait ended", "the socket's state as it was looked at last (sock_diag)"),
+    (
+        "the socket's state as the wait began",
+        "the socket's state as it was looked at first (sock_diag)",
+    ),
+    (
+        "the socket's state as the wait ended",
+        "the socket's state as it was looked at last (sock_diag)",
+    ),
 ];
 
 /// Names the sources of a finding about a program that was looked at.

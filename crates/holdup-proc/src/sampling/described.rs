@@ -357,7 +357,9 @@ pub fn other_end(inode: u64, object: &Object, sockets: &Sockets) -> Option<u64> 
 /// Gives a Unix socket that has no name the name of its other end, whose inode is `peer`.
 pub fn name_peer(object: &mut Object, peer: Option<u64>, sockets: &Sockets) {
     if let ObjectKind::Socket {
-        family: AF_UNIX, peer: other, ..
+        family: AF_UNIX,
+        peer: other,
+        ..
     } = &mut object.kind
         && let Some(named) = peer.and_then(|inode| sockets.unix.get(&inode))
     {

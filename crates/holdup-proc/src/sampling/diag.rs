@@ -101,6 +101,10 @@ mod tests {
         assert_eq!(attribute(bytes, 0, 2), Some([1, 2, 3, 4].as_slice()));
         assert_eq!(attribute(bytes, 0, 3), None);
         assert_eq!(attribute(&[0; 8], 0, 3), None, "no length");
-        assert_eq!(attribute(&[200, 0, 1, 0, 5], 0, 1), None, "longer than the answer");
+        assert_eq!(
+            attribute(&[200, 0, 1, 0, 5], 0, 1),
+            None,
+            "longer than the answer"
+        );
     }
 }

@@ -85,7 +85,11 @@ impl Sampler {
         if self.instead.owed(ends) < WORTH || self.instead.owed(None) < worth {
             return;
         }
-        let since = self.instead.looked.as_ref().map(|(at, _)| self.now.saturating_sub(*at));
+        let since = self
+            .instead
+            .looked
+            .as_ref()
+            .map(|(at, _)| self.now.saturating_sub(*at));
         let enough = if ends.is_some() { AT_AN_END } else { EVERY };
         if since.is_some_and(|since| since < enough) {
             return;
@@ -127,7 +131,12 @@ fn users(before: &HashMap<u32, Stat>, now: HashMap<u32, Stat>) -> Vec<User> {
         let known = before.get(&pid).filter(|known| known.began == stat.began);
         let used = ticks(&stat).saturating_sub(known.map_or(0, ticks)) * TICK;
         let cpus = (known.map(|known| known.cpu), stat.cpu);
-        (used > 0).then_some(User { pid, stat, used, cpus })
+        (used > 0).then_some(User {
+            pid,
+            stat,
+            used,
+            cpus,
+        })
     };
     let mut users: Vec<User> = now.into_iter().filter_map(of).collect();
     users.sort_by_key(|user| (std::cmp::Reverse(user.used), user.pid));
@@ -197,13 +206,16 @@ fn in_same_group(root: &Root, (pid, own): (u32, &Stat), (other, by): (u32, &Stat
     };
     // Tasks of the root cgroup are in their session's group, where sessions have some.
     let sessions = text_if_there(&root.proc.join("sys/kernel/sched_autogroup_enabled"));
-    let by_session = sessions.is_some_and(|text| text.trim() == "1") && here.lines().all(|line| line.ends_with(":/"));
+    let by_session =
+        sessions.is_some_and(|text| text.trim() == "1") && here.lines().all(|line| line.ends_with(":/"));
     here == there && (!by_session || own.session == by.session)
 }
 
 /// The CPUs that a thread may use, from `status`: `Cpus_allowed:	ff,ffffffff`.
 fn allowed(status: &str) -> Option<Allowed> {
-    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
     let groups: Vec<u32> = line
         .trim()
         .split(',')
@@ -237,19 +249,30 @@ mod tests {
 
     #[test]
     fn who_used_the_cpu_was_in_the_way() {
-        let users = [user(7, 0, 1, 30), user(8, 1, 1, 90), user(9, 0, 1, 10), user(5, 0, 1, 40)];
+        let users = [
+            user(7, 0, 1, 30),
+            user(8, 1, 1, 90),
+            user(9, 0, 1, 10),
+            user(5, 0, 1, 40),
+        ];
         let told: Vec<(u32, u64)> = behind(5, (0, 400_000_000), &users)
             .into_iter()
             .map(|(user, ns)| (user.pid, ns))
             .collect();
         assert_eq!(told, [(7, 300_000_000), (9, 100_000_000)]);
-        assert!(behind(5, (0, 900_000_000), &users).is_empty(), "not half of it is seen");
+        assert!(
+            behind(5, (0, 900_000_000), &users).is_empty(),
+            "not half of it is seen"
+        );
         assert!(behind(5, (3, 1), &users).is_empty());
         let moved = User {
             cpus: (Some(1), 0),
             ..user(7, 0, 1, 30)
         };
-        assert_eq!((moved.used_on(0), moved.used_on(1), moved.used_on(2)), (150_000_000, 150_000_000, 0));
+        assert_eq!(
+            (moved.used_on(0), moved.used_on(1), moved.used_on(2)),
+            (150_000_000, 150_000_000, 0)
+        );
         assert_eq!(user(7, 0, 9, 30).used_on(0), 150_000_000, "of several threads");
     }
 

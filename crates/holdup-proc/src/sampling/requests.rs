@@ -61,7 +61,10 @@ impl Requests {
         if !asks && !self.of.contains_key(&pid) {
             return Vec::new();
         }
-        let Some(diag) = self.diag.get_or_insert_with(|| Diag::open(libc::NETLINK_SOCK_DIAG)) else {
+        let Some(diag) = self
+            .diag
+            .get_or_insert_with(|| Diag::open(libc::NETLINK_SOCK_DIAG))
+        else {
             return Vec::new();
         };
         let of = self.of.entry(pid).or_default();

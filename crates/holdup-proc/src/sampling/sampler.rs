@@ -318,7 +318,10 @@ impl Sampler {
                 && turns.count == thread.account.turns()
             {
                 thread.account.still(now);
-                let connection = thread.account.asleep().and_then(|(waiting, _)| waiting.tcp.as_ref());
+                let connection = thread
+                    .account
+                    .asleep()
+                    .and_then(|(waiting, _)| waiting.tcp.as_ref());
                 thread.unasked |= connection.is_some_and(|connection| connection.is_due(now));
                 let stack = *room > 0 && !thread.stack_asked && stacks.wanted(now);
                 let more = *room > 0 && thread.unasked || stack;

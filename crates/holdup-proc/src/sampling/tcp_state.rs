@@ -168,7 +168,11 @@ fn request(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     /// A bit for each attribute that is wanted, from the first on.
     const WANTED: u8 = 1 << (INFO - 1) | 1 << (MEMORY - 1);
     const ANY: u32 = u32::MAX;
-    let family = if local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let family = if local.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
     let mut bytes = vec![family as u8, TCP, WANTED, 0];
     bytes.extend(ANY.to_ne_bytes());
     bytes.extend(local.port().to_be_bytes());
@@ -237,9 +241,7 @@ mod tests {
     fn inode(socket: &impl AsRawFd) -> u64 {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
         let text = link.to_string_lossy().into_owned();
-        text.trim_matches(|c: char| !c.is_ascii_digit())
-            .parse()
-            .unwrap()
+        text.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
     }
 
     #[test]
@@ -331,8 +333,22 @@ mod tests {
         assert_eq!(told(Figures { in_devices, ..idle() }), (true, false));
         let window = Some(1_000);
         assert_eq!(told(Figures { window, ..idle() }), (false, false), "no room");
-        assert_eq!(told(Figures { may_send: false, ..idle() }), (false, false), "congestion");
-        assert_eq!(told(Figures { window: None, ..idle() }), (false, false), "not told");
+        assert_eq!(
+            told(Figures {
+                may_send: false,
+                ..idle()
+            }),
+            (false, false),
+            "congestion"
+        );
+        assert_eq!(
+            told(Figures {
+                window: None,
+                ..idle()
+            }),
+            (false, false),
+            "not told"
+        );
     }
 
     #[test]

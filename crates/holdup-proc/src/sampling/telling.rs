@@ -14,8 +14,8 @@ use super::waiting::Waiting;
 use super::woken::Woken;
 use crate::root::{Root, text_if_there};
 use holdup_evidence::{
-    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, SignalSent, TaskName,
-    ThreadId, Wait, Waker,
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, SignalSent,
+    TaskName, ThreadId, Wait, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -227,7 +227,8 @@ impl Sampler {
             let queued = thread.account.counted().queued.saturating_sub(queued);
             self.instead.queued(id, stat, queued);
             if stat.state == STOPPED {
-                self.events.extend(stop_signal(&self.root, thread.pid, id, self.now));
+                self.events
+                    .extend(stop_signal(&self.root, thread.pid, id, self.now));
             }
         }
         // No thread survives another program: one that is new was made by the program that has the new name.
@@ -569,12 +570,14 @@ fn stop_signal(root: &Root, pid: u32, id: ThreadId, at: Ns) -> Option<Event> {
         name: String::new(),
         kernel: true,
     };
-    STOP_SIGNALS.contains(&signal).then_some(Event::Signal(SignalSent {
-        at,
-        thread: id,
-        signal,
-        by,
-    }))
+    STOP_SIGNALS
+        .contains(&signal)
+        .then_some(Event::Signal(SignalSent {
+            at,
+            thread: id,
+            signal,
+            by,
+        }))
 }
 
 /// The state of the connection that a piece was spent on.

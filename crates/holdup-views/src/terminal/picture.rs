@@ -284,7 +284,11 @@ fn error(report: &Report, entry: &Entry<'_>) -> Ns {
     if entry.cause.on_cpu() || !entry.members.iter().any(|(wait, _)| wait.error_ns > 0) {
         return 0;
     }
-    let these: HashSet<*const Wait> = entry.members.iter().map(|(wait, _)| std::ptr::from_ref(*wait)).collect();
+    let these: HashSet<*const Wait> = entry
+        .members
+        .iter()
+        .map(|(wait, _)| std::ptr::from_ref(*wait))
+        .collect();
     let of = |wait: &Wait| Uncertainty {
         thread: (wait.asker.pid, wait.asker.tid),
         of_these: these.contains(&std::ptr::from_ref(wait)),

@@ -80,7 +80,10 @@ fn calls_not_seen(waits: &Waits<'_>, share: &str) -> Finding {
         .and(Evidence::new(text, "/proc/PID/syscall"))
         .and(Evidence::new(counted, "CPU samples"))
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe("see which calls it makes most: as root, `holdup run` names them").with_command("strace -f -c COMMAND"))
+        .remedy(
+            Remedy::safe("see which calls it makes most: as root, `holdup run` names them")
+                .with_command("strace -f -c COMMAND"),
+        )
 }
 
 /// The user functions that make the calls, with what each costs.

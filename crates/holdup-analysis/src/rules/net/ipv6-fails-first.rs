@@ -57,7 +57,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let vain = waits.only(|wait| in_vain(run, wait));
     let Some(vain) = vain.filter(|vain| run.matters(vain.cost(), MATTERS)) else {
         let six = |wait: &AttributedWait| address(wait).is_some_and(|ip| ip.is_ipv6());
-        if waits.only(|wait| six(wait) && came_to_nothing(run, wait)).is_some() {
+        if waits
+            .only(|wait| six(wait) && came_to_nothing(run, wait))
+            .is_some()
+        {
             return Verdict::CannotTell(
                 "whether the same port answers by IPv4: connections that were over between two looks are not seen".to_owned(),
             );
