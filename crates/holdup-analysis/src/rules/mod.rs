@@ -8,6 +8,7 @@
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
 mod blocked;
+mod calls;
 mod clocks;
 mod connections;
 mod decisions;

@@ -5,7 +5,7 @@
 
 use super::clocks::TICK;
 use super::sampler::{Sampler, Tracked};
-use super::telling;
+use super::spent;
 use crate::{names, tasks};
 use holdup_evidence::{Adopted, Ns, ThreadId, Wait, Waker};
 
@@ -58,7 +58,7 @@ impl Sampler {
     pub fn under_way(&self, at: Ns) -> Vec<Wait> {
         let wait = |(id, thread): (&ThreadId, &Tracked)| {
             let (_, open, _) = thread.account.clone().leave(at);
-            Some(telling::wait(*id, thread.seq + 1, &open?, Waker::Unknown))
+            Some(spent::wait(*id, thread.seq + 1, &open?, Waker::Unknown))
         };
         self.threads.iter().filter_map(wait).collect()
     }

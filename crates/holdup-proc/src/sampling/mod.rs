@@ -23,6 +23,7 @@ pub mod route;
 mod running;
 mod sampler;
 pub mod site;
+mod spent;
 pub mod task;
 pub mod tcp_state;
 mod telling;
