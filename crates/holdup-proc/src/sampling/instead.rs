@@ -211,7 +211,7 @@ fn in_same_group(root: &Root, (pid, own): (u32, &Stat), (other, by): (u32, &Stat
     here == there && (!by_session || own.session == by.session)
 }
 
-/// The CPUs that a thread may use, from `status`: `Cpus_allowed:	ff,ffffffff`.
+/// The CPUs that a thread may use, from `status`: `Cpus_allowed: ff,ffffffff`.
 fn allowed(status: &str) -> Option<Allowed> {
     let line = status
         .lines()
