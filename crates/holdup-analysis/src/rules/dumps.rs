@@ -136,6 +136,14 @@ pub(super) fn program<'a>(seen: &Seen<'a>) -> &'a str {
     }
 }
 
+/// What this dump's program calls its threads.
+pub(super) fn threads(kind: SnapshotKind) -> &'static str {
+    match kind {
+        SnapshotKind::Go => "goroutines",
+        _ => "threads",
+    }
+}
+
 /// The cause of a wait for a lock of this dump's program.
 pub(super) fn lock_cause(kind: SnapshotKind) -> Cause {
     match kind {

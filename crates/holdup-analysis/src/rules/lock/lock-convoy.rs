@@ -291,10 +291,11 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
     let first = queue.waiters.first()?;
     let count = queue.waiters.len();
     let name = dumped::lock_name(queue.lock);
+    let threads = dumped::threads(first.kind);
     let askers: BTreeSet<&str> = queue.waiters.iter().filter_map(|seen| seen.asker()).collect();
     let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
     let text = format!(
-        "{count} of {} threads wait for {name}; among them {}, in {}",
+        "{count} of {} {threads} wait for {name}; among them {}, in {}",
         queue.of,
         dumped::name(first),
         askers.join(", ")
@@ -304,7 +305,7 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
-            format!("{count} threads wait for one lock; who holds it, the dump does not tell"),
+            format!("{count} {threads} wait for one lock; who holds it, the dump does not tell"),
             dumped::lock_cause(first.kind),
             Evidence::new(text, dumped::place(run, first)),
         )
@@ -315,9 +316,9 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         .remedy(Remedy::safe(
             "hold it for less: do what takes long first, then take the lock",
         ))
-        .remedy(Remedy::pointless(
-            "more threads: each one more waits in the same queue",
-        )),
+        .remedy(Remedy::pointless(format!(
+            "more {threads}: each one more waits in the same queue"
+        ))),
     )
 }
 

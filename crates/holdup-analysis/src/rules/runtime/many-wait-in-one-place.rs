@@ -151,11 +151,7 @@ fn sends(seen: &Seen<'_>) -> bool {
 fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
     let first = *gathered.threads.first()?;
     let count = gathered.threads.len();
-    let kind = if first.kind == SnapshotKind::Go {
-        "goroutines"
-    } else {
-        "threads"
-    };
+    let kind = dumped::threads(first.kind);
     let (what, cause) = match gathered.doing {
         Doing::Waits(cause) => (format!("are {}", cause.phrase()), cause),
         Doing::WaitsForPool => (
@@ -229,6 +225,8 @@ fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
         .about(lock.unwrap_or_default(), dumped::asker(first))
         .confidence(confidence)
         .remedy(Remedy::safe(remedy))
-        .remedy(Remedy::pointless("more threads: they would stand there too")),
+        .remedy(Remedy::pointless(format!(
+            "more {kind}: they would stand there too"
+        ))),
     )
 }

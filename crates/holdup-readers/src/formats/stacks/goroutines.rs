@@ -159,7 +159,7 @@ impl Reader {
         Understood::Evidence
     }
 
-    /// A frame of a group: `0x655c26	net/http.(*persistConn).Read+0x46		/src/net/http/transport.go:2174`.
+    /// A frame of a group: an address, the function with the way into it, its place; between tabs.
     fn grouped(&mut self, frame: &[u8]) -> Understood {
         let mut parts = frame.split(|byte| *byte == b'\t').filter(|part| !part.is_empty());
         let (Some(_), Some(function), at) = (parts.next(), parts.next(), parts.next()) else {
