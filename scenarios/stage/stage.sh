@@ -48,8 +48,8 @@ observe() {
 }
 
 # The same as an ordinary user, who may look at his own processes and no more: holdup samples then.
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 observe_as_nobody() {
-    local nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     if [ -n "${HOLDUP-}" ]; then
         "${nobody[@]}" "$HOLDUP" run --backend proc --json "$HOLDUP_REPORT" "${options[@]}" -- "$@"
     else
@@ -157,6 +157,16 @@ gated=(sh -c 'echo $$ >"$0"; exec "$@"' "$STAGE/go")
 # Adds numbers to the truth: `truth '"elapsed_ns": 1'`.
 truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
+}
+
+# The same as the user whose command is observed: that user may look at it.
+own_helper() {
+    local as_user=()
+    if [ -n "${UNPRIVILEGED-}" ]; then
+        open_stage
+        as_user=("${nobody[@]}")
+    fi
+    helper "${as_user[@]}" "$@"
 }
 
 for part in disk memory network cpu services tasks java; do

@@ -4,7 +4,7 @@
 //! not asked about; what they make from now on is.
 
 use super::clocks::TICK;
-use super::sampler::{Sampler, Tracked};
+use super::sampler::Sampler;
 use super::telling;
 use crate::{names, tasks};
 use holdup_evidence::{Adopted, Ns, ThreadId, Wait, Waker};
@@ -47,6 +47,21 @@ impl Sampler {
         began.saturating_add(TICK) <= self.not_before
     }
 
+    /// Whether a process is followed.
+    #[must_use]
+    pub fn follows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    /// The waits that go on with somebody in the way, of those that were met since this was asked: before they are over, for by then that one
+    /// may be gone.
+    pub fn met_with_holder(&mut self, at: Ns) -> Vec<Wait> {
+        let mut met = std::mem::take(&mut self.with_holder);
+        met.sort_unstable();
+        met.dedup();
+        met.iter().filter_map(|id| self.under_way_of(*id, at)).collect()
+    }
+
     /// Whether each sleeping thread was seen in something.
     #[must_use]
     pub fn has_seen_all(&self) -> bool {
@@ -56,10 +71,13 @@ impl Sampler {
     /// The waits that go on, as they are now.
     #[must_use]
     pub fn under_way(&self, at: Ns) -> Vec<Wait> {
-        let wait = |(id, thread): (&ThreadId, &Tracked)| {
-            let (_, open, _) = thread.account.clone().leave(at);
-            Some(telling::wait(*id, thread.seq + 1, &open?, Waker::Unknown))
-        };
-        self.threads.iter().filter_map(wait).collect()
+        let all = self.threads.keys();
+        all.filter_map(|id| self.under_way_of(*id, at)).collect()
+    }
+
+    fn under_way_of(&self, id: ThreadId, at: Ns) -> Option<Wait> {
+        let thread = self.threads.get(&id)?;
+        let (_, open, _) = thread.account.clone().leave(at);
+        Some(telling::wait(id, thread.seq + 1, &open?, Waker::Unknown))
     }
 }

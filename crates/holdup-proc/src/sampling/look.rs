@@ -12,8 +12,8 @@ use crate::descriptors;
 use crate::mountinfo;
 use crate::root::Root;
 use crate::sockets::{self, Sockets};
-use crate::{clocks as machine, maps, memory};
-use holdup_evidence::{FUTEX_AT, FUTEX_WORDS, Ns, Object, ObjectKind, SocketAddress, TaskState};
+use crate::{clocks as machine, maps, memory, names};
+use holdup_evidence::{FUTEX_AT, FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddress, TaskState};
 use nix::fcntl::readlinkat;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -101,6 +101,8 @@ pub struct Answer {
     pub words: Option<[u32; FUTEX_WORDS]>,
     /// Who holds the lock on a file that it waits for; 0 where the kernel keeps nobody.
     pub lock_holder: Option<u32>,
+    /// Who traces it, of one that stands still for that.
+    pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
     pub stack: Option<Vec<u8>>,
     /// The executable mappings of its process.
@@ -191,6 +193,9 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         path: None,
         words: None,
         lock_holder: None,
+        tracer: (state == TaskState::Traced)
+            .then(|| tracer(&eye.root, &folder))
+            .flatten(),
         stack: None,
         maps: None,
         site,
@@ -226,6 +231,12 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         }
         described::About::Select { count, sets } => {
             answer.polled = Some(links.polled(select_set(tid, count, sets)));
+        }
+        described::About::Connect { fd, at, length } => {
+            answer.object = links.describe(fd, &answer.site);
+            if let (Some(object), Some(path)) = (&mut answer.object, unix_address(tid, at, length)) {
+                links.connects_to(object, path);
+            }
         }
         described::About::Futex(at) => answer.words = around(tid, at),
         described::About::Path(at) => {
@@ -285,6 +296,24 @@ impl Seen<'_> {
             false => link,
         };
         Some((key, object))
+    }
+
+    /// A Unix socket that is not connected yet asks for this path: who listens there is its other end.
+    fn connects_to(&mut self, (key, object): &mut (String, Object), path: String) {
+        let ObjectKind::Socket { peer, .. } = &mut object.kind else {
+            return;
+        };
+        let sockets = self.eye.sockets(self.pid, object.inode);
+        let mut listening = sockets
+            .unix
+            .iter()
+            .filter(|(_, one)| one.listens && one.path == path);
+        let listener = listening.next().map(|(inode, _)| *inode);
+        key.push_str(&format!(" to {path}"));
+        *peer = SocketAddress::Unix(path);
+        self.peers.clear();
+        self.peers
+            .extend(listener.map(|listener| (key.clone(), listener)));
     }
 
     /// Whether the process has both ends of a pipe: told once, as it is met.
@@ -353,6 +382,36 @@ impl Seen<'_> {
             .collect();
         self.mark_own(&mut polled);
         (polled, more)
+    }
+}
+
+/// Who traces a thread, as its `status` says.
+fn tracer(root: &Root, folder: &OwnedFd) -> Option<LockOwner> {
+    let text = text_in(folder, "status")?;
+    let tid = text.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    let tid = tid.trim().parse().ok().filter(|tid| *tid != 0)?;
+    Some(LockOwner {
+        pid: names::process_of(root, tid)?,
+        tid,
+    })
+}
+
+/// The path of `struct sockaddr_un` in memory, an abstract one with `@` for its zero.
+fn unix_address(tid: u32, at: u64, length: u64) -> Option<String> {
+    /// Bytes of the family, and of the whole at most.
+    const FAMILY: usize = 2;
+    const MOST: usize = 110;
+    let length = usize::try_from(length & 0xffff_ffff).ok()?.min(MOST);
+    let bytes = memory::read(tid, at, length)?;
+    let (family, path) = bytes.split_first_chunk::<FAMILY>()?;
+    if u16::from_ne_bytes(*family) != described::AF_UNIX {
+        return None;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match path {
+        [] => None,
+        [0, name @ ..] => Some(format!("@{}", text(name))),
+        path => path.split(|byte| *byte == 0).next().map(text),
     }
 }
 

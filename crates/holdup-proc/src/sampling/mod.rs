@@ -13,6 +13,7 @@ pub mod described;
 mod following;
 pub mod look;
 pub mod on_cpu;
+mod other_ends;
 mod perf_ring;
 mod processes;
 mod rate;

@@ -10,6 +10,7 @@ use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
+use super::other_ends::OtherEnds;
 use super::processes::Threads;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
@@ -35,10 +36,6 @@ const GENERATIONS: usize = 4;
 
 /// Between two looks at all processes for children that nobody lists, in nanoseconds.
 pub(super) const SCAN: Ns = 1_000_000_000;
-
-/// Between two looks at who has the ends of pipes, in nanoseconds, and processes beyond which nobody looks.
-pub(super) const ENDS: Ns = 50_000_000;
-pub(super) const MOST_ENDS: usize = 64;
 
 /// Turns stacks into numbers.
 pub trait Stacks {
@@ -157,9 +154,9 @@ pub struct Sampler {
     pub(super) cpu_of_ended: Ns,
     pub(super) kernel_stacks: bool,
     pub(super) scanned: Ns,
-    pub(super) ends_read: Ns,
-    /// How many processes had begun, and lived, when those who have the other ends were looked for last.
-    pub(super) ends_known: (u64, usize),
+    pub(super) other_ends: OtherEnds,
+    /// Threads that were seen in a wait with somebody in the way, since that was asked for.
+    pub(super) with_holder: Vec<ThreadId>,
     /// Processes that have begun.
     pub(super) next_process: u64,
     /// Boot time minus monotonic time.
@@ -197,8 +194,8 @@ impl Sampler {
             cpu_of_ended: 0,
             kernel_stacks: true,
             scanned: 0,
-            ends_read: 0,
-            ends_known: (0, 0),
+            other_ends: OtherEnds::default(),
+            with_holder: Vec::new(),
             next_process: 0,
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,

@@ -151,6 +151,7 @@ impl Met {
             path,
             words,
             lock_holder,
+            tracer,
             peers,
             own,
             ..
@@ -168,8 +169,9 @@ impl Met {
         let frames = kernel_stack
             .filter(|frames| !frames.is_empty())
             .or_else(|| site.function.clone().map(|function| vec![function]));
+        let path_of_pipe = object.as_ref().and_then(|(_, object)| object.path.clone());
         let object = object.and_then(|object| self.object(object, out));
-        let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object)?)));
+        let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object, path_of_pipe)?)));
         let asked = (polled.is_some() || path.is_some()).then(|| {
             let (polled, more) = polled.unwrap_or_default();
             let polled = polled.into_iter().map(|one| PolledFd {
@@ -199,7 +201,8 @@ impl Met {
             asked,
             holder: words
                 .map(LockHolder::FutexWords)
-                .or(lock_holder.map(|pid| LockHolder::FileLock { pid })),
+                .or(lock_holder.map(|pid| LockHolder::FileLock { pid }))
+                .or(tracer.map(LockHolder::Tracer)),
             kernel_stack: frames.and_then(|frames| self.kernel_stack(frames, out)),
             user_stack: None,
             site,
@@ -207,15 +210,22 @@ impl Met {
     }
 
     /// The end that a pipe's other user has: who sleeps to write waits for a reader.
-    fn pipe_end(&self, site: &Site, object: ObjectId) -> Option<Open> {
-        let inode = *self.pipes.get(&object).filter(|_| described::is_pipe(site))?;
-        let writes = site
+    /// `path`: that of a named one.
+    fn pipe_end(&self, site: &Site, object: ObjectId, path: Option<String>) -> Option<Open> {
+        if !described::is_pipe(site) {
+            return None;
+        }
+        let sends = site
             .function
             .as_deref()
             .is_some_and(|name| name.contains("write"));
-        Some(match writes {
-            true => Open::PipeToRead(inode),
-            false => Open::PipeToWrite(inode),
+        let writes = sends || opens_to_write(site);
+        Some(match (self.pipes.get(&object), path, writes) {
+            (Some(inode), _, true) => Open::PipeToRead(*inode),
+            (Some(inode), _, false) => Open::PipeToWrite(*inode),
+            (None, Some(path), true) => Open::PathToRead(path),
+            (None, Some(path), false) => Open::PathToWrite(path),
+            (None, None, _) => return None,
         })
     }
 
@@ -247,6 +257,22 @@ impl Met {
         out.push(Event::KernelStack { id, frames });
         Some(id)
     }
+}
+
+/// Whether it is about to open something to write to it, and nothing else: who opens a named pipe waits for its other end.
+fn opens_to_write(site: &Site) -> bool {
+    /// `O_ACCMODE`, `O_WRONLY`.
+    const MODE: u64 = 3;
+    const WRITES: u64 = 1;
+    let Some(call) = site.call else {
+        return false;
+    };
+    let flags = match call.name() {
+        Some("open") => call.args[1],
+        Some("openat") => call.args[2],
+        _ => return false,
+    };
+    flags & MODE == WRITES
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! whole is put together.
 
 mod attach;
+mod beyond;
 mod machines;
 mod stacks;
 mod unseen;
@@ -16,6 +17,7 @@ use super::{Collected, Cut, own_cpu_time};
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
+use beyond::Beyond;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
@@ -33,6 +35,7 @@ struct Sampling {
     sampler: Sampler,
     stacks: SampledStacks,
     machines: SampledMachines,
+    beyond: Beyond,
     attribution: Attribution,
     rate: Rate,
     cgroup: cgroup::Watch,
@@ -151,6 +154,7 @@ impl Sampling {
             sampler: Sampler::new(root, adopter),
             stacks: SampledStacks::told_by(machines.reader()),
             machines,
+            beyond: Beyond::default(),
             attribution: attribution.by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
@@ -169,7 +173,9 @@ impl Sampling {
     }
 
     fn push(&mut self, events: Vec<Event>) {
-        for event in self.machines.told(events, self.stacks.began()) {
+        let events = self.machines.told(events, self.stacks.began());
+        let met = self.sampler.met_with_holder(clocks::monotonic());
+        for event in self.beyond.told(events, met) {
             self.attribution.push(&event);
         }
     }
@@ -197,13 +203,16 @@ impl Sampling {
         });
         let user_stacks = self.stacks.finish();
         let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),
             cpu_times: self.cpu_times,
+            known: met.names,
             ..facts::Question::default()
         };
         let mut problems = self.problems;
-        let facts = facts::collect(&Root::system(), &question, &mut problems);
+        let mut facts = facts::collect(&Root::system(), &question, &mut problems);
+        facts.stopped = met.stopped;
         let finish = Finish {
             started: self.started,
             ended: now,
