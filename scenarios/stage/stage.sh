@@ -24,6 +24,14 @@ if [ -z "${STAGED-}" ]; then
     exec env STAGED=1 PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --net bash "$0" "$@"
 fi
 
+# Everything is to be an ordinary user's, what runs already among it: what only root can make is not made then.
+if [ "${UNPRIVILEGED-}" = everything ] && [ -z "${DROPPED-}" ]; then
+    mount --make-rprivate /
+    ip link set lo up
+    chmod 0777 "$STAGE"
+    exec env DROPPED=1 HOME="$STAGE" setpriv --reuid 65534 --regid 65534 --clear-groups bash "$0" "$@"
+fi
+
 scenario=$1
 mode=$2
 here=$(dirname "$0")
@@ -72,6 +80,7 @@ open_stage() {
 # Looks with holdup, as `holdup attach ARG…`, at what a helper or the set-up has started (or does without).
 attach() {
     if [ -n "${HOLDUP-}" ]; then
+        if [ -n "${DROPPED-}" ]; then options+=(--backend proc); fi
         "$HOLDUP" attach --json "$HOLDUP_REPORT" "${options[@]}" "$@" >&2
     fi
 }
@@ -199,8 +208,10 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
 
-mount --make-rprivate /
-ip link set lo up
+if [ -z "${DROPPED-}" ]; then
+    mount --make-rprivate /
+    ip link set lo up
+fi
 mkfifo "$STAGE/go"
 setup "$mode"
 "$mode"

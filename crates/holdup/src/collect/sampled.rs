@@ -8,6 +8,7 @@ mod attach;
 mod beyond;
 mod machines;
 mod stacks;
+mod unnamed;
 mod unseen;
 
 pub(crate) use attach::attach;
@@ -222,9 +223,12 @@ impl Sampling {
             own_cost: own_cpu_time(),
             ..Finish::default()
         };
+        let mut attributed = self.attribution.finish(&finish, &facts);
+        let unnamed = unnamed::told(&attributed);
+        attributed.coverage.not_measured.extend(unnamed);
         Collected {
             backend: Backend::Proc,
-            attributed: self.attribution.finish(&finish, &facts),
+            attributed,
             started: self.started,
             facts,
             ended,
