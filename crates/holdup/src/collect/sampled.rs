@@ -183,6 +183,7 @@ impl Sampling {
 
     /// Ends observation, and makes the whole of it.
     fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+        self.machines.look_now();
         let now = clocks::monotonic();
         let events = self.sampler.leave(now);
         self.push(events);
