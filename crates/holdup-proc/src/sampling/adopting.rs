@@ -3,9 +3,11 @@
 //! In: processes that were asked about. Out: their threads, followed from now on. Of what they made before, nothing is followed that was
 //! not asked about; what they make from now on is.
 
-use super::clocks::TICK;
+use super::clocks::{TICK, stat};
 use super::sampler::Sampler;
-use super::telling;
+use super::site::sleeps;
+use super::task::Folder;
+use super::{since, telling};
 use crate::{names, tasks};
 use holdup_evidence::{Adopted, Ns, ThreadId, Wait, Waker};
 
@@ -40,6 +42,26 @@ impl Sampler {
                 self.start(newborn, None, at, true, Some(adopted));
             }
         }
+    }
+
+    /// Since when a thread sleeps that is found asleep, and how many turns it has had.
+    pub(super) fn slept_before(&mut self, folder: &Folder) -> Option<(Ns, u64)> {
+        let turns = folder.schedstat()?.count;
+        let charged = since::charged(&folder.text("sched").unwrap_or_default());
+        let stat = folder.text("stat").as_deref().and_then(stat)?;
+        // It has not run between the two: all is of one and the same sleep.
+        if sleeps(stat.state).is_none() || folder.schedstat()?.count != turns {
+            return None;
+        }
+        let since = charged.and_then(|charged| self.cpu_clocks.since(stat.cpu, charged));
+        self.since_unknown += u64::from(since.is_none());
+        Some((since?, turns))
+    }
+
+    /// Threads that slept when they were found, of which it could not be told since when.
+    #[must_use]
+    pub fn since_unknown(&self) -> u64 {
+        self.since_unknown
     }
 
     /// Whether a process that nobody asked about had begun before those were adopted that were.
@@ -78,6 +100,9 @@ impl Sampler {
     fn under_way_of(&self, id: ThreadId, at: Ns) -> Option<Wait> {
         let thread = self.threads.get(&id)?;
         let (_, open, _) = thread.account.clone().leave(at);
-        Some(telling::wait(id, thread.seq + 1, &open?, Waker::Unknown))
+        let (open, seq) = (open?, thread.seq + 1);
+        let mut wait = telling::wait(id, seq, &open, Waker::Unknown);
+        wait.start = thread.began(&open, seq);
+        Some(wait)
     }
 }

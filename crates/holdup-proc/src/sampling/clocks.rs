@@ -51,6 +51,8 @@ pub struct Stat {
     pub children: u64,
     /// When it began, in ticks since boot.
     pub began: u64,
+    /// The CPU on which it runs, or ran last.
+    pub cpu: u32,
     /// Whether it is the kernel's own.
     pub of_kernel: bool,
     /// Status it ended with, as `wait(2)` has it; 0 where that is nobody's business of ours.
@@ -78,6 +80,10 @@ pub fn stat(text: &str) -> Option<Stat> {
             .ok()?
             .saturating_add(words.get(14)?.parse().ok()?),
         began: number(22)?,
+        cpu: words
+            .get(36)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default(),
         exit_code: words
             .get(49)
             .and_then(|word| word.parse().ok())

@@ -112,7 +112,8 @@ impl Sampler {
         } = newborn;
         let id = ThreadId(self.next);
         self.next += 1;
-        let before = match (counts, folder.schedstat()) {
+        let before = adopted.as_ref().and_then(|_| self.slept_before(&folder));
+        let counted = match (counts, folder.schedstat()) {
             (true, Some(turns)) => Counted {
                 cpu: turns.cpu,
                 queued: turns.queued,
@@ -159,7 +160,7 @@ impl Sampler {
                 pid,
                 tid,
                 folder,
-                account: Account::beginning(born, before),
+                account: Account::beginning(born, counted),
                 born,
                 name: stat.name,
                 seq: 0,
@@ -170,6 +171,7 @@ impl Sampler {
                 changes: 0,
                 running: Vec::new(),
                 put_off: false,
+                before,
             },
         );
     }

@@ -19,6 +19,7 @@ mod processes;
 mod rate;
 mod running;
 mod sampler;
+mod since;
 pub mod site;
 pub mod task;
 mod telling;

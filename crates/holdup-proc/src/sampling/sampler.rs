@@ -12,6 +12,7 @@ use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
 use super::other_ends::OtherEnds;
 use super::processes::Threads;
+use super::since::CpuClocks;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
 use super::waiting::{Met, Reach, Waiting};
@@ -78,6 +79,8 @@ pub(super) struct Tracked {
     pub(super) running: Vec<(UserStackId, Ns)>,
     /// Whether a look that showed that it was woken was left for the next round: nobody was seen yet who can have done it.
     pub(super) put_off: bool,
+    /// Of one that slept when it was found: since when, and how many turns it had had. Gone when it has run.
+    pub(super) before: Option<(Ns, u64)>,
 }
 
 /// A process.
@@ -170,6 +173,10 @@ pub struct Sampler {
     pub(super) not_before: Ns,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
+    /// Tell since when threads sleep that slept when they were found.
+    pub(super) cpu_clocks: CpuClocks,
+    /// Threads of which that could not be told.
+    pub(super) since_unknown: u64,
 }
 
 impl Sampler {
@@ -203,6 +210,8 @@ impl Sampler {
             passed_over: [false; 2],
             not_before: 0,
             on_cpu: OnCpu::default(),
+            cpu_clocks: CpuClocks::default(),
+            since_unknown: 0,
         }
     }
 
@@ -357,6 +366,13 @@ impl Sampler {
             thread.put_off = false;
             children.push(*id);
             let asleep = sleeps(stat.state);
+            if thread
+                .before
+                .is_some_and(|(_, had)| turns.is_none_or(|turns| turns.count != had))
+                && thread.account.asleep().is_none()
+            {
+                thread.before = None;
+            }
             if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {
                 thread.account.still(now);
                 continue;

@@ -60,7 +60,7 @@ pub(crate) fn attach(
         return Err(EndedBefore.into());
     }
     sampling.running = sampling.sampler.watch_running();
-    sampling.not_measured = before_and_beside();
+    sampling.not_measured = before_and_beside(sampling.sampler.since_unknown());
     let mut figures = Figures::begin(&Root::system());
     let began = Instant::now();
     sampling.round();
@@ -119,24 +119,25 @@ pub(crate) fn attach(
 }
 
 /// What looking from now on does not show.
-fn before_and_beside() -> Vec<NotMeasured> {
+fn before_and_beside(since_unknown: u64) -> Vec<NotMeasured> {
     let line = |what: &str, why: &str, fix: &str| NotMeasured {
         what: what.to_owned(),
         why: why.to_owned(),
         fix: fix.to_owned(),
     };
-    vec![
+    let unknown = (since_unknown > 0).then(|| {
         line(
-            "for how long a wait that was under way had lasted before",
-            "/proc does not tell since when a thread sleeps",
+            &format!("for how long the waits of {since_unknown} threads that were under way had lasted before"),
+            "/proc/PID/sched, which has when a thread last ran, is missing, or a CPU may not be run on to read its clock",
             "trace, as above",
-        ),
-        line(
-            "requests, and what processes that were not named do to those that were",
-            "who reads, answers and wakes is seen by tracing only",
-            "trace, as above; or name them too, by a further -p",
-        ),
-    ]
+        )
+    });
+    let requests = line(
+        "requests, and what processes that were not named do to those that were",
+        "who reads, answers and wakes is seen by tracing only",
+        "trace, as above; or name them too, by a further -p",
+    );
+    unknown.into_iter().chain([requests]).collect()
 }
 
 impl Sampling {
