@@ -4,12 +4,19 @@
 //! not asked about; what they make from now on is.
 
 use super::clocks::{TICK, stat};
-use super::sampler::Sampler;
+use super::sampler::{Sampler, Tracked};
 use super::site::sleeps;
 use super::task::Folder;
+use super::waiting::Awaited;
 use super::{since, telling};
+use crate::root::text_if_there;
 use crate::{names, tasks};
-use holdup_evidence::{Adopted, Ns, ThreadId, Wait, Waker};
+use holdup_evidence::{Adopted, Ns, Role, ThreadId, Wait, Waker};
+use std::collections::BTreeSet;
+
+/// A wait that has lasted for so long is worth looking who is in its way, nanoseconds, and processes whose children are looked for.
+const LASTS: Ns = 50_000_000;
+const MOST_PARENTS: usize = 64;
 
 impl Sampler {
     /// Follows these processes from now on; those that are gone, or are followed already, are no matter. What that comes to is told with the
@@ -19,7 +26,10 @@ impl Sampler {
             (self.last, self.now) = (at, at);
             self.scanned = at;
         }
-        self.not_before = at;
+        // What those that were asked about had made before is not followed; who is in their way has no such bound.
+        if self.not_before == 0 {
+            self.not_before = at;
+        }
         let new: Vec<u32> = pids
             .iter()
             .copied()
@@ -42,6 +52,40 @@ impl Sampler {
                 self.start(newborn, None, at, true, Some(adopted));
             }
         }
+    }
+
+    /// The same for processes that are in the way of those that are followed, if the kernel shows what they are in.
+    pub fn adopt_neighbours(&mut self, pids: &[u32], at: Ns) {
+        let shown = |pid: &u32| {
+            let call = text_if_there(&self.root.proc.join(pid.to_string()).join("syscall"));
+            call.is_some_and(|call| !call.is_empty())
+        };
+        let pids: Vec<u32> = pids.iter().copied().filter(shown).collect();
+        self.adopts_as = Role::Neighbour;
+        self.adopt(&pids, at);
+        self.adopts_as = Role::Subject;
+    }
+
+    /// Children that were there before of those that have long waited for a child.
+    #[must_use]
+    pub fn awaited_children(&self) -> Vec<u32> {
+        let waits = |thread: &Tracked| {
+            let (waiting, since) = thread.account.asleep()?;
+            let awaits = matches!(waiting.awaits_end(), Some(Awaited::Child(_) | Awaited::AnyChild));
+            (awaits && self.now.saturating_sub(since) >= LASTS).then_some(thread.pid)
+        };
+        let parents: BTreeSet<u32> = self
+            .threads
+            .values()
+            .filter_map(waits)
+            .take(MOST_PARENTS)
+            .collect();
+        let children = parents
+            .into_iter()
+            .flat_map(|pid| tasks::children(&self.root, pid));
+        children
+            .filter(|child| !self.processes.contains_key(child))
+            .collect()
     }
 
     /// Since when a thread sleeps that is found asleep, and how many turns it has had.

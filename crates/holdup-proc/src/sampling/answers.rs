@@ -4,7 +4,8 @@
 
 use super::look::Answer;
 use super::sampler::{Found, Sampler, Stacks};
-use holdup_evidence::ThreadId;
+use super::waiting::Waiting;
+use holdup_evidence::{Event, GoesOn, ThreadId};
 use std::sync::Arc;
 
 impl Sampler {
@@ -70,6 +71,20 @@ impl Sampler {
             thread.unasked = false;
             *known = Arc::new(better);
         }
+        self.goes_on(id, &met);
         self.met_with_ends(pid, &met);
+    }
+
+    /// A wait is known that had begun before its thread was found.
+    fn goes_on(&mut self, id: ThreadId, waiting: &Waiting) {
+        let thread = self.threads.get(&id).filter(|thread| thread.seq == 0);
+        let since = thread.and_then(|thread| thread.before);
+        if let (Some((start, _)), Some(call)) = (since, waiting.site.call) {
+            self.events.push(Event::GoesOn(GoesOn {
+                thread: id,
+                start,
+                call,
+            }));
+        }
     }
 }

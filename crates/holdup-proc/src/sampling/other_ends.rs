@@ -103,7 +103,10 @@ impl Sampler {
             let others = others.filter(|other| *other != pid || own_too(open));
             let mut processes: Vec<u32> = others.filter(has).collect();
             if let Some((_, beyond)) = self.other_ends.beyond.get(object) {
+                // Those that have come to be followed since are among both.
                 processes.extend(beyond);
+                processes.sort_unstable();
+                processes.dedup();
             }
             self.events.push(Event::OtherEnd(OtherEnd {
                 object: *object,

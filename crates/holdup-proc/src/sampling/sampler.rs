@@ -19,7 +19,7 @@ use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
 use crate::root::Root;
-use holdup_evidence::{Event, Ns, Seq, ThreadId, UserStackId};
+use holdup_evidence::{Event, Ns, Role, Seq, ThreadId, UserStackId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -89,6 +89,8 @@ pub(super) struct Process {
     pub(super) threads: Option<Threads>,
     pub(super) members: BTreeSet<ThreadId>,
     pub(super) parent: u32,
+    /// Whether it was asked about, or is in the way of one that was.
+    pub(super) role: Role,
     /// Whether its code was read since it last ran another program.
     pub(super) mapped: bool,
     /// Whether a thread of it was seen running in code that is not known.
@@ -173,6 +175,8 @@ pub struct Sampler {
     pub(super) not_before: Ns,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
+    /// What those are that are being adopted.
+    pub(super) adopts_as: Role,
     /// Tell since when threads sleep that slept when they were found.
     pub(super) cpu_clocks: CpuClocks,
     /// Threads of which that could not be told.
@@ -210,6 +214,7 @@ impl Sampler {
             passed_over: [false; 2],
             not_before: 0,
             on_cpu: OnCpu::default(),
+            adopts_as: Role::Subject,
             cpu_clocks: CpuClocks::default(),
             since_unknown: 0,
         }
@@ -267,10 +272,14 @@ impl Sampler {
         self.aside.stuck()
     }
 
-    /// Threads that live.
+    /// Threads that live, of those that were asked about and what they made.
     #[must_use]
     pub fn living(&self) -> usize {
-        self.threads.len()
+        let subjects = self
+            .processes
+            .values()
+            .filter(|process| process.role == Role::Subject);
+        subjects.map(|process| process.members.len()).sum()
     }
 
     /// CPU time of all threads that were followed, as far as it was counted, in nanoseconds.

@@ -3,7 +3,7 @@
 //! In: an [`Answer`]. Out: a [`Waiting`], and events for the objects and kernel functions that are met for the first time.
 
 use super::described;
-use super::look::Answer;
+use super::look::{Answer, Polled};
 use super::site::Site;
 use crate::descriptors::Open;
 use holdup_evidence::{
@@ -172,6 +172,7 @@ impl Met {
         let path_of_pipe = object.as_ref().and_then(|(_, object)| object.path.clone());
         let object = object.and_then(|object| self.object(object, out));
         let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object, path_of_pipe)?)));
+        let polled_pipe = self.polled_pipe(polled.as_ref(), out);
         let asked = (polled.is_some() || path.is_some()).then(|| {
             let (polled, more) = polled.unwrap_or_default();
             let polled = polled.into_iter().map(|one| PolledFd {
@@ -193,7 +194,10 @@ impl Met {
             })
         });
         let known = |(key, inode): (String, u64)| Some((*self.objects.get(&key)?, Open::Socket(inode)));
-        let ends = pipe.into_iter().chain(peers.into_iter().filter_map(known));
+        let ends = pipe
+            .into_iter()
+            .chain(polled_pipe)
+            .chain(peers.into_iter().filter_map(known));
         Waiting {
             ends: ends.collect(),
             by_own,
@@ -206,6 +210,31 @@ impl Met {
             kernel_stack: frames.and_then(|frames| self.kernel_stack(frames, out)),
             user_stack: None,
             site,
+        }
+    }
+
+    /// The same of a pipe that is polled, if it is the only thing that is.
+    fn polled_pipe(
+        &mut self,
+        polled: Option<&(Vec<Polled>, bool)>,
+        out: &mut Vec<Event>,
+    ) -> Option<(ObjectId, Open)> {
+        /// `POLLIN`, `POLLOUT`.
+        const READS: u16 = 1;
+        const WRITES: u16 = 4;
+        let (set, false) = polled? else {
+            return None;
+        };
+        let [only] = set.as_slice() else {
+            return None;
+        };
+        let (key, object) = only.object.clone().filter(|_| !only.own)?;
+        let inode = (object.kind == ObjectKind::Pipe).then_some(object.inode)?;
+        let id = self.object((key, object), out)?;
+        match (only.events & READS != 0, only.events & WRITES != 0) {
+            (true, false) => Some((id, Open::PipeToWrite(inode))),
+            (false, true) => Some((id, Open::PipeToRead(inode))),
+            _ => None,
         }
     }
 

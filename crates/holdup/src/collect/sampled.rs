@@ -29,6 +29,7 @@ use machines::SampledMachines;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What looking gathers.
@@ -37,6 +38,8 @@ struct Sampling {
     stacks: SampledStacks,
     machines: SampledMachines,
     beyond: Beyond,
+    /// Processes that are followed because they are in the way of others.
+    neighbours: BTreeSet<u32>,
     attribution: Attribution,
     rate: Rate,
     cgroup: cgroup::Watch,
@@ -156,6 +159,7 @@ impl Sampling {
             stacks: SampledStacks::told_by(machines.reader()),
             machines,
             beyond: Beyond::default(),
+            neighbours: BTreeSet::new(),
             attribution: attribution.by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,

@@ -15,7 +15,7 @@ use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
 use holdup_proc::{Root, clocks, facts, memory};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How long it may take until each thread was seen in something.
@@ -29,6 +29,15 @@ const STUCK: Ns = 600_000_000;
 
 /// Between two times of looking who has come into what was asked about.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Between two times of looking who is in the way, and is to be followed, too: a chain is as long as there are such times.
+const LOOK_FOR_NEIGHBOURS: Duration = Duration::from_millis(100);
+
+/// Those in the way that are followed: chains are shorter, and a server with more clients than this is not waiting for them.
+const MOST_NEIGHBOURS: usize = 64;
+
+/// Looks at the end: the first may learn only which code a process has.
+const LAST_LOOKS: usize = 2;
 
 /// The longest sleep, so that the end of the time, or of what is watched, is not slept through.
 const LONGEST_NAP: Duration = Duration::from_millis(100);
@@ -68,9 +77,10 @@ pub(crate) fn attach(
         sampling.round();
     }
     notice(Notice::Began);
-    let mut subjects: std::collections::BTreeSet<u32> = pids.iter().copied().collect();
+    let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();
     let mut looked = Instant::now();
+    let mut looked_at_neighbours = Instant::now();
     let mut due = Instant::now();
     let mut said = false;
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
@@ -97,6 +107,10 @@ pub(crate) fn attach(
                 notice(Notice::FirstWord(&sampling.so_far(&waits)));
             }
         }
+        if looked_at_neighbours.elapsed() >= LOOK_FOR_NEIGHBOURS {
+            sampling.follow_neighbours();
+            looked_at_neighbours = Instant::now();
+        }
         if looked.elapsed() >= LOOK_AGAIN {
             let new = selection.more(&mut known).into_iter();
             let new: Vec<u32> = new.filter(|pid| subjects.insert(*pid)).collect();
@@ -105,7 +119,7 @@ pub(crate) fn attach(
         }
     }
     progress.tell(|| "watched; putting it together".to_owned());
-    sampling.round();
+    sampling.look_at_the_last();
     let figures = figures.finish();
     let mut moment = Moment::now();
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
@@ -146,6 +160,29 @@ impl Sampling {
             self.cgroup.look(*pid);
         }
         self.round();
+    }
+
+    /// Follows those that were found in the way since, if this user may.
+    fn follow_neighbours(&mut self) {
+        let found = self.beyond.take_in_the_way().into_iter();
+        let found = found.chain(self.sampler.awaited_children());
+        let own = std::process::id();
+        let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
+        let new: BTreeSet<u32> = found
+            .filter(|pid| *pid != own && !self.neighbours.contains(pid))
+            .take(room)
+            .collect();
+        let new: Vec<u32> = new.into_iter().collect();
+        self.neighbours.extend(&new);
+        self.sampler.adopt_neighbours(&new, clocks::monotonic());
+    }
+
+    /// The last looks: of those that sleep to the end a stack each, as far as there is time for it.
+    fn look_at_the_last(&mut self) {
+        self.stacks.take_all();
+        for _ in 0..LAST_LOOKS {
+            self.round();
+        }
     }
 
     /// How long to sleep now.

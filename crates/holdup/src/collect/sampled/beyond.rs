@@ -3,9 +3,9 @@
 //! In: events of a round, and waits that were met in it. Out: the same events, with those who are in the way named before they are needed.
 
 use crate::collect::outsiders::{Met, Outsiders};
-use holdup_evidence::{Event, OpenState, TaskName, Wait};
+use holdup_evidence::{Event, LockHolder, OpenState, TaskName, Wait};
 use holdup_proc::{Root, names};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Those that were met.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub(super) struct Beyond {
     of_run: HashSet<u32>,
     /// Those that were named as having an end of something.
     with_ends: HashSet<u32>,
+    /// Those in the way since that was asked.
+    in_the_way: BTreeSet<u32>,
 }
 
 /// Processes that are remembered as having been named: one that is named anew costs a file.
@@ -41,6 +43,10 @@ impl Beyond {
                     }
                 }
                 Event::OtherEnd(end) => {
+                    // Of several nobody knows which.
+                    if let [pid] = end.processes.as_slice() {
+                        self.in_the_way.insert(*pid);
+                    }
                     for pid in &end.processes {
                         self.has_an_end(*pid, &mut told);
                     }
@@ -54,7 +60,24 @@ impl Beyond {
 
     fn meet(&mut self, wait: &mut Wait, told: &mut Vec<Event>) {
         let of_run = &self.of_run;
+        let before = told.len();
         self.outsiders.meet(wait, &|pid| of_run.contains(&pid), told);
+        let owners = told[before..].iter().filter_map(|event| match event {
+            Event::Outsider(task) => Some(task.pid),
+            _ => None,
+        });
+        self.in_the_way.extend(owners);
+        self.in_the_way.extend(match &wait.holder {
+            Some(LockHolder::FileLock { pid }) if *pid != 0 => Some(*pid),
+            Some(LockHolder::Tracer(owner)) => Some(owner.pid),
+            _ => None,
+        });
+    }
+
+    /// Processes that were found in the way since this was asked, and are not followed.
+    pub(super) fn take_in_the_way(&mut self) -> Vec<u32> {
+        let all = std::mem::take(&mut self.in_the_way).into_iter();
+        all.filter(|pid| !self.of_run.contains(pid)).collect()
     }
 
     fn has_an_end(&mut self, pid: u32, told: &mut Vec<Event>) {
