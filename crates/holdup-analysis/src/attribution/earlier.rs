@@ -45,6 +45,11 @@ impl EarlierRequests {
         }
     }
 
+    /// Who was asked there has answered, or will not.
+    pub(super) fn answered(&mut self, inode: u64) {
+        self.asked.remove(&inode);
+    }
+
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
     pub(super) fn goes_on(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = |name: &str| name.starts_with("accept") || name.starts_with("epoll_");

@@ -6,6 +6,7 @@
 
 mod attach;
 mod beyond;
+mod conversations;
 mod machines;
 mod stacks;
 mod unnamed;

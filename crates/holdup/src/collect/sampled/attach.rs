@@ -7,6 +7,7 @@ use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
 use super::super::queues::Queues;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
+use super::conversations::Conversations;
 use super::{Sampling, room_for_files, timeout};
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
@@ -61,9 +62,9 @@ pub(crate) fn attach(
     let mut moment = Moment::now();
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
-    sampling
-        .attribution
-        .push(&Event::Serving(serving::look(&pids, &mut moment)));
+    let serving = serving::look(&pids, &mut moment);
+    let mut conversations = Conversations::of(&serving);
+    sampling.attribution.push(&Event::Serving(serving));
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
@@ -77,6 +78,7 @@ pub(crate) fn attach(
         sampling.round();
     }
     notice(Notice::Began);
+    sampling.push(conversations.look(&pids.iter().copied().collect()));
     let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();
     let mut looked = Instant::now();
@@ -92,6 +94,7 @@ pub(crate) fn attach(
         ));
         figures.turn();
         if Instant::now() >= due {
+            sampling.push(conversations.look(&subjects));
             sampling.look_again(&pids);
             due = Instant::now() + sampling.nap();
         }
