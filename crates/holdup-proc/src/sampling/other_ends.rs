@@ -24,7 +24,7 @@ const LASTS: Ns = 10_000_000;
 const AGAIN: Ns = 1_000_000_000;
 
 /// What such a look takes is at most this part of the time.
-const SELDOM: Ns = 400;
+const SELDOM: Ns = 100;
 
 /// Ends that are remembered.
 const REMEMBERED: usize = 4096;

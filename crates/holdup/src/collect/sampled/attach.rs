@@ -19,7 +19,7 @@ use holdup_proc::{Root, clocks, facts, memory};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How long it may take until each thread was seen in something.
+/// How long it may take until each thread was seen in something, at the begin and at the end.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 
 /// When the first word is due: with the start before it, within a second.
@@ -65,6 +65,9 @@ pub(crate) fn attach(
     let serving = serving::look(&pids, &mut moment);
     let mut conversations = Conversations::of(&serving);
     sampling.attribution.push(&Event::Serving(serving));
+    // Before waits are met: who began to wait as a client had asked has that request.
+    let asked = conversations.begin(&pids.iter().copied().collect(), &mut moment);
+    sampling.push(asked);
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
@@ -78,7 +81,6 @@ pub(crate) fn attach(
         sampling.round();
     }
     notice(Notice::Began);
-    sampling.push(conversations.look(&pids.iter().copied().collect()));
     let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();
     let mut looked = Instant::now();
@@ -183,8 +185,11 @@ impl Sampling {
     /// The last looks: of those that sleep to the end a stack each, as far as there is time for it.
     fn look_at_the_last(&mut self) {
         self.stacks.take_all();
-        for _ in 0..LAST_LOOKS {
+        let began = Instant::now();
+        let mut looks = 0;
+        while looks < LAST_LOOKS || !self.sampler.has_seen_all() && began.elapsed() < FIRST_LOOK {
             self.round();
+            looks += 1;
         }
     }
 

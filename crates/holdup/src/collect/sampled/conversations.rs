@@ -33,10 +33,9 @@ pub(super) struct Conversations {
     ports: HashSet<u16>,
     /// By inode.
     connections: BTreeMap<u64, Connection>,
-    /// When they were looked at last, and when it was looked which there are.
+    /// When they are to be looked at next, and when it is to be looked which there are.
     looked: Ns,
     anew: Ns,
-    not_before: Ns,
 }
 
 #[derive(Debug)]
@@ -61,30 +60,39 @@ impl Conversations {
             connections: BTreeMap::new(),
             looked: 0,
             anew: 0,
-            not_before: 0,
         }
+    }
+
+    /// Looks for the first time, at a moment that others look at, too.
+    pub(super) fn begin(&mut self, pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<Event> {
+        let now = clocks::monotonic();
+        (self.looked, self.anew) = (now, now + ANEW);
+        self.find(pids, moment);
+        self.ask(now)
     }
 
     /// Looks, if it is time to.
     pub(super) fn look(&mut self, pids: &BTreeSet<u32>) -> Vec<Event> {
         let now = clocks::monotonic();
-        if self.asker.is_none() || now < self.not_before || now.saturating_sub(self.looked) < BETWEEN {
+        if self.asker.is_none() || now < self.looked {
             return Vec::new();
         }
-        self.looked = now;
-        if now.saturating_sub(self.anew) >= ANEW {
-            self.anew = now;
-            self.find(pids);
+        let seldom = |least: Ns, since: Ns| {
+            let took = clocks::monotonic().saturating_sub(since);
+            now.saturating_add(took.saturating_mul(SELDOM).max(least))
+        };
+        if now >= self.anew {
+            self.find(pids, &mut Moment::now());
+            self.anew = seldom(ANEW, now);
         }
+        let began = clocks::monotonic();
         let events = self.ask(now);
-        let took = clocks::monotonic().saturating_sub(now);
-        self.not_before = now.saturating_add(took.saturating_mul(SELDOM).min(ANEW));
+        self.looked = seldom(BETWEEN, began);
         events
     }
 
     /// The connections that these processes have.
-    fn find(&mut self, pids: &BTreeSet<u32>) {
-        let mut moment = Moment::now();
+    fn find(&mut self, pids: &BTreeSet<u32>, moment: &mut Moment) {
         let mut found = BTreeMap::new();
         for pid in pids {
             let Some(ends) = moment.ends(*pid).filter(|ends| !ends.sockets.is_empty()) else {
