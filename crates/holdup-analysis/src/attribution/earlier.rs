@@ -237,4 +237,21 @@ mod tests {
         let clients = Work::OfClients("a client".to_owned());
         assert!(!takes(7, None, since, &clients), "waits for the next client");
     }
+
+    #[test]
+    fn who_has_answered_is_asked_no_more() {
+        let mut earlier = EarlierRequests::default();
+        earlier.add(&Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: false,
+            after: None,
+        });
+        assert!(earlier.asked.contains(&5));
+        earlier.answered(5);
+        assert!(earlier.asked.is_empty());
+    }
 }

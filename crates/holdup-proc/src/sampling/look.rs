@@ -494,7 +494,7 @@ fn path(tid: u32, at: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{around, functions, path, poll_set, select_set};
+    use super::{around, functions, path, poll_set, select_set, unix_address};
     use holdup_evidence::FUTEX_AT;
 
     #[test]
@@ -510,6 +510,18 @@ mod tests {
         let text = [b"/a b\0".as_slice(), &[7; 2048]].concat();
         assert_eq!(path(own, text.as_ptr() as u64).as_deref(), Some("/a b"));
         assert_eq!(path(own, 8), None);
+    }
+
+    #[test]
+    fn a_unix_address_is_a_path_or_a_name() {
+        let own = std::process::id();
+        let of = |bytes: &[u8]| unix_address(own, bytes.as_ptr() as u64, bytes.len() as u64);
+        let with = |family: u16, path: &[u8]| [&family.to_ne_bytes()[..], path].concat();
+        assert_eq!(of(&with(1, b"/run/a b\0left over")).as_deref(), Some("/run/a b"));
+        assert_eq!(of(&with(1, b"\0name")).as_deref(), Some("@name"));
+        assert_eq!(of(&with(2, b"\x1f\x90")), None, "an internet address");
+        assert_eq!(of(&with(1, b"")), None);
+        assert_eq!(unix_address(own, 8, 16), None);
     }
 
     #[test]

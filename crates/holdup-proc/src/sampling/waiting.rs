@@ -306,8 +306,9 @@ fn opens_to_write(site: &Site) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Awaited, Waiting};
-    use holdup_evidence::{Call, TaskState};
+    use super::{Awaited, Met, Waiting};
+    use crate::descriptors::Open;
+    use holdup_evidence::{Call, ObjectId, TaskState};
 
     fn awaited(name: &str, args: [u64; 4]) -> Option<Awaited> {
         let mut waiting = Waiting::unknown(TaskState::Interruptible);
@@ -316,6 +317,27 @@ mod tests {
             ..Call::named(name)
         });
         waiting.awaits_end()
+    }
+
+    #[test]
+    fn who_opens_a_named_pipe_waits_for_the_other_side() {
+        let opens = |name: &str, args| {
+            let mut waiting = Waiting::unknown(TaskState::Interruptible);
+            waiting.site.function = Some("wait_for_partner".to_owned());
+            waiting.site.call = Some(Call {
+                args,
+                ..Call::named(name)
+            });
+            Met::default().pipe_end(&waiting.site, ObjectId(0), Some("/run/queue".to_owned()))
+        };
+        let (to_read, to_write) = (
+            Some(Open::PathToRead("/run/queue".to_owned())),
+            Some(Open::PathToWrite("/run/queue".to_owned())),
+        );
+        assert_eq!(opens("openat", [0, 0, 0o2_000_000, 0]), to_write);
+        assert_eq!(opens("openat", [0, 0, 0o2_000_001, 0]), to_read);
+        assert_eq!(opens("open", [0, 1, 0, 0]), to_read);
+        assert_eq!(opens("read", [0, 1, 1, 0]), to_write);
     }
 
     #[test]
