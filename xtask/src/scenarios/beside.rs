@@ -1,9 +1,10 @@
 //! `cargo xtask scenarios --backend proc`: what sampling says of the same stalls, beside what tracing says.
 //!
-//! In: the scenarios of `holdup run`, made once more with holdup and the command as an ordinary user and holdup sampling. Tracing's
+//! In: the scenarios of `holdup run`, made once more with holdup and the command as an ordinary user and holdup sampling; and those of
+//! `holdup attach`, made by such a user from end to end, what runs already among it. Tracing's
 //! part is made by root in turn with it (`proc`), or read from the page that the traced scenarios keep (`proc-alone`). Out: a
-//! table; an error where sampling is worse than it promises. A command that an ordinary user can't run, and one that root's command
-//! would have to be attached to, is no test of it: each is named with the reason.
+//! table; an error where sampling is worse than it promises. What an ordinary user can't make is no test of it: each is named with the
+//! reason.
 
 use super::report::Truth;
 use super::stage::{Ordinary, Side, Stage};
@@ -298,8 +299,9 @@ fn columns(lines: &[Line]) -> String {
 /// The same as a page to keep.
 fn as_page(lines: &[Line], left_out: &BTreeMap<&str, Vec<&str>>, sum: &Sum, kernel: &str) -> String {
     let mut text = format!(
-        "# Accuracy of both backends\n\nWhat `holdup run` says of the same stalls when it traces, as root, and when it samples `/proc`, holdup and the command being \
-         an\nordinary user's. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
+        "# Accuracy of both backends\n\nWhat `holdup run` and `holdup attach` say of the same stalls when they trace, as root, and when they sample `/proc`, holdup and the command being \
+         an\nordinary user's; of `attach` all else, too. A holder that is \"said to be unseen\" is one that such a user may not see, and the report says that and\nwhat would \
+         name it. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
          is\nfrom [accuracy.md](accuracy.md). A cause followed by an arrow is what the waiter waited for, and what the time on the critical path \
          then went to.\n\n"
     );

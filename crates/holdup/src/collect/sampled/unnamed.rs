@@ -75,32 +75,25 @@ fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::told;
-    use holdup_analysis::attributed::{Attributed, AttributedWait, Holder};
-    use holdup_evidence::Cause;
+    use holdup_analysis::attributed::{Attributed, AttributedWait};
+    use serde_json::{Value, json};
 
-    fn wait(cause: Cause, ns: u64) -> AttributedWait {
-        AttributedWait {
-            cause,
-            ns,
-            ..AttributedWait::default()
-        }
+    fn wait(cause: &str, ns: u64, holders: Value) -> AttributedWait {
+        serde_json::from_value(json!({"cause": cause, "ns": ns, "holders": holders})).unwrap()
     }
 
     #[test]
     fn what_matters_and_has_nobody_named_is_said_once() {
         const SECOND: u64 = 1_000_000_000;
-        let held = AttributedWait {
-            holders: vec![Holder::default()],
-            ..wait(Cause::FsFrozen, SECOND)
-        };
+        let somebody = json!([{"name": {"pid": 7}, "how_known": "waker", "ns": 1}]);
         let attributed = Attributed {
             elapsed: SECOND,
             waits: vec![
-                wait(Cause::IpcPipe, SECOND),
-                wait(Cause::IpcPipe, SECOND / 2),
-                held,
-                wait(Cause::TimerSleep, SECOND),
-                wait(Cause::ProcessStopped, SECOND / 100),
+                wait("ipc.pipe", SECOND, json!([])),
+                wait("ipc.pipe", SECOND / 2, json!([])),
+                wait("fs.frozen", SECOND, somebody),
+                wait("timer.sleep", SECOND, json!([])),
+                wait("process.stopped", SECOND / 100, json!([])),
             ],
             ..Attributed::default()
         };
