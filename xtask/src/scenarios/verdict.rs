@@ -206,7 +206,8 @@ fn says_unseen(report: &Report, wait: &Wait) -> bool {
             && line.what.ends_with(&format!("({})", wait.cause))
             && !line.fix.is_empty()
     };
-    wait.holders.is_empty() && report.coverage.not_measured.iter().any(said)
+    wait.holders.iter().all(|holder| holder.process.is_empty())
+        && report.coverage.not_measured.iter().any(said)
 }
 
 fn holder(expect: &Expect, wait: Option<&Wait>, truth: &Truth) -> Option<Check> {

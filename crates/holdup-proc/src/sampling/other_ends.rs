@@ -13,7 +13,7 @@ use holdup_evidence::{Event, Ns, ObjectId, OtherEnd};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Between two looks at who has the ends of pipes, in nanoseconds, and processes beyond which nobody looks.
+/// Between two looks of either kind, in nanoseconds, and processes beyond which nobody looks.
 const BETWEEN: Ns = 50_000_000;
 const MOST: usize = 64;
 
@@ -56,9 +56,7 @@ impl Sampler {
 
     /// Of all waits that go on: when processes have begun or ended since; and beyond, of those that last.
     pub(super) fn waits_on(&mut self) {
-        if self.now.saturating_sub(self.other_ends.read) < BETWEEN {
-            return;
-        }
+        let due = self.now.saturating_sub(self.other_ends.read) >= BETWEEN;
         let waiting = || {
             let asleep = |thread: &super::sampler::Tracked| {
                 let (waiting, since) = thread.account.asleep()?;
@@ -67,22 +65,23 @@ impl Sampler {
             self.threads.values().filter_map(asleep).take(MOST).collect()
         };
         let processes = (self.next_process, self.processes.len());
-        let changed = processes != self.other_ends.processes && self.processes.len() <= MOST;
+        let changed = due && processes != self.other_ends.processes && self.processes.len() <= MOST;
         let beyond = self.now >= self.other_ends.not_before;
         if !changed && !beyond {
             return;
         }
         let waiting: Vec<(u32, Arc<Waiting>, Ns)> = waiting();
-        self.other_ends.processes = processes;
-        if !waiting.is_empty() {
-            self.other_ends.read = self.now;
-        }
         if changed {
+            self.other_ends.processes = processes;
+            if !waiting.is_empty() {
+                self.other_ends.read = self.now;
+            }
             for (pid, waiting, _) in &waiting {
                 self.tell_ends(*pid, waiting);
             }
         }
         if beyond {
+            self.other_ends.not_before = self.now.saturating_add(BETWEEN);
             self.look_beyond(&waiting);
         }
     }
@@ -136,7 +135,7 @@ impl Sampler {
         let began = machine::monotonic();
         let holders = descriptors::holders(&self.root, &opens, std::process::id());
         let took = machine::monotonic().saturating_sub(began);
-        self.other_ends.not_before = self.now.saturating_add(took.saturating_mul(SELDOM));
+        self.other_ends.not_before = self.now.saturating_add(took.saturating_mul(SELDOM).max(BETWEEN));
         if self.other_ends.beyond.len() >= REMEMBERED {
             self.other_ends.beyond.clear();
         }

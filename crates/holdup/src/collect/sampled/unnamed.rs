@@ -15,7 +15,9 @@ const MOST: usize = 6;
 /// All that is to be said: what, why, and what would show it.
 pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
     let matters = |wait: &&AttributedWait| {
-        wait.holders.is_empty() && wait.ns >= LONG && wait.ns.saturating_mul(100) >= attributed.elapsed * PART
+        // The kernel may note somebody who is gone.
+        let nobody = wait.holders.iter().all(|holder| holder.name.process.is_empty());
+        nobody && wait.ns >= LONG && wait.ns.saturating_mul(100) >= attributed.elapsed * PART
     };
     let mut lines: Vec<(String, String, String)> = Vec::new();
     for wait in attributed.waits.iter().filter(matters) {
@@ -49,7 +51,7 @@ fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
             ROOT,
         ),
         Cause::LockFile => (
-            "the kernel keeps no process for this lock, or does not list it in /proc/locks",
+            "the kernel notes no process for this lock, or one that has ended: who inherited the open file from it is not among those whose open files this user may look at",
             ROOT,
         ),
         Cause::ProcessStopped => (
