@@ -6,7 +6,7 @@
 //! for waits that last, and as seldom as keeps it a small part of the time.
 
 use super::sampler::Sampler;
-use super::waiting::Waiting;
+use super::waiting::{Awaited, Waiting};
 use crate::clocks as machine;
 use crate::descriptors::{self, Open};
 use holdup_evidence::{Event, Ns, ObjectId, OtherEnd};
@@ -107,11 +107,37 @@ impl Sampler {
                 processes.sort_unstable();
                 processes.dedup();
             }
-            self.events.push(Event::OtherEnd(OtherEnd {
-                object: *object,
-                processes,
-            }));
+            self.tell_end_of(*object, processes);
         }
+    }
+
+    /// These have the other end of it. If nobody has it any more the wait is over, and was for those who had it.
+    fn tell_end_of(&mut self, object: ObjectId, processes: Vec<u32>) {
+        let processes = self.without_parents_that_wait(processes);
+        if !processes.is_empty() {
+            self.events.push(Event::OtherEnd(OtherEnd { object, processes }));
+        }
+    }
+
+    /// Those without who sleeps until a child ends that is among them, too: until then only the child can do something with what it has
+    /// inherited.
+    fn without_parents_that_wait(&self, processes: Vec<u32>) -> Vec<u32> {
+        let waits = |pid: &u32| {
+            let members = self.processes.get(pid).map(|process| &process.members);
+            members.is_some_and(|members| {
+                members.iter().all(|id| {
+                    let asleep = self.threads.get(id).and_then(|thread| thread.account.asleep());
+                    let awaited = asleep.and_then(|(waiting, _)| waiting.awaits_end());
+                    matches!(awaited, Some(Awaited::AnyChild | Awaited::Child(_)))
+                })
+            })
+        };
+        let has_child = |pid: &u32| {
+            let parent = |child: &u32| self.processes.get(child).map(|process| process.parent);
+            processes.iter().any(|child| parent(child) == Some(*pid))
+        };
+        let stays = |pid: &u32| !(waits(pid) && has_child(pid));
+        processes.iter().copied().filter(stays).collect()
     }
 
     /// Looks through all processes for the ends that waits which last are for.
@@ -148,7 +174,7 @@ impl Sampler {
                 .filter(|other| !self.processes.contains_key(other))
                 .collect();
             self.other_ends.beyond.insert(object, (self.now, beyond));
-            self.events.push(Event::OtherEnd(OtherEnd { object, processes }));
+            self.tell_end_of(object, processes);
         }
     }
 }
