@@ -3,7 +3,7 @@ setup() {
     local lock=job.lock
     if [ "$1" = healthy ]; then lock=other.lock; fi
     # shellcheck disable=SC2016 # the helper's shell expands them
-    helper bash -c 'exec 9>"$0"; flock 9; echo ready >&3; exec 3>&-; kill -STOP $$' "$STAGE/$lock"
+    own_helper bash -c 'exec 9>"$0"; flock 9; echo ready >&3; exec 3>&-; kill -STOP $$' "$STAGE/$lock"
     until [ "$(cut -d ' ' -f 3 "/proc/$helper_pid/stat")" = T ]; do :; done
     truth "\"holder_pid\": $helper_pid"
 }

@@ -3,7 +3,7 @@ setup() {
     local pause=0.05
     if [ "$1" = healthy ]; then pause=0; fi
     mkfifo "$STAGE/queue"
-    helper python3 "$scenario/read.py" "$STAGE/queue" "$pause"
+    own_helper python3 "$scenario/read.py" "$STAGE/queue" "$pause"
     truth "\"holder_pid\": $helper_pid"
 }
 stall() { observe "${timed[@]}" dd if=/dev/zero of="$STAGE/queue" bs=64k count=20 status=none; }

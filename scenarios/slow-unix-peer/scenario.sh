@@ -2,7 +2,7 @@
 setup() {
     local delay=1
     if [ "$1" = healthy ]; then delay=0; fi
-    helper python3 "$here/http_server.py" unix "$STAGE/server.sock" "$delay"
+    own_helper python3 "$here/http_server.py" unix "$STAGE/server.sock" "$delay"
     truth "\"holder_pid\": $helper_pid"
 }
 stall() { observe "${timed[@]}" curl -s -o "$STAGE/page" --unix-socket "$STAGE/server.sock" http://localhost/; }

@@ -24,6 +24,8 @@ make_cpu_cgroup() {
 # little beside what the scenario's own programs take from each other. Nice values do not do that, since they count only
 # within a cgroup or session.
 precedence() {
+    # An ordinary user has none.
+    if [ -n "${DROPPED-}" ]; then return; fi
     make_cpu_cgroup "$@"
     echo $$ >"$cgroup/cgroup.procs"
 }

@@ -1,5 +1,12 @@
 # Services from Debian's packages, with their data in $STAGE and on loopback only. Sourced by stage.sh.
 
+# A directory $2 of the user that a service runs as; of an ordinary user's own service, who is nobody else.
+directory_of() {
+    if [ -n "${DROPPED-}" ]; then mkdir -p "$2"; else install -d -o "$1" "$2"; fi
+}
+as_owner=(setpriv --reuid postgres --regid postgres --clear-groups)
+if [ -n "${DROPPED-}" ]; then as_owner=(); fi
+
 # PostgreSQL in $1 (a directory that is made), its socket in $STAGE/pg, further words are settings: `fsync=off`. $postgres
 # becomes its process. Use `sql`, `pgbench` and so on with the environment that this sets. $initdb_words go to initdb.
 postgres=
@@ -10,10 +17,11 @@ start_postgres() {
     for setting in "$@"; do settings+=(-c "$setting"); done
     pg_bin=$(echo /usr/lib/postgresql/*/bin)
     chmod 711 "$STAGE"
-    install -d -o postgres "$data" "$STAGE/pg"
-    as_postgres "$pg_bin/initdb" --pgdata "$data" --auth trust --no-sync "${initdb_words[@]}" >"$STAGE/initdb.log"
+    directory_of postgres "$data"
+    directory_of postgres "$STAGE/pg"
+    as_postgres "$pg_bin/initdb" --pgdata "$data" --username postgres --auth trust --no-sync "${initdb_words[@]}" >"$STAGE/initdb.log"
     # Not by a function: `kill` has to reach the server itself.
-    setpriv --reuid postgres --regid postgres --clear-groups "$pg_bin/postgres" -D "$data" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$STAGE/pg" \
+    "${as_owner[@]}" "$pg_bin/postgres" -D "$data" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$STAGE/pg" \
         -c shared_buffers=16MB "${settings[@]}" >"$STAGE/postgres.log" 2>&1 &
     postgres=$!
     helpers+=("$postgres")
@@ -23,7 +31,7 @@ start_postgres() {
 
 # One of PostgreSQL's programs, as the user that owns the data.
 as_postgres() {
-    (cd / && exec setpriv --reuid postgres --regid postgres --clear-groups "$@")
+    (cd / && exec "${as_owner[@]}" "$@")
 }
 
 # The server's processes and those of its sessions, with commas between.
@@ -143,7 +151,7 @@ END
 pooler=
 start_pooler() {
     local home=$STAGE/pooler
-    install -d -o postgres "$home"
+    directory_of postgres "$home"
     cat >"$home/ini" <<END
 [databases]
 postgres = host=127.0.0.1 port=5432 user=postgres
@@ -155,7 +163,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = $1
 END
-    setpriv --reuid postgres --regid postgres --clear-groups pgbouncer "$home/ini" >"$STAGE/pooler.log" 2>&1 &
+    "${as_owner[@]}" pgbouncer "$home/ini" >"$STAGE/pooler.log" 2>&1 &
     pooler=$!
     helpers+=("$pooler")
     until "$pg_bin/pg_isready" --quiet --port 6432; do :; done

@@ -24,6 +24,14 @@ if [ -z "${STAGED-}" ]; then
     exec env STAGED=1 PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --net bash "$0" "$@"
 fi
 
+# Everything is to be an ordinary user's, what runs already among it: what only root can make is not made then.
+if [ "${UNPRIVILEGED-}" = everything ] && [ -z "${DROPPED-}" ]; then
+    mount --make-rprivate /
+    ip link set lo up
+    chmod 0777 "$STAGE"
+    exec env DROPPED=1 HOME="$STAGE" setpriv --reuid 65534 --regid 65534 --clear-groups bash "$0" "$@"
+fi
+
 scenario=$1
 mode=$2
 here=$(dirname "$0")
@@ -48,8 +56,8 @@ observe() {
 }
 
 # The same as an ordinary user, who may look at his own processes and no more: holdup samples then.
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 observe_as_nobody() {
-    local nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     if [ -n "${HOLDUP-}" ]; then
         "${nobody[@]}" "$HOLDUP" run --backend proc --json "$HOLDUP_REPORT" "${options[@]}" -- "$@"
     else
@@ -72,6 +80,7 @@ open_stage() {
 # Looks with holdup, as `holdup attach ARG…`, at what a helper or the set-up has started (or does without).
 attach() {
     if [ -n "${HOLDUP-}" ]; then
+        if [ -n "${DROPPED-}" ]; then options+=(--backend proc); fi
         "$HOLDUP" attach --json "$HOLDUP_REPORT" "${options[@]}" "$@" >&2
     fi
 }
@@ -159,6 +168,16 @@ truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
 }
 
+# The same as the user whose command is observed: that user may look at it.
+own_helper() {
+    local as_user=()
+    if [ -n "${UNPRIVILEGED-}" ]; then
+        open_stage
+        as_user=("${nobody[@]}")
+    fi
+    helper "${as_user[@]}" "$@"
+}
+
 for part in disk memory network cpu services tasks java; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
@@ -189,8 +208,10 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
 
-mount --make-rprivate /
-ip link set lo up
+if [ -z "${DROPPED-}" ]; then
+    mount --make-rprivate /
+    ip link set lo up
+fi
 mkfifo "$STAGE/go"
 setup "$mode"
 "$mode"

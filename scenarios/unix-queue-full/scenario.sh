@@ -2,7 +2,7 @@
 setup() {
     manner=late
     if [ "$1" = healthy ]; then manner=at-once; fi
-    helper python3 "$scenario/listen.py" "$manner"
+    own_helper python3 "$scenario/listen.py" "$manner"
     truth "\"holder_pid\": $helper_pid"
 }
 stall() { observe "${timed[@]}" /usr/bin/python3 "$scenario/connect.py" "$manner"; }

@@ -8,7 +8,7 @@
 //! In: holdup and a JDK. Out: what `show` and `diff` say; an error unless it is what was made.
 
 use crate::scenarios::scenario::{About, Scenario};
-use crate::scenarios::stage::{Side, Stage};
+use crate::scenarios::stage::{Ordinary, Side, Stage};
 use crate::scenarios::{install_packages, jdk, programs};
 use crate::{process, workspace};
 use anyhow::{Context, bail};
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         folder: stage_folder,
         programs: compiled,
         holdup: Some(holdup.clone()),
-        unprivileged: false,
+        ordinary: Ordinary::Nothing,
     };
     let kept = tempfile::tempdir().context("make a folder for recordings")?;
     let kept = args.keep.as_deref().unwrap_or(kept.path());

@@ -106,6 +106,15 @@ pub struct Earlier {
     pub after: Option<Ns>,
 }
 
+/// More was said on such a connection since, or it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaidSince {
+    /// As [`Earlier::connection`].
+    pub connection: u64,
+    /// The socket's.
+    pub inode: u64,
+}
+
 /// A wait that went on as observation had begun; it is told again when it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoesOn {

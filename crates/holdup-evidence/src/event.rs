@@ -4,7 +4,9 @@
 //! kernel stack). Waits are delivered at the instant of their waking: when [`Wait`] arrives its thread has
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
-use crate::attached::{Adopted, Earlier, GoesOn, OtherEnd, Request, Role, Serving, UntoldRequests};
+use crate::attached::{
+    Adopted, Earlier, GoesOn, OtherEnd, Request, Role, SaidSince, Serving, UntoldRequests,
+};
 use crate::churn::{Conversation, Hello, MadeBy, Turned};
 use crate::jvm::JvmPause;
 use crate::network::{Connection, NameAsked, TcpState};
@@ -521,6 +523,8 @@ pub enum Event {
     GoesOn(GoesOn),
     /// A connection that waits for an answer since before.
     Earlier(Earlier),
+    /// Such a connection is one no more.
+    SaidSince(SaidSince),
     /// A request was read or answered.
     Request(Request),
     /// The connection that the wait which follows for the same thread was on.

@@ -22,7 +22,9 @@ pub mod observed;
 pub mod randomness;
 mod runtime_lock;
 
-pub use attached::{Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, Serving, UntoldRequests};
+pub use attached::{
+    Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, SaidSince, Serving, UntoldRequests,
+};
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{

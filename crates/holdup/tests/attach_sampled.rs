@@ -96,7 +96,59 @@ fn who_is_stuck_is_told_with_who_asked() {
     assert_eq!(wait["open"], true);
     assert_eq!(wait["call"], "read");
     assert_eq!(wait["asker"]["stack"][0]["symbol"], "read");
-    assert!(lacks(&report, "had lasted before"), "{report:#}");
+    // Since when is known: it slept before anybody looked.
+    assert!(number(wait, "max_ns") >= number(wait, "ns"), "{wait:#}");
+    assert!(!lacks(&report, "had lasted before"), "{report:#}");
+}
+
+#[test]
+fn who_is_in_the_way_is_followed_too_and_who_made_it_wait() {
+    let open = Open::new();
+    let lock = open.0.path().join("lock");
+    std::fs::write(&lock, "").unwrap();
+    std::fs::set_permissions(&lock, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let lock = lock.to_str().unwrap();
+    let mut command = theirs(&["flock", lock, "cat"]);
+    let holder = Guarded::spawn(command.stdin(Stdio::piped()).stdout(Stdio::null()));
+    // It has the lock when it waits for its child.
+    until_in(holder.0.id(), "flock", "61 ");
+    let waiter = Guarded::spawn(&mut theirs(&["flock", lock, "true"]));
+    until_in(waiter.0.id(), "flock", "73 ");
+    let output = open
+        .attach(&["-p", &waiter.0.id().to_string(), "--backend", "proc", "-d", "1"])
+        .output();
+    let report = told(&output.unwrap());
+    let wait = &report["waits"][0];
+    assert_eq!(wait["cause"], "lock.file", "{wait:#}");
+    let held_by = &wait["held_by"];
+    assert_eq!(number(held_by, "pid"), u64::from(holder.0.id()), "{wait:#}");
+    assert_eq!(held_by["process"], "flock");
+    assert_eq!(held_by["how_known"], "file-lock");
+    assert_eq!(held_by["doing"], "process.child", "{wait:#}");
+    let chain: Vec<&str> = list(wait, "chain")
+        .iter()
+        .filter_map(|link| link["cause"].as_str())
+        .collect();
+    assert_eq!(chain, ["lock.file", "process.child", "ipc.pipe"], "{wait:#}");
+    // Its time is nobody's answer.
+    let threads: Vec<u64> = list(&report, "threads")
+        .iter()
+        .map(|thread| number(thread, "pid"))
+        .collect();
+    assert_eq!(threads, [u64::from(waiter.0.id())]);
+}
+
+#[test]
+fn whoever_is_anothers_and_at_the_other_end_is_said_to_be_unseen() {
+    let open = Open::new();
+    // The pipe's other end is the test's, which is root's.
+    let reader = reader(theirs(&["cat"]));
+    let output = open
+        .attach(&["-p", &reader.0.id().to_string(), "--backend", "proc", "-d", "1"])
+        .output();
+    let report = told(&output.unwrap());
+    assert!(report["waits"][0]["held_by"].is_null(), "{report:#}");
+    assert!(lacks(&report, "who is in the way of cat"), "{report:#}");
 }
 
 #[test]

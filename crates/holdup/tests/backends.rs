@@ -51,6 +51,21 @@ fn both_backends_name_the_same_cause_or_the_wait_that_leads_to_it() {
 }
 
 #[test]
+fn of_those_who_can_write_to_a_pipe_the_one_that_waits_for_the_other_is_not_in_the_way() {
+    let told = Told::of(&["--backend", "proc"], |command| {
+        command.args(["bash", "-c", "sh -c 'echo b; sleep 1; echo a' | sort"]);
+    });
+    let said = lossy(&told.output.stderr);
+    let waits = told.report["waits"].as_array().unwrap().iter();
+    let mut sorts = waits.filter(|wait| wait["cause"] == "ipc.pipe" && wait["asker"]["process"] == "sort");
+    let longest = sorts.next().unwrap_or_else(|| panic!("{said}"));
+    let held_by = &longest["held_by"];
+    assert_eq!(held_by["how_known"], "pipe-peer", "{longest:#}\n{said}");
+    let process = held_by["process"].as_str().unwrap();
+    assert!(["sh", "sleep"].contains(&process), "{longest:#}\n{said}");
+}
+
+#[test]
 fn what_lives_for_a_millisecond_is_counted_as_not_seen() {
     let told = Told::of(&["--backend", "proc"], |command| {
         command.args([

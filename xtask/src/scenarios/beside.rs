@@ -1,12 +1,13 @@
 //! `cargo xtask scenarios --backend proc`: what sampling says of the same stalls, beside what tracing says.
 //!
-//! In: the scenarios of `holdup run`, made once more with holdup and the command as an ordinary user and holdup sampling. Tracing's
+//! In: the scenarios of `holdup run`, made once more with holdup and the command as an ordinary user and holdup sampling; and those of
+//! `holdup attach`, made by such a user from end to end, what runs already among it. Tracing's
 //! part is made by root in turn with it (`proc`), or read from the page that the traced scenarios keep (`proc-alone`). Out: a
-//! table; an error where sampling is worse than it promises. A command that an ordinary user can't run, and one that root's command
-//! would have to be attached to, is no test of it: each is named with the reason.
+//! table; an error where sampling is worse than it promises. What an ordinary user can't make is no test of it: each is named with the
+//! reason.
 
 use super::report::Truth;
-use super::stage::{Side, Stage};
+use super::stage::{Ordinary, Side, Stage};
 use super::verdict::{self, Observed, Row};
 use super::{REAL, Scenario};
 use crate::workspace;
@@ -78,19 +79,28 @@ pub(super) fn judge(
     let mut lines = Vec::new();
     let mut left_out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for scenario in scenarios {
-        if let Some(why) = not_for_sampling(scenario)? {
-            left_out.entry(why).or_default().push(&scenario.name);
-            continue;
-        }
+        let attaches = match of_command(scenario)? {
+            OfCommand::Run => false,
+            OfCommand::Attach => true,
+            OfCommand::Other(why) => {
+                left_out.entry(why).or_default().push(&scenario.name);
+                continue;
+            }
+        };
         eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
-        stage.unprivileged = false;
+        stage.ordinary = Ordinary::Nothing;
         let traced = match how {
             Sampled::Proc => cells(&outcome(&stage, scenario, keep)),
             Sampled::ProcAlone => of_page(&page, &scenario.name),
         };
-        stage.unprivileged = true;
+        // What runs already and is to be looked at is the user's, too.
+        stage.ordinary = match attaches {
+            true => Ordinary::Everything,
+            false => Ordinary::Command,
+        };
         let mut sampled = outcome(&stage, scenario, keep);
-        if let Outcome::Failed(_) = sampled {
+        if let Outcome::Failed(why) = &sampled {
+            eprintln!("{}: {why}", scenario.name);
             let holdup = stage.holdup.take();
             if stage.run(scenario, Side::Stall).is_err() {
                 sampled = Outcome::NotHis;
@@ -121,31 +131,36 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// Why sampling is no matter of a scenario: it is for the commands that `holdup run` starts.
-fn not_for_sampling(scenario: &Scenario) -> anyhow::Result<Option<&'static str>> {
-    const OTHERS: [(&str, &str); 3] = [
-        ("experiment ", "of `holdup try`"),
-        ("attach", "of `holdup attach`"),
-        ("host", "of `holdup host`"),
-    ];
+/// Which command a scenario is for.
+enum OfCommand {
+    Run,
+    Attach,
+    /// Sampling is no matter of it: why.
+    Other(&'static str),
+}
+
+fn of_command(scenario: &Scenario) -> anyhow::Result<OfCommand> {
     let script = scenario.folder.join("scenario.sh");
     let text = std::fs::read_to_string(&script).with_context(|| format!("read {}", script.display()))?;
     // An experiment observes its twin; the others observe nothing.
-    let observes = text.contains("observe ");
-    let other = OTHERS
-        .iter()
-        .find(|(word, _)| text.contains(word) && (!observes || *word == "experiment "));
-    Ok(match other {
-        Some((_, why)) => Some(why),
-        None if observes => None,
-        None => Some("of another command"),
+    Ok(if text.contains("experiment ") {
+        OfCommand::Other("of `holdup try`")
+    } else if text.contains("observe ") {
+        OfCommand::Run
+    } else if text.contains("attach ") || text.contains("look_at_stuck ") {
+        OfCommand::Attach
+    } else if text.contains("host") {
+        OfCommand::Other("of `holdup host`")
+    } else {
+        OfCommand::Other("of another command")
     })
 }
 
 fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
+    let sampled = stage.ordinary != Ordinary::Nothing;
     let side = |side: Side| -> anyhow::Result<Observed> {
         let outcome = stage.run(scenario, side)?;
-        if let Some(keep) = keep.filter(|_| stage.unprivileged) {
+        if let Some(keep) = keep.filter(|_| sampled) {
             let file = keep.join(format!("{}.{}.json", scenario.name, side.word()));
             std::fs::write(&file, outcome.json).with_context(|| format!("write {}", file.display()))?;
         }
@@ -158,10 +173,10 @@ fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     let both = side(Side::Stall).and_then(|stall| Ok((stall, side(Side::Healthy)?)));
     match both {
         // What makes it stall was root's, and out of his reach.
-        Ok((stall, _)) if stage.unprivileged && !was_made(&stall.truth) => Outcome::NotHis,
+        Ok((stall, _)) if stage.ordinary == Ordinary::Command && !was_made(&stall.truth) => Outcome::NotHis,
         Ok((stall, twin)) => {
             let mut expect = scenario.about.expect.clone();
-            if stage.unprivileged {
+            if sampled {
                 expect.tolerance = expect.tolerance.max(POINTS);
             }
             Outcome::Judged(Box::new(verdict::judge(&expect, &stall, &twin)))
@@ -223,7 +238,10 @@ fn row(line: &Line) -> [String; HEADINGS.len()] {
     let (resource, holder, alarms) = match &line.sampled {
         Outcome::Judged(row) => (
             rest(Some(&row.resource)),
-            rest(row.holder.as_ref()),
+            match &row.holder {
+                Some(holder) if !holder.right && row.says_unseen => "said to be unseen".to_owned(),
+                holder => rest(holder.as_ref()),
+            },
             alarms(row).join(", "),
         ),
         Outcome::NotHis | Outcome::Failed(_) => ("-".to_owned(), "-".to_owned(), String::new()),
@@ -281,8 +299,9 @@ fn columns(lines: &[Line]) -> String {
 /// The same as a page to keep.
 fn as_page(lines: &[Line], left_out: &BTreeMap<&str, Vec<&str>>, sum: &Sum, kernel: &str) -> String {
     let mut text = format!(
-        "# Accuracy of both backends\n\nWhat `holdup run` says of the same stalls when it traces, as root, and when it samples `/proc`, holdup and the command being \
-         an\nordinary user's. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
+        "# Accuracy of both backends\n\nWhat `holdup run` and `holdup attach` say of the same stalls when they trace, as root, and when they sample `/proc`, holdup and the command being \
+         an\nordinary user's; of `attach` all else, too. A holder that is \"said to be unseen\" is one that such a user may not see, and the report says that and\nwhat would \
+         name it. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
          is\nfrom [accuracy.md](accuracy.md). A cause followed by an arrow is what the waiter waited for, and what the time on the critical path \
          then went to.\n\n"
     );

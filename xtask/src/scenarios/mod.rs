@@ -17,7 +17,7 @@ use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
 pub(crate) use scenario::{Scenario, load, packages};
-use stage::{Outcome, Side, Stage};
+use stage::{Ordinary, Outcome, Side, Stage};
 use std::path::{Path, PathBuf};
 use table::Line;
 use verdict::Observed;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         folder: stage_folder,
         programs,
         holdup,
-        unprivileged: false,
+        ordinary: Ordinary::Nothing,
     };
     if let Some(keep) = &args.keep {
         std::fs::create_dir_all(keep).with_context(|| format!("make {}", keep.display()))?;

@@ -26,8 +26,30 @@ pub(crate) struct Stage {
     pub(crate) programs: PathBuf,
     /// The holdup binary; `None` to run unobserved.
     pub(crate) holdup: Option<PathBuf>,
-    /// Whether holdup and CMD are an ordinary user's, and holdup samples.
-    pub(crate) unprivileged: bool,
+    /// Whose all this is.
+    pub(crate) ordinary: Ordinary,
+}
+
+/// What is an ordinary user's, and not root's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ordinary {
+    /// Nothing.
+    Nothing,
+    /// holdup and CMD: holdup samples.
+    Command,
+    /// The whole stage: what runs already and is attached to, too.
+    Everything,
+}
+
+impl Ordinary {
+    /// What the stage calls it.
+    fn word(self) -> &'static str {
+        match self {
+            Ordinary::Nothing => "",
+            Ordinary::Command => "command",
+            Ordinary::Everything => "everything",
+        }
+    }
 }
 
 /// Which side.
@@ -100,7 +122,7 @@ impl Stage {
             .arg(&scenario.folder)
             .arg(side.word())
             .env("HOLDUP", self.holdup.as_deref().unwrap_or(Path::new("")))
-            .env("UNPRIVILEGED", if self.unprivileged { "1" } else { "" })
+            .env("UNPRIVILEGED", self.ordinary.word())
             .env("PROGRAMS", &self.programs)
             .env("STAGE", work.path())
             .env("HOLDUP_REPORT", &report)

@@ -176,6 +176,7 @@ mod tests {
             resource: check(true, "/job.lock"),
             asker: check(true, "flock"),
             holder: None,
+            says_unseen: false,
             share: check(true, "97.0 / 96.0 %"),
             finding,
             alarms: check(true, "none"),

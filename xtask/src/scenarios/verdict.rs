@@ -3,7 +3,7 @@
 //! In: what a scenario expects, and for the stall and its twin a report and a truth. Out: a row of the table.
 //! Pure: no I/O, no clock.
 
-use super::report::{Experiment, Finding, Host, Report, Resource, Truth, Wait, of};
+use super::report::{Experiment, Finding, Host, NotMeasured, Report, Resource, Truth, Wait, of};
 use super::scenario::{Expect, Measure};
 
 /// What holdup's share of queueing may be above what the kernel counted, 0..1: the two clocks do not begin at the
@@ -78,6 +78,8 @@ pub(crate) struct Row {
     pub(crate) asker: Check,
     /// Who was in the way; `None` where the scenario does not say.
     pub(crate) holder: Option<Check>,
+    /// Whether nobody is named, and the report says so of that wait, and what would name them.
+    pub(crate) says_unseen: bool,
     /// The share against the truth.
     pub(crate) share: Check,
     /// The finding.
@@ -125,6 +127,7 @@ pub(crate) fn judge(expect: &Expect, stall: &Observed, twin: &Observed) -> Row {
         resource: named(about.map(|(resource, _)| resource.words()), &expect.resource),
         asker: named(about.map(|(_, asker)| asker.words()), &expect.asker),
         holder: holder(expect, wait, &stall.truth),
+        says_unseen: wait.is_some_and(|wait| says_unseen(report, wait)),
         share: share(expect, stall, finding),
         finding: said(expect, stall, twin),
         alarms: alarms(expect, stall, twin),
@@ -193,6 +196,18 @@ fn named(words: Option<String>, patterns: &[String]) -> Check {
         right: patterns.iter().any(|pattern| seen.contains(pattern)),
         seen,
     }
+}
+
+/// Whether a report says of a wait that it can't tell who is in its way.
+fn says_unseen(report: &Report, wait: &Wait) -> bool {
+    let said = |line: &NotMeasured| {
+        line.what.starts_with("who is in the way of ")
+            && line.what.contains(&wait.asker.process)
+            && line.what.ends_with(&format!("({})", wait.cause))
+            && !line.fix.is_empty()
+    };
+    wait.holders.iter().all(|holder| holder.process.is_empty())
+        && report.coverage.not_measured.iter().any(said)
 }
 
 fn holder(expect: &Expect, wait: Option<&Wait>, truth: &Truth) -> Option<Check> {

@@ -45,6 +45,11 @@ impl EarlierRequests {
         }
     }
 
+    /// Who was asked there has answered, or will not.
+    pub(super) fn answered(&mut self, inode: u64) {
+        self.asked.remove(&inode);
+    }
+
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
     pub(super) fn goes_on(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = |name: &str| name.starts_with("accept") || name.starts_with("epoll_");
@@ -231,5 +236,22 @@ mod tests {
         assert!(!takes(7, None, 11 * SECOND, &work), "parked long after");
         let clients = Work::OfClients("a client".to_owned());
         assert!(!takes(7, None, since, &clients), "waits for the next client");
+    }
+
+    #[test]
+    fn who_has_answered_is_asked_no_more() {
+        let mut earlier = EarlierRequests::default();
+        earlier.add(&Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: false,
+            after: None,
+        });
+        assert!(earlier.asked.contains(&5));
+        earlier.answered(5);
+        assert!(earlier.asked.is_empty());
     }
 }

@@ -297,6 +297,7 @@ impl Attribution {
                 }
             }
             Event::Earlier(earlier) => self.earlier.add(earlier),
+            Event::SaidSince(said) => self.said_since(said),
             Event::Request(request) if self.answers_tools(request.thread) => {}
             Event::Request(request) => self.request(request),
             Event::WaitMemory(memory) => self.memory(memory),

@@ -11,7 +11,7 @@ use super::Attribution;
 use super::listeners::{Listeners, only_port};
 use super::windows::AnsweredIn;
 use crate::attributed::{Requests, SlowRequest, Tally};
-use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, ThreadId, UntoldRequests};
+use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
 use std::collections::{BTreeMap, HashMap};
 
 /// Requests kept, some 200 bytes each: the 99th percentile of so many is told by the slowest forty.
@@ -143,6 +143,12 @@ impl Attribution {
         if spent.contradicted > 0 {
             self.contradiction(spent.contradicted);
         }
+    }
+
+    /// More was said on a connection where somebody had been asked before.
+    pub(super) fn said_since(&mut self, said: &SaidSince) {
+        self.earlier.answered(said.inode);
+        self.over(said.connection);
     }
 
     /// What was open on a connection is over. Returns it with what its reader has spent with requests since it was met;

@@ -3,71 +3,12 @@
 //! In: [`Answer`]s. Out: what each thread waits in, with a stack where one was read.
 
 use super::look::Answer;
-use super::sampler::{ENDS, Found, MOST_ENDS, Sampler, Stacks};
+use super::sampler::{Found, Sampler, Stacks};
 use super::waiting::Waiting;
-use crate::descriptors::{self, Open};
-use holdup_evidence::{Event, OtherEnd, ThreadId};
+use holdup_evidence::{Event, GoesOn, ThreadId};
 use std::sync::Arc;
 
 impl Sampler {
-    /// Which of the processes have the other ends of what is waited for. Who has one changes with forks and ends, so those of a wait
-    /// that goes on are looked for again when there are other processes than before (`waits_on`).
-    fn other_ends(&mut self, pid: u32, waiting: &Waiting) {
-        let own_too = |open: &Open| matches!(open, Open::Socket(_));
-        for (object, open) in &waiting.ends {
-            let has = |other: &u32| {
-                descriptors::ends(&self.root, *other).is_some_and(|ends| match open {
-                    Open::PipeToRead(inode) => ends.read.contains(inode),
-                    Open::PipeToWrite(inode) => ends.written.contains(inode),
-                    Open::Socket(inode) => ends.sockets.contains(inode),
-                    Open::PathToRead(_) | Open::PathToWrite(_) => false,
-                })
-            };
-            let others = self.processes.keys().copied();
-            let others = others.filter(|other| *other != pid || own_too(open));
-            let processes = others.filter(has).collect();
-            self.events.push(Event::OtherEnd(OtherEnd {
-                object: *object,
-                processes,
-            }));
-        }
-    }
-
-    /// The same of a wait that has just been met: it costs a link for each open file, so not of each.
-    fn met_with_ends(&mut self, pid: u32, waiting: &Waiting) {
-        if waiting.ends.is_empty()
-            || self.now.saturating_sub(self.ends_read) < ENDS
-            || self.processes.len() > MOST_ENDS
-        {
-            return;
-        }
-        self.ends_read = self.now;
-        self.other_ends(pid, waiting);
-    }
-
-    /// The same of all waits that go on, when processes have begun or ended since.
-    pub(super) fn waits_on(&mut self) {
-        let known = (self.next_process, self.processes.len());
-        let due = self.now.saturating_sub(self.ends_read) >= ENDS;
-        if known == self.ends_known || !due || self.processes.len() > MOST_ENDS {
-            return;
-        }
-        self.ends_known = known;
-        let waiting: Vec<(u32, Arc<Waiting>)> = self
-            .threads
-            .values()
-            .filter_map(|thread| Some((thread.pid, Arc::clone(thread.account.asleep()?.0))))
-            .filter(|(_, waiting)| !waiting.ends.is_empty())
-            .take(MOST_ENDS)
-            .collect();
-        if !waiting.is_empty() {
-            self.ends_read = self.now;
-        }
-        for (pid, waiting) in waiting {
-            self.other_ends(pid, &waiting);
-        }
-    }
-
     /// What was asked for of a thread has come; or of one that goes on to wait in the same.
     pub(super) fn answered(&mut self, mut answer: Answer, stacks: &mut dyn Stacks) {
         let id = ThreadId(answer.key);
@@ -118,6 +59,9 @@ impl Sampler {
         let mut waiting = self.met.waiting(id, answer, &mut self.events);
         waiting.user_stack = stack;
         let met = waiting.clone();
+        if met.holder.is_some() {
+            self.with_holder.push(id);
+        }
         if let Some(Found::Looked(look, _)) = self.found.get_mut(&id) {
             thread.unasked = stale;
             // It ran between the two: what was read is of a later wait, and as good a sample.
@@ -136,6 +80,20 @@ impl Sampler {
             thread.unasked = false;
             *known = Arc::new(better);
         }
+        self.goes_on(id, &met);
         self.met_with_ends(pid, &met);
+    }
+
+    /// A wait is known that had begun before its thread was found.
+    fn goes_on(&mut self, id: ThreadId, waiting: &Waiting) {
+        let thread = self.threads.get(&id).filter(|thread| thread.seq == 0);
+        let since = thread.and_then(|thread| thread.before);
+        if let (Some((start, _)), Some(call)) = (since, waiting.site.call) {
+            self.events.push(Event::GoesOn(GoesOn {
+                thread: id,
+                start,
+                call,
+            }));
+        }
     }
 }

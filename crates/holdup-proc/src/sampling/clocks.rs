@@ -51,14 +51,14 @@ pub struct Stat {
     pub children: u64,
     /// When it began, in ticks since boot.
     pub began: u64,
+    /// The CPU on which it runs, or ran last.
+    pub cpu: u32,
     /// Whether it is the kernel's own.
     pub of_kernel: bool,
     /// Its session.
     pub session: u32,
     /// Threads of its process.
     pub threads: u64,
-    /// On which CPU it was last.
-    pub cpu: u32,
     /// How the kernel gives it turns.
     pub scheduling: Scheduling,
     /// Status it ended with, as `wait(2)` has it; 0 where that is nobody's business of ours.

@@ -47,6 +47,15 @@ pub enum About {
     Descriptor(i32),
     /// A descriptor, and a lock on it.
     Lock(i32),
+    /// A socket, and the address that it is to be connected to.
+    Connect {
+        /// The descriptor.
+        fd: i32,
+        /// Where the address is.
+        at: u64,
+        /// Its bytes.
+        length: u64,
+    },
     /// An epoll instance, by its descriptor.
     Epoll(i32),
     /// `struct pollfd` at an address.
@@ -84,16 +93,21 @@ pub fn about(call: &Call) -> About {
             count: first,
             sets: [second, third, fourth],
         },
+        "connect" => About::Connect {
+            fd: descriptor,
+            at: second,
+            length: third,
+        },
         "futex" | "futex_wait" => About::Futex(first),
         "flock" => About::Lock(descriptor),
         "fcntl" => About::Lock(descriptor),
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2"
         | "pwritev2" | "recvfrom" | "sendto" | "recvmsg" | "sendmsg" | "recvmmsg" | "sendmmsg" | "accept"
-        | "accept4" | "connect" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs"
-        | "sync_file_range" | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents"
-        | "getdents64" | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead"
-        | "fadvise64" | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "io_uring_enter"
-        | "mq_timedsend" | "mq_timedreceive" => About::Descriptor(descriptor),
+        | "accept4" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs" | "sync_file_range"
+        | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents" | "getdents64"
+        | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead" | "fadvise64"
+        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "io_uring_enter" | "mq_timedsend"
+        | "mq_timedreceive" => About::Descriptor(descriptor),
         "open" | "creat" | "stat" | "lstat" | "access" | "unlink" | "rename" | "mkdir" | "rmdir"
         | "chdir" | "truncate" | "readlink" | "statfs" | "chmod" | "chown" | "lchown" | "utime"
         | "execve" => About::Path(first),
@@ -102,16 +116,6 @@ pub fn about(call: &Call) -> About {
         | "execveat" => About::Path(second),
         _ => About::Nothing,
     }
-}
-
-/// Where in a thread's memory the address of a socket stands that it connects to, and its length, bytes.
-#[must_use]
-pub fn asked_path(call: &Call) -> Option<(u64, usize)> {
-    /// Bytes of the longest `struct sockaddr_un`.
-    const LONGEST: usize = 110;
-    let [_, at, length, _] = call.args;
-    let length = usize::try_from(length).unwrap_or(LONGEST).min(LONGEST);
-    (call.name() == Some("connect")).then_some((at, length))
 }
 
 /// Whether a thread sleeps in a fault until a page of a file has been read.
@@ -308,14 +312,20 @@ pub fn socket(inode: u64, sockets: &Sockets) -> Object {
             peer_pid: None,
         });
     }
+    let other = || {
+        let peer = sockets.unix.get(&unix_peers::of(inode)?)?;
+        Some(peer.path.clone())
+    };
     let unix = |local: &str, state| {
+        // The other end's path, where it has one: a server's accepted connection has the path at which that listens.
+        let peer = (state == ESTABLISHED).then(other).flatten();
         of(ObjectKind::Socket {
             family: AF_UNIX,
             kind: SOCK_STREAM,
             protocol: 0,
             state,
             local: SocketAddress::Unix(local.to_owned()),
-            peer: SocketAddress::Unix(String::new()),
+            peer: SocketAddress::Unix(peer.unwrap_or_default()),
             peer_pid: None,
         })
     };

@@ -8,7 +8,7 @@ use super::processes::{self, Threads};
 use super::sampler::{MOST_THREADS, Newborn, Process, SCAN, Sampler, Stacks, Tracked};
 use super::site::has_ended;
 use super::task::Folder;
-use holdup_evidence::{Event, Ns, ThreadId};
+use holdup_evidence::{Event, Ns, Role, ThreadId};
 use std::collections::BTreeSet;
 
 impl Sampler {
@@ -112,7 +112,16 @@ impl Sampler {
         } = newborn;
         let id = ThreadId(self.next);
         self.next += 1;
-        let before = match (counts, folder.schedstat()) {
+        let inherited = || {
+            let of_process = self.processes.get(&pid).or_else(|| self.processes.get(&of));
+            of_process.map_or(Role::Subject, |process| process.role)
+        };
+        let role = match &adopted {
+            Some(_) => self.adopts_as,
+            None => inherited(),
+        };
+        let before = adopted.as_ref().and_then(|_| self.slept_before(&folder));
+        let counted = match (counts, folder.schedstat()) {
             (true, Some(turns)) => Counted {
                 cpu: turns.cpu,
                 queued: turns.queued,
@@ -135,7 +144,7 @@ impl Sampler {
             },
             parent,
             inside: None,
-            role: holdup_evidence::Role::Subject,
+            role,
             adopted,
         }));
         let begun = &mut self.next_process;
@@ -145,6 +154,7 @@ impl Sampler {
                 threads: Threads::open(&self.root, pid),
                 members: BTreeSet::new(),
                 parent: of,
+                role,
                 mapped: false,
                 runs_unknown: false,
             }
@@ -159,7 +169,7 @@ impl Sampler {
                 pid,
                 tid,
                 folder,
-                account: Account::beginning(born, before),
+                account: Account::beginning(born, counted),
                 born,
                 name: stat.name,
                 seq: 0,
@@ -170,6 +180,7 @@ impl Sampler {
                 changes: 0,
                 running: Vec::new(),
                 put_off: false,
+                before,
             },
         );
     }

@@ -15,8 +15,8 @@ use crate::descriptors;
 use crate::mountinfo;
 use crate::root::Root;
 use crate::sockets::{self, Sockets};
-use crate::{clocks as machine, maps, memory};
-use holdup_evidence::{FUTEX_AT, FUTEX_WORDS, Ns, Object, ObjectKind, SocketAddress, TaskState};
+use crate::{clocks as machine, maps, memory, names};
+use holdup_evidence::{FUTEX_AT, FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddress, TaskState};
 use nix::fcntl::readlinkat;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -108,6 +108,8 @@ pub struct Answer {
     pub words: Option<[u32; FUTEX_WORDS]>,
     /// Who holds the lock on a file that it waits for; 0 where the kernel keeps nobody.
     pub lock_holder: Option<u32>,
+    /// Who traces it, of one that stands still for that.
+    pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
     pub stack: Option<Vec<u8>>,
     /// The executable mappings of its process.
@@ -203,6 +205,9 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         path: None,
         words: None,
         lock_holder: None,
+        tracer: (state == TaskState::Traced)
+            .then(|| tracer(&eye.root, &folder))
+            .flatten(),
         stack: None,
         maps: None,
         site,
@@ -221,7 +226,6 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         described::About::Nothing => answer.object = links.faulted(&answer.site),
         described::About::Descriptor(fd) => {
             answer.object = links.describe(fd, &answer.site);
-            answer.path = described::asked_path(&call).and_then(|(at, length)| unix_path(tid, at, length));
             answer.own = links.has_both(answer.object.as_ref());
         }
         described::About::Lock(fd) => {
@@ -239,6 +243,12 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         }
         described::About::Select { count, sets } => {
             answer.polled = Some(links.polled(select_set(tid, count, sets)));
+        }
+        described::About::Connect { fd, at, length } => {
+            answer.object = links.describe(fd, &answer.site);
+            if let (Some(object), Some(path)) = (&mut answer.object, unix_address(tid, at, length)) {
+                links.connects_to(object, path);
+            }
         }
         described::About::Futex(at) => answer.words = around(tid, at),
         described::About::Path(at) => {
@@ -331,6 +341,24 @@ impl Seen<'_> {
         Some(Watched::new(figures, device))
     }
 
+    /// A Unix socket that is not connected yet asks for this path: who listens there is its other end.
+    fn connects_to(&mut self, (key, object): &mut (String, Object), path: String) {
+        let ObjectKind::Socket { peer, .. } = &mut object.kind else {
+            return;
+        };
+        let sockets = self.eye.sockets(self.pid, object.inode);
+        let mut listening = sockets
+            .unix
+            .iter()
+            .filter(|(_, one)| one.listens && one.path == path);
+        let listener = listening.next().map(|(inode, _)| *inode);
+        key.push_str(&format!(" to {path}"));
+        *peer = SocketAddress::Unix(path);
+        self.peers.clear();
+        self.peers
+            .extend(listener.map(|listener| (key.clone(), listener)));
+    }
+
     /// Whether the process has both ends of a pipe: told once, as it is met.
     fn has_both(&mut self, object: Option<&(String, Object)>) -> bool {
         let Some((_, object)) = object.filter(|(_, object)| object.kind == ObjectKind::Pipe) else {
@@ -398,6 +426,36 @@ impl Seen<'_> {
             .collect();
         self.mark_own(&mut polled);
         (polled, more)
+    }
+}
+
+/// Who traces a thread, as its `status` says.
+fn tracer(root: &Root, folder: &OwnedFd) -> Option<LockOwner> {
+    let text = text_in(folder, "status")?;
+    let tid = text.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    let tid = tid.trim().parse().ok().filter(|tid| *tid != 0)?;
+    Some(LockOwner {
+        pid: names::process_of(root, tid)?,
+        tid,
+    })
+}
+
+/// The path of `struct sockaddr_un` in memory, an abstract one with `@` for its zero.
+fn unix_address(tid: u32, at: u64, length: u64) -> Option<String> {
+    /// Bytes of the family, and of the whole at most.
+    const FAMILY: usize = 2;
+    const MOST: usize = 110;
+    let length = usize::try_from(length & 0xffff_ffff).ok()?.min(MOST);
+    let bytes = memory::read(tid, at, length)?;
+    let (family, path) = bytes.split_first_chunk::<FAMILY>()?;
+    if u16::from_ne_bytes(*family) != described::AF_UNIX {
+        return None;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match path {
+        [] => None,
+        [0, name @ ..] => Some(format!("@{}", text(name))),
+        path => path.split(|byte| *byte == 0).next().map(text),
     }
 }
 
@@ -481,20 +539,6 @@ fn around(tid: u32, futex: u64) -> Option<[u32; FUTEX_WORDS]> {
     Some(words)
 }
 
-/// The path in a `struct sockaddr_un`; `@name` of an abstract one.
-fn unix_path(tid: u32, at: u64, length: usize) -> Option<String> {
-    let bytes = memory::read(tid, at, length)?;
-    let (family, path) = bytes.split_first_chunk::<2>()?;
-    if u16::from_ne_bytes(*family) != described::AF_UNIX {
-        return None;
-    }
-    let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-    match path.split_first()? {
-        (0, name) => Some(format!("@{}", text(name))),
-        _ => Some(text(path.split(|byte| *byte == 0).next()?)),
-    }
-}
-
 fn path(tid: u32, at: u64) -> Option<String> {
     let bytes = memory::read(tid, at, PATH)?;
     let end = bytes.iter().position(|byte| *byte == 0)?;
@@ -503,7 +547,7 @@ fn path(tid: u32, at: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{around, functions, path, poll_set, select_set, unix_path};
+    use super::{around, functions, path, poll_set, select_set, unix_address};
     use holdup_evidence::FUTEX_AT;
 
     #[test]
@@ -519,12 +563,18 @@ mod tests {
         let text = [b"/a b\0".as_slice(), &[7; 2048]].concat();
         assert_eq!(path(own, text.as_ptr() as u64).as_deref(), Some("/a b"));
         assert_eq!(path(own, 8), None);
-        let address = b"\x01\0/run/x.sock\0\0\0";
-        let at = address.as_ptr() as u64;
-        assert_eq!(unix_path(own, at, 16).as_deref(), Some("/run/x.sock"));
-        let name = b"\x01\0\0name";
-        assert_eq!(unix_path(own, name.as_ptr() as u64, 7).as_deref(), Some("@name"));
-        assert_eq!(unix_path(own, text.as_ptr() as u64, 7), None, "of another family");
+    }
+
+    #[test]
+    fn a_unix_address_is_a_path_or_a_name() {
+        let own = std::process::id();
+        let of = |bytes: &[u8]| unix_address(own, bytes.as_ptr() as u64, bytes.len() as u64);
+        let with = |family: u16, path: &[u8]| [&family.to_ne_bytes()[..], path].concat();
+        assert_eq!(of(&with(1, b"/run/a b\0left over")).as_deref(), Some("/run/a b"));
+        assert_eq!(of(&with(1, b"\0name")).as_deref(), Some("@name"));
+        assert_eq!(of(&with(2, b"\x1f\x90")), None, "an internet address");
+        assert_eq!(of(&with(1, b"")), None);
+        assert_eq!(unix_address(own, 8, 16), None);
     }
 
     #[test]

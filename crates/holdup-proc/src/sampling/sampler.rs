@@ -11,15 +11,17 @@ use super::clocks::{Counted, Stat, TICK, blockings, stat};
 use super::instead::Instead;
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
+use super::other_ends::OtherEnds;
 use super::processes::Threads;
 use super::requests::Requests;
+use super::since::CpuClocks;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
 use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
 use crate::root::Root;
-use holdup_evidence::{Event, Ns, Seq, ThreadId, UserStackId};
+use holdup_evidence::{Event, Ns, Role, Seq, ThreadId, UserStackId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -37,10 +39,6 @@ const GENERATIONS: usize = 4;
 
 /// Between two looks at all processes for children that nobody lists, in nanoseconds.
 pub(super) const SCAN: Ns = 1_000_000_000;
-
-/// Between two looks at who has the ends of pipes, in nanoseconds, and processes beyond which nobody looks.
-pub(super) const ENDS: Ns = 50_000_000;
-pub(super) const MOST_ENDS: usize = 64;
 
 /// Turns stacks into numbers.
 pub trait Stacks {
@@ -83,6 +81,8 @@ pub(super) struct Tracked {
     pub(super) running: Vec<(UserStackId, Ns)>,
     /// Whether a look that showed that it was woken was left for the next round: nobody was seen yet who can have done it.
     pub(super) put_off: bool,
+    /// Of one that slept when it was found: since when, and how many turns it had had. Gone when it has run.
+    pub(super) before: Option<(Ns, u64)>,
 }
 
 /// A process.
@@ -91,6 +91,8 @@ pub(super) struct Process {
     pub(super) threads: Option<Threads>,
     pub(super) members: BTreeSet<ThreadId>,
     pub(super) parent: u32,
+    /// Whether it was asked about, or is in the way of one that was.
+    pub(super) role: Role,
     /// Whether its code was read since it last ran another program.
     pub(super) mapped: bool,
     /// Whether a thread of it was seen running in code that is not known.
@@ -159,9 +161,9 @@ pub struct Sampler {
     pub(super) cpu_of_ended: Ns,
     pub(super) kernel_stacks: bool,
     pub(super) scanned: Ns,
-    pub(super) ends_read: Ns,
-    /// How many processes had begun, and lived, when those who have the other ends were looked for last.
-    pub(super) ends_known: (u64, usize),
+    pub(super) other_ends: OtherEnds,
+    /// Threads that were seen in a wait with somebody in the way, since that was asked for.
+    pub(super) with_holder: Vec<ThreadId>,
     /// Processes that have begun.
     pub(super) next_process: u64,
     /// Boot time minus monotonic time.
@@ -179,6 +181,12 @@ pub struct Sampler {
     pub(super) instead: Instead,
     /// Sees what becomes of requests for connections.
     pub(super) requests: Requests,
+    /// What those are that are being adopted.
+    pub(super) adopts_as: Role,
+    /// Tell since when threads sleep that slept when they were found.
+    pub(super) cpu_clocks: CpuClocks,
+    /// Threads of which that could not be told.
+    pub(super) since_unknown: u64,
 }
 
 impl Sampler {
@@ -203,8 +211,8 @@ impl Sampler {
             cpu_of_ended: 0,
             kernel_stacks: true,
             scanned: 0,
-            ends_read: 0,
-            ends_known: (0, 0),
+            other_ends: OtherEnds::default(),
+            with_holder: Vec::new(),
             next_process: 0,
             suspended: machine::boot_minus_monotonic().unwrap_or_default(),
             own,
@@ -214,6 +222,9 @@ impl Sampler {
             on_cpu: OnCpu::default(),
             instead: Instead::default(),
             requests: Requests::default(),
+            adopts_as: Role::Subject,
+            cpu_clocks: CpuClocks::default(),
+            since_unknown: 0,
         }
     }
 
@@ -270,10 +281,14 @@ impl Sampler {
         self.aside.stuck()
     }
 
-    /// Threads that live.
+    /// Threads that live, of those that were asked about and what they made.
     #[must_use]
     pub fn living(&self) -> usize {
-        self.threads.len()
+        let subjects = self
+            .processes
+            .values()
+            .filter(|process| process.role == Role::Subject);
+        subjects.map(|process| process.members.len()).sum()
     }
 
     /// CPU time of all threads that were followed, as far as it was counted, in nanoseconds.
@@ -374,6 +389,13 @@ impl Sampler {
             thread.put_off = false;
             children.push(*id);
             let asleep = sleeps(stat.state);
+            if thread
+                .before
+                .is_some_and(|(_, had)| turns.is_none_or(|turns| turns.count != had))
+                && thread.account.asleep().is_none()
+            {
+                thread.before = None;
+            }
             if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {
                 thread.account.still(now);
                 continue;

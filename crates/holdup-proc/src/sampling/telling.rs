@@ -8,7 +8,7 @@
 
 use super::account::{Ends, Interval, Piece, Ran};
 use super::clocks::Stat;
-use super::sampler::{Found, Newborn, Sampler, Stacks};
+use super::sampler::{Found, Newborn, Sampler, Stacks, Tracked};
 use super::spent::{connection, stop_signal, wait};
 use super::waiters::Waiters;
 use super::waiting::Waiting;
@@ -348,8 +348,9 @@ impl Sampler {
                 doubt: piece.doubt,
             }));
         }
-        let wait = wait(id, seq, piece, waker);
         self.events.extend(connection(id, seq, piece));
+        let mut wait = wait(id, seq, piece, waker);
+        wait.start = thread.began(piece, seq);
         self.events.push(Event::Wait(Box::new(wait)));
         if let Some(stack) = piece.site.as_ref().and_then(|site| site.user_stack) {
             self.events.push(Event::Asker(AskerSample {
@@ -520,7 +521,9 @@ impl Sampler {
                             weight: piece.end - piece.start,
                         });
                     self.events.extend(connection(id, seq, &piece));
-                    OpenState::Blocked(Box::new(wait(id, seq, &piece, Waker::Unknown)))
+                    let mut wait = wait(id, seq, &piece, Waker::Unknown);
+                    wait.start = thread.began(&piece, seq);
+                    OpenState::Blocked(Box::new(wait))
                 }
                 None => OpenState::Running,
             };
@@ -528,5 +531,14 @@ impl Sampler {
             self.events.extend(asker.map(Event::Asker));
         }
         std::mem::take(&mut self.events)
+    }
+}
+
+impl Tracked {
+    /// When a piece began, which is told under this number: the first of one that slept when it was found did before that.
+    pub(super) fn began(&self, piece: &Piece<Arc<Waiting>>, seq: u32) -> Ns {
+        let found = seq == 1 && piece.seen && piece.start == self.born;
+        let before = self.before.filter(|_| found);
+        before.map_or(piece.start, |(since, _)| since.min(piece.start))
     }
 }

@@ -3,7 +3,7 @@
 //! In: an [`Answer`]. Out: a [`Waiting`], and events for the objects and kernel functions that are met for the first time.
 
 use super::described;
-use super::look::Answer;
+use super::look::{Answer, Polled};
 use super::site::Site;
 use super::tcp_state::Watched;
 use crate::descriptors::Open;
@@ -159,6 +159,7 @@ impl Met {
             path,
             words,
             lock_holder,
+            tracer,
             peers,
             own,
             tcp,
@@ -178,8 +179,10 @@ impl Met {
         let frames = kernel_stack
             .filter(|frames| !frames.is_empty())
             .or_else(|| site.function.clone().map(|function| vec![function]));
+        let path_of_pipe = object.as_ref().and_then(|(_, object)| object.path.clone());
         let object = object.and_then(|object| self.object(object, out));
-        let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object)?)));
+        let pipe = object.and_then(|object| Some((object, self.pipe_end(&site, object, path_of_pipe)?)));
+        let polled_pipe = self.polled_pipe(polled.as_ref(), out);
         let asked = (polled.is_some() || path.is_some()).then(|| {
             let (polled, more) = polled.unwrap_or_default();
             let polled = polled.into_iter().map(|one| PolledFd {
@@ -201,7 +204,10 @@ impl Met {
             })
         });
         let known = |(key, inode): (String, u64)| Some((*self.objects.get(&key)?, Open::Socket(inode)));
-        let ends = pipe.into_iter().chain(peers.into_iter().filter_map(known));
+        let ends = pipe
+            .into_iter()
+            .chain(polled_pipe)
+            .chain(peers.into_iter().filter_map(known));
         Waiting {
             ends: ends.collect(),
             tcp,
@@ -211,23 +217,56 @@ impl Met {
             asked,
             holder: words
                 .map(LockHolder::FutexWords)
-                .or(lock_holder.map(|pid| LockHolder::FileLock { pid })),
+                .or(lock_holder.map(|pid| LockHolder::FileLock { pid }))
+                .or(tracer.map(LockHolder::Tracer)),
             kernel_stack: frames.and_then(|frames| self.kernel_stack(frames, out)),
             user_stack: None,
             site,
         }
     }
 
+    /// The same of a pipe that is polled, if it is the only thing that is.
+    fn polled_pipe(
+        &mut self,
+        polled: Option<&(Vec<Polled>, bool)>,
+        out: &mut Vec<Event>,
+    ) -> Option<(ObjectId, Open)> {
+        /// `POLLIN`, `POLLOUT`.
+        const READS: u16 = 1;
+        const WRITES: u16 = 4;
+        let (set, false) = polled? else {
+            return None;
+        };
+        let [only] = set.as_slice() else {
+            return None;
+        };
+        let (key, object) = only.object.clone().filter(|_| !only.own)?;
+        let inode = (object.kind == ObjectKind::Pipe).then_some(object.inode)?;
+        let id = self.object((key, object), out)?;
+        match (only.events & READS != 0, only.events & WRITES != 0) {
+            (true, false) => Some((id, Open::PipeToWrite(inode))),
+            (false, true) => Some((id, Open::PipeToRead(inode))),
+            _ => None,
+        }
+    }
+
     /// The end that a pipe's other user has: who sleeps to write waits for a reader.
-    fn pipe_end(&self, site: &Site, object: ObjectId) -> Option<Open> {
-        let inode = *self.pipes.get(&object).filter(|_| described::is_pipe(site))?;
-        let writes = site
+    /// `path`: that of a named one.
+    fn pipe_end(&self, site: &Site, object: ObjectId, path: Option<String>) -> Option<Open> {
+        if !described::is_pipe(site) {
+            return None;
+        }
+        let sends = site
             .function
             .as_deref()
             .is_some_and(|name| name.contains("write"));
-        Some(match writes {
-            true => Open::PipeToRead(inode),
-            false => Open::PipeToWrite(inode),
+        let writes = sends || opens_to_write(site);
+        Some(match (self.pipes.get(&object), path, writes) {
+            (Some(inode), _, true) => Open::PipeToRead(*inode),
+            (Some(inode), _, false) => Open::PipeToWrite(*inode),
+            (None, Some(path), true) => Open::PathToRead(path),
+            (None, Some(path), false) => Open::PathToWrite(path),
+            (None, None, _) => return None,
         })
     }
 
@@ -261,10 +300,27 @@ impl Met {
     }
 }
 
+/// Whether it is about to open something to write to it, and nothing else: who opens a named pipe waits for its other end.
+fn opens_to_write(site: &Site) -> bool {
+    /// `O_ACCMODE`, `O_WRONLY`.
+    const MODE: u64 = 3;
+    const WRITES: u64 = 1;
+    let Some(call) = site.call else {
+        return false;
+    };
+    let flags = match call.name() {
+        Some("open") => call.args[1],
+        Some("openat") => call.args[2],
+        _ => return false,
+    };
+    flags & MODE == WRITES
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Awaited, Waiting};
-    use holdup_evidence::{Call, TaskState};
+    use super::{Awaited, Met, Waiting};
+    use crate::descriptors::Open;
+    use holdup_evidence::{Call, ObjectId, TaskState};
 
     fn awaited(name: &str, args: [u64; 4]) -> Option<Awaited> {
         let mut waiting = Waiting::unknown(TaskState::Interruptible);
@@ -273,6 +329,27 @@ mod tests {
             ..Call::named(name)
         });
         waiting.awaits_end()
+    }
+
+    #[test]
+    fn who_opens_a_named_pipe_waits_for_the_other_side() {
+        let opens = |name: &str, args| {
+            let mut waiting = Waiting::unknown(TaskState::Interruptible);
+            waiting.site.function = Some("wait_for_partner".to_owned());
+            waiting.site.call = Some(Call {
+                args,
+                ..Call::named(name)
+            });
+            Met::default().pipe_end(&waiting.site, ObjectId(0), Some("/run/queue".to_owned()))
+        };
+        let (to_read, to_write) = (
+            Some(Open::PathToRead("/run/queue".to_owned())),
+            Some(Open::PathToWrite("/run/queue".to_owned())),
+        );
+        assert_eq!(opens("openat", [0, 0, 0o2_000_000, 0]), to_write);
+        assert_eq!(opens("openat", [0, 0, 0o2_000_001, 0]), to_read);
+        assert_eq!(opens("open", [0, 1, 0, 0]), to_read);
+        assert_eq!(opens("read", [0, 1, 1, 0]), to_write);
     }
 
     #[test]

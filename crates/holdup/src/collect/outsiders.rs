@@ -68,7 +68,8 @@ impl Outsiders {
         }
     }
 
-    fn name(&mut self, pid: u32) {
+    /// Looks up the name of a process that is in the way.
+    pub(super) fn name(&mut self, pid: u32) {
         if !self.names.contains_key(&pid)
             && let Some(name) = names::comm(&Root::system(), pid)
         {

@@ -5,8 +5,11 @@
 //! whole is put together.
 
 mod attach;
+mod beyond;
+mod conversations;
 mod machines;
 mod stacks;
+mod unnamed;
 mod unseen;
 
 pub(crate) use attach::attach;
@@ -16,6 +19,7 @@ use super::{Collected, Cut, own_cpu_time};
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
+use beyond::Beyond;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
@@ -26,6 +30,7 @@ use machines::SampledMachines;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use stacks::SampledStacks;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What looking gathers.
@@ -33,6 +38,9 @@ struct Sampling {
     sampler: Sampler,
     stacks: SampledStacks,
     machines: SampledMachines,
+    beyond: Beyond,
+    /// Processes that are followed because they are in the way of others.
+    neighbours: BTreeSet<u32>,
     attribution: Attribution,
     rate: Rate,
     cgroup: cgroup::Watch,
@@ -151,6 +159,8 @@ impl Sampling {
             sampler: Sampler::new(root, adopter),
             stacks: SampledStacks::told_by(machines.reader()),
             machines,
+            beyond: Beyond::default(),
+            neighbours: BTreeSet::new(),
             attribution: attribution.by_looks(),
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
@@ -169,13 +179,16 @@ impl Sampling {
     }
 
     fn push(&mut self, events: Vec<Event>) {
-        for event in self.machines.told(events, self.stacks.began()) {
+        let events = self.machines.told(events, self.stacks.began());
+        let met = self.sampler.met_with_holder(clocks::monotonic());
+        for event in self.beyond.told(events, met) {
             self.attribution.push(&event);
         }
     }
 
     /// Ends observation, and makes the whole of it.
     fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+        self.machines.look_now();
         let now = clocks::monotonic();
         let events = self.sampler.leave(now);
         self.push(events);
@@ -197,13 +210,16 @@ impl Sampling {
         });
         let user_stacks = self.stacks.finish();
         let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),
             cpu_times: self.cpu_times,
+            known: met.names,
             ..facts::Question::default()
         };
         let mut problems = self.problems;
-        let facts = facts::collect(&Root::system(), &question, &mut problems);
+        let mut facts = facts::collect(&Root::system(), &question, &mut problems);
+        facts.stopped = met.stopped;
         let finish = Finish {
             started: self.started,
             ended: now,
@@ -213,9 +229,12 @@ impl Sampling {
             own_cost: own_cpu_time(),
             ..Finish::default()
         };
+        let mut attributed = self.attribution.finish(&finish, &facts);
+        let unnamed = unnamed::told(&attributed);
+        attributed.coverage.not_measured.extend(unnamed);
         Collected {
             backend: Backend::Proc,
-            attributed: self.attribution.finish(&finish, &facts),
+            attributed,
             started: self.started,
             facts,
             ended,

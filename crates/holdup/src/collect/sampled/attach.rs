@@ -7,6 +7,7 @@ use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
 use super::super::queues::Queues;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
+use super::conversations::Conversations;
 use super::{Sampling, room_for_files, timeout};
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
@@ -15,10 +16,10 @@ use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
 use holdup_proc::{Root, clocks, facts, memory};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How long it may take until each thread was seen in something.
+/// How long it may take until each thread was seen in something, at the begin and at the end.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 
 /// When the first word is due: with the start before it, within a second.
@@ -29,6 +30,15 @@ const STUCK: Ns = 600_000_000;
 
 /// Between two times of looking who has come into what was asked about.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Between two times of looking who is in the way, and is to be followed, too: a chain is as long as there are such times.
+const LOOK_FOR_NEIGHBOURS: Duration = Duration::from_millis(100);
+
+/// Those in the way that are followed: chains are shorter, and a server with more clients than this is not waiting for them.
+const MOST_NEIGHBOURS: usize = 64;
+
+/// Looks at the end: the first may learn only which code a process has.
+const LAST_LOOKS: usize = 2;
 
 /// The longest sleep, so that the end of the time, or of what is watched, is not slept through.
 const LONGEST_NAP: Duration = Duration::from_millis(100);
@@ -52,15 +62,18 @@ pub(crate) fn attach(
     let mut moment = Moment::now();
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
-    sampling
-        .attribution
-        .push(&Event::Serving(serving::look(&pids, &mut moment)));
+    let serving = serving::look(&pids, &mut moment);
+    let mut conversations = Conversations::of(&serving);
+    sampling.attribution.push(&Event::Serving(serving));
+    // Before waits are met: who began to wait as a client had asked has that request.
+    let asked = conversations.begin(&pids.iter().copied().collect(), &mut moment);
+    sampling.push(asked);
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
     }
     sampling.running = sampling.sampler.watch_running();
-    sampling.not_measured = before_and_beside();
+    sampling.not_measured = before_and_beside(sampling.sampler.since_unknown());
     let mut figures = Figures::begin(&Root::system());
     let began = Instant::now();
     sampling.round();
@@ -68,9 +81,10 @@ pub(crate) fn attach(
         sampling.round();
     }
     notice(Notice::Began);
-    let mut subjects: std::collections::BTreeSet<u32> = pids.iter().copied().collect();
+    let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();
     let mut looked = Instant::now();
+    let mut looked_at_neighbours = Instant::now();
     let mut due = Instant::now();
     let mut said = false;
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
@@ -82,6 +96,7 @@ pub(crate) fn attach(
         ));
         figures.turn();
         if Instant::now() >= due {
+            sampling.push(conversations.look(&subjects));
             sampling.look_again(&pids);
             due = Instant::now() + sampling.nap();
         }
@@ -97,6 +112,10 @@ pub(crate) fn attach(
                 notice(Notice::FirstWord(&sampling.so_far(&waits)));
             }
         }
+        if looked_at_neighbours.elapsed() >= LOOK_FOR_NEIGHBOURS {
+            sampling.follow_neighbours();
+            looked_at_neighbours = Instant::now();
+        }
         if looked.elapsed() >= LOOK_AGAIN {
             let new = selection.more(&mut known).into_iter();
             let new: Vec<u32> = new.filter(|pid| subjects.insert(*pid)).collect();
@@ -105,7 +124,7 @@ pub(crate) fn attach(
         }
     }
     progress.tell(|| "watched; putting it together".to_owned());
-    sampling.round();
+    sampling.look_at_the_last();
     let figures = figures.finish();
     let mut moment = Moment::now();
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
@@ -119,24 +138,25 @@ pub(crate) fn attach(
 }
 
 /// What looking from now on does not show.
-fn before_and_beside() -> Vec<NotMeasured> {
+fn before_and_beside(since_unknown: u64) -> Vec<NotMeasured> {
     let line = |what: &str, why: &str, fix: &str| NotMeasured {
         what: what.to_owned(),
         why: why.to_owned(),
         fix: fix.to_owned(),
     };
-    vec![
+    let unknown = (since_unknown > 0).then(|| {
         line(
-            "for how long a wait that was under way had lasted before",
-            "/proc does not tell since when a thread sleeps",
+            &format!("for how long the waits of {since_unknown} threads that were under way had lasted before"),
+            "/proc/PID/sched, which has when a thread last ran, is missing, or a CPU may not be run on to read its clock",
             "trace, as above",
-        ),
-        line(
-            "requests, and what processes that were not named do to those that were",
-            "who reads, answers and wakes is seen by tracing only",
-            "trace, as above; or name them too, by a further -p",
-        ),
-    ]
+        )
+    });
+    let requests = line(
+        "requests (how many, and how long each took), and what processes that were not named do to those that were",
+        "who reads, answers and wakes is seen by tracing only; looks show which clients wait now, and who is in the way",
+        "trace, as above; or name them too, by a further -p",
+    );
+    unknown.into_iter().chain([requests]).collect()
 }
 
 impl Sampling {
@@ -145,6 +165,32 @@ impl Sampling {
             self.cgroup.look(*pid);
         }
         self.round();
+    }
+
+    /// Follows those that were found in the way since, if this user may.
+    fn follow_neighbours(&mut self) {
+        let found = self.beyond.take_in_the_way().into_iter();
+        let found = found.chain(self.sampler.awaited_children());
+        let own = std::process::id();
+        let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
+        let new: BTreeSet<u32> = found
+            .filter(|pid| *pid != own && !self.neighbours.contains(pid))
+            .take(room)
+            .collect();
+        let new: Vec<u32> = new.into_iter().collect();
+        self.neighbours.extend(&new);
+        self.sampler.adopt_neighbours(&new, clocks::monotonic());
+    }
+
+    /// The last looks: of those that sleep to the end a stack each, as far as there is time for it.
+    fn look_at_the_last(&mut self) {
+        self.stacks.take_all();
+        let began = Instant::now();
+        let mut looks = 0;
+        while looks < LAST_LOOKS || !self.sampler.has_seen_all() && began.elapsed() < FIRST_LOOK {
+            self.round();
+            looks += 1;
+        }
     }
 
     /// How long to sleep now.

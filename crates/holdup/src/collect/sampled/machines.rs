@@ -5,7 +5,7 @@
 
 use crate::collect::jvms::is_libjvm;
 use crate::collect::runtimes::Runtimes;
-use holdup_evidence::{Event, LockHolder, ThreadId};
+use holdup_evidence::{Event, LockHolder, OpenState, ThreadId};
 use holdup_proc::maps;
 use holdup_symbols::{ProcessKey, Runtime};
 use std::collections::HashMap;
@@ -49,6 +49,13 @@ impl SampledMachines {
         self.runtimes.reader()
     }
 
+    /// Has the locks looked at for the last time, of all: those that wait to the end are told by it.
+    pub(super) fn look_now(&mut self) {
+        if !self.keys.is_empty() {
+            self.runtimes.look_at_locks_now();
+        }
+    }
+
     /// What a round told, with the locks of its waits. `began`: whose code was read meanwhile.
     pub(super) fn told(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
         let mut told = Vec::with_capacity(events.len());
@@ -83,6 +90,11 @@ impl SampledMachines {
                     }
                 }
                 Event::End(end) => {
+                    if let Some(OpenState::Blocked(wait)) = &mut end.open
+                        && let Some(lock) = self.runtimes.lock_of(wait)
+                    {
+                        wait.holder = Some(LockHolder::Runtime(lock));
+                    }
                     if let Some((pid, tid)) = self.threads.remove(&end.thread)
                         && pid == tid
                         && let Some(key) = self.keys.remove(&pid)
