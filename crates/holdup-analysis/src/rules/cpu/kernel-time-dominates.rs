@@ -42,8 +42,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let top = &calls[0];
     let main = top.main();
     let share = percent(run.share(waits.cost()));
+    let untold = main.why_unknown.as_deref();
     let title = match main.call.as_deref() {
         Some(call) => format!("The kernel works for it {share} of the time, mostly in {call}"),
+        None if untold.is_some() => format!("The kernel works for it {share} of the time, in what is not told"),
         None => format!("The kernel works for it {share} of the time, mostly outside system calls"),
     };
     let on = match main.resource.name.as_str() {
@@ -52,10 +54,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         name => format!(", the most of it on {name}"),
     };
     let call = main.call.as_deref().unwrap_or("page faults and the like");
-    let text = format!(
-        "{} of the elapsed time in {call}{on}",
-        percent(run.share(top.cost()))
-    );
+    let cost = percent(run.share(top.cost()));
+    let text = match untold {
+        Some(why) => format!("{cost} of the elapsed time in the kernel: {why}"),
+        None => format!("{cost} of the elapsed time in {call}{on}"),
+    };
     let finding = RULE
         .finding(Severity::Note, title, waits)
         .and(Evidence::new(text, "CPU samples"))
@@ -63,6 +66,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::kernel_top(top))
         .confidence(Confidence::Strong);
     fires(finding.remedy(Remedy::safe(match main.call {
+        None if untold.is_some() => "trace it, as root, to see in which calls: `holdup run` without --backend",
         Some(_) => "make fewer of these calls: larger buffers, several requests in one call",
         None => "touch less memory for the first time: use blocks again instead of mapping new ones",
     })))
