@@ -7,6 +7,7 @@
 mod attach;
 mod machines;
 mod stacks;
+mod stops;
 mod unseen;
 
 pub(crate) use attach::attach;

@@ -3,12 +3,18 @@
 //! In: events of a round, and which processes' mappings were read. Out: the same events, the waits with their locks, and which processes are such
 //! machines.
 
+use super::stops::Account;
 use crate::collect::jvms::is_libjvm;
 use crate::collect::runtimes::Runtimes;
 use holdup_evidence::{Event, LockHolder, ThreadId};
-use holdup_proc::maps;
+use holdup_proc::{clocks, maps};
 use holdup_symbols::{ProcessKey, Runtime};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+/// How long the accounts of all machines are waited for in a round. One takes some 100 µs, and comes after a look at the locks of its threads,
+/// if one is under way.
+const LIMIT: Duration = Duration::from_millis(100);
 
 /// Those that are followed.
 #[derive(Debug, Default)]
@@ -18,6 +24,8 @@ pub(super) struct SampledMachines {
     threads: HashMap<ThreadId, (u32, u32)>,
     /// What a process that is one is called by its structures' readers.
     keys: HashMap<u32, ProcessKey>,
+    /// Their accounts of what they stopped their threads for, as read last.
+    accounts: HashMap<u32, Account>,
 }
 
 /// A process whose code was read for the first time since it runs its program.
@@ -68,6 +76,7 @@ impl SampledMachines {
         if !self.keys.is_empty() {
             self.runtimes.look_at_locks();
         }
+        self.read_accounts(&events);
         for mut event in events {
             match &mut event {
                 Event::Start(start) => {
@@ -80,6 +89,10 @@ impl SampledMachines {
                 Event::Wait(wait) => {
                     if let Some(lock) = self.runtimes.lock_of(wait) {
                         wait.holder = Some(LockHolder::Runtime(lock));
+                    } else if let Some((pid, _)) = self.threads.get(&wait.thread)
+                        && let Some(stop) = self.accounts.get(pid).and_then(|account| account.stop(wait))
+                    {
+                        wait.holder = Some(LockHolder::Stopped(stop));
                     }
                 }
                 Event::End(end) => {
@@ -87,6 +100,7 @@ impl SampledMachines {
                         && pid == tid
                         && let Some(key) = self.keys.remove(&pid)
                     {
+                        self.accounts.remove(&pid);
                         self.runtimes.exit(key);
                     }
                     self.runtimes.forget(end.thread);
@@ -96,5 +110,23 @@ impl SampledMachines {
             told.push(event);
         }
         told
+    }
+
+    /// Reads the accounts of those of which a thread has waited for a futex since they were read last.
+    fn read_accounts(&mut self, events: &[Event]) {
+        if self.keys.is_empty() {
+            return;
+        }
+        let waited = events.iter().filter_map(|event| match event {
+            Event::Wait(wait) if wait.call.name() == Some("futex") => self.threads.get(&wait.thread),
+            _ => None,
+        });
+        let of_machines = waited.map(|(pid, _)| *pid).filter(|pid| self.keys.contains_key(pid));
+        let until = Instant::now() + LIMIT;
+        for pid in of_machines.collect::<BTreeSet<u32>>() {
+            if let Some(now) = self.runtimes.machines().operations(pid, until) {
+                self.accounts.entry(pid).or_default().read(now, clocks::monotonic());
+            }
+        }
     }
 }
