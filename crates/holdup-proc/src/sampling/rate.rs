@@ -24,11 +24,11 @@ const SHORTEST: Ns = 1_000_000;
 /// A round's part in what the next one is expected to cost: more where it was dearer than expected, so that the budget is kept while
 /// that is still being learnt.
 const DEARER: Ns = 4;
-const CHEAPER: Ns = 8;
+const CHEAPER: Ns = 4;
 
 /// A round counts as this many times the earlier ones at most: one that has met thousands of threads for the first time says nothing of
 /// the next. If all are as dear, that is known a few rounds later.
-const LEAP: Ns = 16;
+const LEAP: Ns = 4;
 
 /// What was taken beyond the budget is paid back by looking so much less often, and not by looking away until it is paid.
 const SLOWER: Ns = 2;
