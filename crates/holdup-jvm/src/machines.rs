@@ -12,7 +12,7 @@ use crate::frames::Walk;
 use crate::itself::Itself;
 use crate::machine::{Machine, Structures, Unread};
 use crate::memory::Running;
-use crate::monitors::Sighting;
+use crate::monitors::{Found, Sighting};
 use crate::safepoints::Operations;
 use crate::structures::SYMBOLS;
 use holdup_evidence::Ns;
@@ -55,6 +55,8 @@ pub struct Look {
     pub to: Ns,
     /// The threads that waited for a lock with an owner.
     pub waiting: Vec<Sighting>,
+    /// The threads that waited for another's end, and whose: ids in their pid namespace.
+    pub joins: Vec<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -106,7 +108,7 @@ enum Answer {
         to: Ns,
         /// What it cost.
         cpu: Duration,
-        waiting: Vec<Sighting>,
+        found: Found,
         structures: Structures,
     },
 }
@@ -319,7 +321,7 @@ impl Reader {
                 from,
                 to,
                 cpu,
-                waiting,
+                found,
                 structures,
             } => {
                 self.structures = structures;
@@ -336,7 +338,8 @@ impl Reader {
                     process,
                     from,
                     to,
-                    waiting,
+                    waiting: found.locks,
+                    joins: found.joins,
                 });
                 None
             }
@@ -362,13 +365,13 @@ fn start(mapped: Mapped<'_>) -> Option<Reader> {
                 Question::Itself => Answer::Itself(machine.itself()),
                 Question::Locks => {
                     let (from, before) = (clocks::monotonic(), own_cpu());
-                    let waiting = machine.locks();
+                    let found = machine.locks();
                     Answer::Locks {
                         from,
                         to: clocks::monotonic(),
                         cpu: own_cpu().saturating_sub(before),
                         structures: machine.structures(),
-                        waiting,
+                        found,
                     }
                 }
             };

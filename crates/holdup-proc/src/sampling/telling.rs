@@ -10,7 +10,7 @@ use super::account::{Ends, Interval, Piece, Ran};
 use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks};
 use super::waiters::Waiters;
-use super::waiting::Waiting;
+use super::waiting::{Awaited, Waiting};
 use super::woken::Woken;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
@@ -152,11 +152,12 @@ impl Sampler {
     fn waiters(&self) -> Waiters {
         let mut waiters = Waiters::default();
         for (id, thread) in &self.threads {
-            if let Some(awaited) = thread
-                .account
-                .asleep()
-                .and_then(|(waiting, _)| waiting.awaits_end())
-            {
+            let Some((waiting, _)) = thread.account.asleep() else {
+                continue;
+            };
+            let call = waiting.site.call.and_then(|call| call.name());
+            let said = self.joins.get(id).filter(|_| call == Some("futex"));
+            if let Some(awaited) = said.map(|tid| Awaited::Thread(*tid)).or_else(|| waiting.awaits_end()) {
                 waiters.add(*id, thread.pid, awaited);
             }
         }

@@ -27,6 +27,8 @@ pub(super) struct RuntimeLocks {
     /// How often each process was looked at.
     looks: HashMap<ProcessKey, u64>,
     seen: HashMap<ThreadId, Seen>,
+    /// Who waited for whose end when their process was looked at last.
+    joins: HashMap<ProcessKey, Vec<(u32, u32)>>,
 }
 
 /// What was seen of a thread.
@@ -98,8 +100,18 @@ impl RuntimeLocks {
         }
     }
 
+    /// Who waited for whose end at the last look: a thread, and the other's id in their pid namespace.
+    pub(super) fn joins(&self) -> impl Iterator<Item = (ThreadId, u32)> {
+        let one = |process: ProcessKey, (waiter, other): (u32, u32)| {
+            Some((self.thread(process, waiter)?, other))
+        };
+        let all = self.joins.iter();
+        all.flat_map(move |(process, joins)| joins.iter().filter_map(move |join| one(*process, *join)))
+    }
+
     /// Its process is gone.
     pub(super) fn exit(&mut self, process: ProcessKey) {
+        self.joins.remove(&process);
         self.looks.remove(&process);
     }
 
@@ -109,6 +121,7 @@ impl RuntimeLocks {
             let number = self.looks.entry(look.process).or_default();
             *number += 1;
             let number = *number;
+            self.joins.insert(look.process, look.joins);
             for sighting in look.waiting {
                 let Some(thread) = self.threads.get(&(look.process, sighting.tid)).copied() else {
                     continue;
@@ -195,6 +208,7 @@ mod tests {
             from,
             to,
             waiting: waiting.into_iter().collect(),
+            joins: Vec::new(),
         }
     }
 

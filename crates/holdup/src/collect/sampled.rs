@@ -173,6 +173,7 @@ impl Sampling {
         for event in self.machines.told(events, self.stacks.began()) {
             self.attribution.push(&event);
         }
+        self.sampler.know_joins(self.machines.joins());
     }
 
     /// Ends observation, and makes the whole of it.

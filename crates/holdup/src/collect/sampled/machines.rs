@@ -57,6 +57,11 @@ impl SampledMachines {
         self.runtimes.reader()
     }
 
+    /// Who was seen to wait for whose end: a thread, and the other's id.
+    pub(super) fn joins(&self) -> impl Iterator<Item = (ThreadId, u32)> {
+        self.runtimes.joins()
+    }
+
     /// What a round told, with the locks of its waits. `began`: whose code was read meanwhile.
     pub(super) fn told(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
         let mut told = Vec::with_capacity(events.len());
