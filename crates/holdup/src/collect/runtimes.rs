@@ -23,6 +23,14 @@ pub(super) struct Runtimes {
 }
 
 impl Runtimes {
+    /// For waits that are looked at, and not traced.
+    pub(super) fn by_looks() -> Runtimes {
+        Runtimes {
+            locks: RuntimeLocks::by_looks(),
+            ..Runtimes::default()
+        }
+    }
+
     /// For stacks that come to their code.
     pub(super) fn reader(&self) -> Box<dyn Runtime> {
         Box::new(self.machines.clone())

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_millis(100);
 
 /// Those that are followed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SampledMachines {
     runtimes: Runtimes,
     /// Threads that live: process id, thread id.
@@ -47,6 +47,17 @@ impl Began {
             pid,
             key,
             is_machine: is_machine(mappings),
+        }
+    }
+}
+
+impl Default for SampledMachines {
+    fn default() -> SampledMachines {
+        SampledMachines {
+            runtimes: Runtimes::by_looks(),
+            threads: HashMap::new(),
+            keys: HashMap::new(),
+            accounts: HashMap::new(),
         }
     }
 }
