@@ -26,6 +26,7 @@ impl Runtimes {
     /// For waits that are looked at, and not traced.
     pub(super) fn by_looks() -> Runtimes {
         Runtimes {
+            machines: Machines::default().less_rarely(),
             locks: RuntimeLocks::by_looks(),
             ..Runtimes::default()
         }
