@@ -25,12 +25,27 @@ impl Sampler {
             };
             let others = self.processes.keys().copied();
             let others = others.filter(|other| *other != pid || own_too(open));
-            let processes = others.filter(has).collect();
+            let processes = self.first_of(pid, others.filter(has).collect());
             self.events.push(Event::OtherEnd(OtherEnd {
                 object: *object,
                 processes,
             }));
         }
+    }
+
+    /// Of several that have the other end, the one that all others have it from: what it waits for its children with, its own way tells. Not
+    /// one from which the waiter has its end as well, as a shell has both before it closes them.
+    fn first_of(&self, waiter: u32, processes: Vec<u32>) -> Vec<u32> {
+        /// Parents that are looked through.
+        const GENERATIONS: usize = 64;
+        let parent = |pid: &u32| self.processes.get(pid).map(|process| process.parent);
+        let descends = |pid: u32, from: u32| {
+            let mut before = std::iter::successors(Some(pid), parent).skip(1).take(GENERATIONS);
+            before.any(|one| one == from)
+        };
+        let of_all = |one: &&u32| processes.iter().all(|pid| pid == *one || descends(*pid, **one));
+        let first = processes.iter().find(of_all).filter(|one| !descends(waiter, **one));
+        first.map_or_else(|| processes.clone(), |one| vec![*one])
     }
 
     /// The same of a wait that has just been met: it costs a link for each open file, so not of each.
