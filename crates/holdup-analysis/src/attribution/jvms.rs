@@ -14,7 +14,9 @@ use super::site::Site;
 use super::thread::Thread;
 use crate::attributed::{HowKnown, Resource, ResourceKind};
 use crate::classify::Classified;
-use holdup_evidence::{Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker};
+use holdup_evidence::{
+    Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
+};
 use std::collections::{HashMap, VecDeque};
 
 /// Pauses of a machine that are remembered: waits of one are told together, so the last two would do.

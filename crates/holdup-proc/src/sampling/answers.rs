@@ -44,7 +44,10 @@ impl Sampler {
             before.any(|one| one == from)
         };
         let of_all = |one: &&u32| processes.iter().all(|pid| pid == *one || descends(*pid, **one));
-        let first = processes.iter().find(of_all).filter(|one| !descends(waiter, **one));
+        let first = processes
+            .iter()
+            .find(of_all)
+            .filter(|one| !descends(waiter, **one));
         first.map_or_else(|| processes.clone(), |one| vec![*one])
     }
 

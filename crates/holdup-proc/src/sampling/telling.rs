@@ -101,7 +101,13 @@ impl Sampler {
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
         // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
-        order.sort_by_cached_key(|id| (with_others.contains(id), self.told_late(*id, &round.waited_for), *id));
+        order.sort_by_cached_key(|id| {
+            (
+                with_others.contains(id),
+                self.told_late(*id, &round.waited_for),
+                *id,
+            )
+        });
         for id in order {
             self.tell_of(id, &mut round, stacks);
         }
@@ -157,7 +163,10 @@ impl Sampler {
             };
             let call = waiting.site.call.and_then(|call| call.name());
             let said = self.joins.get(id).filter(|_| call == Some("futex"));
-            if let Some(awaited) = said.map(|tid| Awaited::Thread(*tid)).or_else(|| waiting.awaits_end()) {
+            if let Some(awaited) = said
+                .map(|tid| Awaited::Thread(*tid))
+                .or_else(|| waiting.awaits_end())
+            {
                 waiters.add(*id, thread.pid, awaited);
             }
         }

@@ -120,9 +120,8 @@ impl RuntimeLocks {
 
     /// Who waited for whose end at the last look: a thread, and the other's id in their pid namespace.
     pub(super) fn joins(&self) -> impl Iterator<Item = (ThreadId, u32)> {
-        let one = |process: ProcessKey, (waiter, other): (u32, u32)| {
-            Some((self.thread(process, waiter)?, other))
-        };
+        let one =
+            |process: ProcessKey, (waiter, other): (u32, u32)| Some((self.thread(process, waiter)?, other));
         let all = self.joins.iter();
         all.flat_map(move |(process, joins)| joins.iter().filter_map(move |join| one(*process, *join)))
     }

@@ -165,8 +165,8 @@ impl Sampling {
     fn round(&mut self) {
         let before = own_cpu_time();
         let events = self.sampler.round(clocks::monotonic(), &mut self.stacks);
-        self.push(events);
         self.stacks.round_took(own_cpu_time().saturating_sub(before));
+        self.push(events);
     }
 
     fn push(&mut self, events: Vec<Event>) {

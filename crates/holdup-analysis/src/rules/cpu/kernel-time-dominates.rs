@@ -45,7 +45,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let untold = main.why_unknown.as_deref();
     let title = match main.call.as_deref() {
         Some(call) => format!("The kernel works for it {share} of the time, mostly in {call}"),
-        None if untold.is_some() => format!("The kernel works for it {share} of the time, in what is not told"),
+        None if untold.is_some() => {
+            format!("The kernel works for it {share} of the time, in what is not told")
+        }
         None => format!("The kernel works for it {share} of the time, mostly outside system calls"),
     };
     let on = match main.resource.name.as_str() {
@@ -66,7 +68,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::kernel_top(top))
         .confidence(Confidence::Strong);
     fires(finding.remedy(Remedy::safe(match main.call {
-        None if untold.is_some() => "trace it, as root, to see in which calls: `holdup run` without --backend",
+        None if untold.is_some() => {
+            "trace it, as root, to see in which calls: `holdup run` without --backend"
+        }
         Some(_) => "make fewer of these calls: larger buffers, several requests in one call",
         None => "touch less memory for the first time: use blocks again instead of mapping new ones",
     })))

@@ -106,7 +106,7 @@ impl SampledMachines {
                     if let Some(lock) = self.runtimes.lock_of(wait) {
                         wait.holder = Some(LockHolder::Runtime(lock));
                     } else if let Some((pid, _)) = self.threads.get(&wait.thread)
-                        && let Some(stop) = self.accounts.get(pid).and_then(|account| account.stop(wait))
+                        && let Some(stop) = self.accounts.get_mut(pid).and_then(|account| account.stop(wait))
                     {
                         wait.holder = Some(LockHolder::Stopped(stop));
                     }
@@ -128,20 +128,26 @@ impl SampledMachines {
         told
     }
 
-    /// Reads the accounts of those of which a thread has waited for a futex since they were read last.
+    /// Reads the accounts of those for which a thread has waited since they were read last, and of those that have not said yet on what.
     fn read_accounts(&mut self, events: &[Event]) {
         if self.keys.is_empty() {
             return;
         }
-        let waited = events.iter().filter_map(|event| match event {
-            Event::Wait(wait) if wait.call.name() == Some("futex") => self.threads.get(&wait.thread),
-            _ => None,
+        let of_machines = events.iter().filter_map(|event| {
+            let Event::Wait(wait) = event else {
+                return None;
+            };
+            let (pid, _) = self.threads.get(&wait.thread)?;
+            let due = self.accounts.get(pid).is_none_or(|account| account.is_of(wait));
+            (self.keys.contains_key(pid) && due).then_some(*pid)
         });
-        let of_machines = waited.map(|(pid, _)| *pid).filter(|pid| self.keys.contains_key(pid));
         let until = Instant::now() + LIMIT;
         for pid in of_machines.collect::<BTreeSet<u32>>() {
             if let Some(now) = self.runtimes.machines().operations(pid, until) {
-                self.accounts.entry(pid).or_default().read(now, clocks::monotonic());
+                self.accounts
+                    .entry(pid)
+                    .or_default()
+                    .read(now, clocks::monotonic());
             }
         }
     }

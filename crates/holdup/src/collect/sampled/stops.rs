@@ -39,6 +39,8 @@ pub(super) struct Account {
     done: Vec<(Arc<str>, u64)>,
     /// Of each operation that was the last at a reading: how long its threads took to stop, and how long they then stood.
     took: HashMap<Arc<str>, (Ns, Ns)>,
+    /// What is due to reaching a stop of the waits so far, and was not told as such, nanoseconds; less than 0 where too much was.
+    due: i128,
 }
 
 impl Account {
@@ -46,7 +48,11 @@ impl Account {
     pub(super) fn read(&mut self, now: Operations, at: Ns) {
         self.done = since(&self.now, &now);
         if let Some((name, began, ended)) = &now.last
-            && !self.now.last.as_ref().is_some_and(|(_, before, _)| before == began)
+            && !self
+                .now
+                .last
+                .as_ref()
+                .is_some_and(|(_, before, _)| before == began)
         {
             // One that goes on ended before it began.
             let ended = if ended < began { at } else { *ended };
@@ -58,13 +64,18 @@ impl Account {
         self.now = now;
     }
 
-    /// What the machine stopped a thread for, or did for it, if this wait was for that.
-    pub(super) fn stop(&self, wait: &Wait) -> Option<JvmStop> {
+    /// Whether this wait was for the machine.
+    pub(super) fn is_of(&self, wait: &Wait) -> bool {
         let [word, ..] = wait.call.args;
         let at = |place: Option<u64>, length: u64| {
             place.is_some_and(|place| word.checked_sub(place).is_some_and(|into| into < length))
         };
-        if wait.call.name() != Some("futex") || !(at(self.now.barrier, BARRIER) || at(self.now.asked, LOCK)) {
+        wait.call.name() == Some("futex") && (at(self.now.barrier, BARRIER) || at(self.now.asked, LOCK))
+    }
+
+    /// What the machine stopped a thread for, or did for it, if this wait was for that.
+    pub(super) fn stop(&mut self, wait: &Wait) -> Option<JvmStop> {
+        if !self.is_of(wait) {
             return None;
         }
         let Some(name) = self.operation(wait) else {
@@ -73,11 +84,16 @@ impl Account {
                 work: PauseWork::Unknown,
             });
         };
+        let work = work(name);
         let (reaching, standing) = self.took.get(name).copied().unwrap_or_default();
-        Some(JvmStop {
-            reaching: reaching > standing,
-            work: work(name),
-        })
+        // A wait is told as one of the two; so many are told as reaching that its part of all is right.
+        let length = i128::from(wait.end.saturating_sub(wait.start));
+        self.due += length * i128::from(reaching) / (i128::from(reaching) + i128::from(standing)).max(1);
+        let reaching = self.due * 2 > length;
+        if reaching {
+            self.due -= length;
+        }
+        Some(JvmStop { reaching, work })
     }
 
     /// The last operation, if it was then; else the only kind that there was since the reading before.
@@ -97,7 +113,9 @@ fn work(operation: &str) -> PauseWork {
     if !collects(operation) {
         return PauseWork::Operation(operation.to_owned());
     }
-    let known = COLLECTORS.iter().find(|(begins, _)| operation.starts_with(begins));
+    let known = COLLECTORS
+        .iter()
+        .find(|(begins, _)| operation.starts_with(begins));
     PauseWork::Collection {
         collector: known.map(|(_, collector)| *collector),
         why: None,
@@ -140,7 +158,10 @@ mod tests {
 
     fn account(counted: &[(&str, u64)], last: (&str, Ns, Ns), reached: Option<Ns>) -> Operations {
         Operations {
-            counted: counted.iter().map(|(name, count)| ((*name).into(), *count)).collect(),
+            counted: counted
+                .iter()
+                .map(|(name, count)| ((*name).into(), *count))
+                .collect(),
             last: Some((last.0.into(), last.1, last.2)),
             reached,
             barrier: Some(BARRIER),
@@ -163,7 +184,10 @@ mod tests {
     fn who_waits_on_another_word_is_not_stopped() {
         let now = account(&[], ("ThreadDump", 10, 90), Some(20));
         let of = |word| read(&[now.clone()]).stop(&wait(word, 5, 100)).is_some();
-        assert_eq!([BARRIER + 4, BARRIER + 16, ASKED + 100, ASKED + 128].map(of), [true, false, true, false]);
+        assert_eq!(
+            [BARRIER + 4, BARRIER + 16, ASKED + 100, ASKED + 128].map(of),
+            [true, false, true, false]
+        );
         let untold = Operations {
             barrier: None,
             asked: None,
@@ -180,7 +204,21 @@ mod tests {
         let soon = account(&[], ("ThreadDump", 10, 90), Some(20));
         assert_eq!(read(&[soon]).stop(&wait), dump(false));
         let goes_on = account(&[], ("ThreadDump", 10, 0), None);
-        assert_eq!(read(&[goes_on]).stop(&wait), dump(true), "some have not stopped yet");
+        assert_eq!(
+            read(&[goes_on]).stop(&wait),
+            dump(true),
+            "some have not stopped yet"
+        );
+    }
+
+    #[test]
+    fn of_many_waits_each_part_is_told_as_often_as_it_took() {
+        let mut machine = read(&[account(&[], ("ThreadDump", 10, 90), Some(30))]);
+        let waits: Vec<_> = (0..100)
+            .filter_map(|_| machine.stop(&wait(BARRIER, 0, 100)))
+            .collect();
+        let reaching = waits.iter().filter(|stop| stop.reaching).count();
+        assert_eq!((waits.len(), reaching), (100, 25));
     }
 
     #[test]
