@@ -165,7 +165,7 @@ impl<S: Source> Machine<S> {
     }
 
     /// The locks with an owner that threads wait for now, and the threads whose end they wait for.
-    pub(crate) fn locks(&mut self) -> Found {
+    pub fn locks(&mut self) -> Found {
         self.memory.forget();
         if self.begin().is_none() {
             return Found::default();

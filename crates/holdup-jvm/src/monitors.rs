@@ -95,11 +95,11 @@ pub struct Sighting {
 
 /// What threads wait for, as a look found it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// Locks with an owner.
-    pub(crate) locks: Vec<Sighting>,
+    pub locks: Vec<Sighting>,
     /// Who waits for whose end: ids in their pid namespace.
-    pub(crate) joins: Vec<(u32, u32)>,
+    pub joins: Vec<(u32, u32)>,
 }
 
 /// Who is who among the threads that were looked at.

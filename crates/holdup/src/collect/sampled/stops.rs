@@ -48,11 +48,11 @@ impl Account {
     pub(super) fn read(&mut self, now: Operations, at: Ns) {
         self.done = since(&self.now, &now);
         if let Some((name, began, ended)) = &now.last
-            && !self
+            && self
                 .now
                 .last
                 .as_ref()
-                .is_some_and(|(_, before, _)| before == began)
+                .is_none_or(|(_, before, _)| before != began)
         {
             // One that goes on ended before it began.
             let ended = if ended < began { at } else { *ended };
@@ -183,7 +183,11 @@ mod tests {
     #[test]
     fn who_waits_on_another_word_is_not_stopped() {
         let now = account(&[], ("ThreadDump", 10, 90), Some(20));
-        let of = |word| read(&[now.clone()]).stop(&wait(word, 5, 100)).is_some();
+        let of = |word| {
+            read(std::slice::from_ref(&now))
+                .stop(&wait(word, 5, 100))
+                .is_some()
+        };
         assert_eq!(
             [BARRIER + 4, BARRIER + 16, ASKED + 100, ASKED + 128].map(of),
             [true, false, true, false]
@@ -191,7 +195,7 @@ mod tests {
         let untold = Operations {
             barrier: None,
             asked: None,
-            ..now.clone()
+            ..now
         };
         assert_eq!(read(&[untold]).stop(&wait(0, 5, 100)), None);
     }
