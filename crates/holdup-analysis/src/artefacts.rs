@@ -5,7 +5,7 @@
 //! here: an instant has no duration.
 
 pub mod clock;
-pub(crate) mod java;
+pub(crate) mod dumps;
 mod objects;
 pub(crate) mod profile;
 mod stacks;

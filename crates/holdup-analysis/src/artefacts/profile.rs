@@ -5,7 +5,7 @@
 //! thread by its innermost Java frames, as in a thread dump; else by the function of the C library that it is in. Weights
 //! are of threads: a profile does not tell which of them anyone waited for.
 
-use super::java::{self, Doing};
+use super::dumps::{self, Doing};
 use super::stacks;
 use crate::attribution::choose;
 use crate::classify::{self, Site};
@@ -214,7 +214,7 @@ fn part(mut frames: Vec<Frame>, waiting: Option<bool>) -> (Does, bool, String, S
         .filter(|frame| frame.language == Language::Java)
         .filter_map(|frame| frame.symbol.as_deref())
         .collect();
-    let (doing, java_asker) = java::by_frames(&java_frames);
+    let (doing, java_asker) = dumps::by_frames(&java_frames);
     // Without modules the C library's frames are known by their names only.
     let of_library = |frame: &&Frame| {
         let name = frame.symbol.as_deref().unwrap_or_default();

@@ -1,13 +1,15 @@
 //! The words of findings that rest on thread dumps: who, where, and what it holds.
 
 use super::run::Run;
-use crate::artefacts::java::{Doing, Dump, Graph, Seen};
+use crate::artefacts::dumps::{Doing, Dump, Graph, Seen};
 use crate::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
-use holdup_evidence::observed::{LockRef, LockWait};
+use holdup_evidence::Cause;
+use holdup_evidence::observed::{LockRef, LockWait, SnapshotKind};
 
-/// What a rule about a JVM's threads lacks where there is no dump.
-pub(super) const NO_DUMP: &str = "what the threads of the JVM do: a thread dump (`jcmd PID Thread.print -l`)";
+/// What a rule about the threads of a program lacks where there is no dump.
+pub(super) const NO_DUMP: &str = "what the threads of the program do: a thread dump (`jcmd PID Thread.print -l`, `gdb -p PID -batch -ex 'thread \
+     apply all bt'`, `py-spy dump --pid PID`, a Go program's goroutines)";
 
 /// Locks that are named at most.
 const LOCKS: usize = 4;
@@ -23,8 +25,13 @@ pub(super) fn name(seen: &Seen<'_>) -> String {
 
 /// Its ids: the runtime's and the kernel's, which `top -H` and `/proc` show.
 pub(super) fn ids(seen: &Seen<'_>) -> String {
-    let number = seen.thread.number.map(|number| format!("#{number}"));
-    let tid = seen.thread.tid.map(|tid| format!("nid {tid:#x} is tid {tid}"));
+    let told = |_: &u64| seen.kind == SnapshotKind::Jvm;
+    let number = seen.thread.number.filter(told).map(|number| format!("#{number}"));
+    // A JVM writes the kernel's number in hexadecimal digits, which no other tool shows.
+    let tid = seen.thread.tid.map(|tid| match seen.kind {
+        SnapshotKind::Jvm => format!("nid {tid:#x} is tid {tid}"),
+        _ => format!("tid {tid}"),
+    });
     let told: Vec<String> = number.into_iter().chain(tid).collect();
     if told.is_empty() {
         String::new()
@@ -48,7 +55,7 @@ pub(super) fn doing(doing: Doing) -> String {
 
 /// A thread, where it stands, and who asked.
 pub(super) fn stands(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
-    let top = seen.frames.first().copied().unwrap_or("no Java frame");
+    let top = seen.frames.first().copied().unwrap_or("no frame that has a name");
     let asker = seen.asker().filter(|asker| *asker != top);
     let asked = asker
         .map(|asker| format!(", asked by {asker}"))
@@ -113,12 +120,41 @@ pub(super) fn asker(seen: &Seen<'_>) -> Asker {
         name: ThreadName {
             pid: seen.thread.pid.unwrap_or(0),
             tid: seen.thread.tid.unwrap_or(0),
-            process: "java".to_owned(),
+            process: program(seen).to_owned(),
             thread: name(seen),
         },
         frame: seen.asker().map(str::to_owned),
         ..Asker::default()
     }
+}
+
+/// The program whose thread it is, as far as its dump tells.
+pub(super) fn program<'a>(seen: &Seen<'a>) -> &'a str {
+    match seen.kind {
+        SnapshotKind::Jvm => "java",
+        _ => seen.program.unwrap_or_default(),
+    }
+}
+
+/// What this dump's program calls its threads.
+pub(super) fn threads(kind: SnapshotKind) -> &'static str {
+    match kind {
+        SnapshotKind::Go => "goroutines",
+        _ => "threads",
+    }
+}
+
+/// The cause of a wait for a lock of this dump's program.
+pub(super) fn lock_cause(kind: SnapshotKind) -> Cause {
+    match kind {
+        SnapshotKind::Jvm => Cause::LockMonitor,
+        _ => Cause::LockFutex,
+    }
+}
+
+/// Whether a thread waits for a lock that somebody has.
+pub(super) fn wants_lock(seen: &Seen<'_>) -> bool {
+    seen.doing == Doing::Waits(lock_cause(seen.kind))
 }
 
 /// Where a thread was read.

@@ -146,6 +146,8 @@ mod made_to_free_memory;
 mod many_short_programs;
 #[path = "process/many-short-threads.rs"]
 mod many_short_threads;
+#[path = "runtime/many-wait-in-one-place.rs"]
+mod many_wait_in_one_place;
 #[path = "disk/mapped-write-waits.rs"]
 mod mapped_write_waits;
 #[path = "mem/memory-short.rs"]
@@ -422,6 +424,8 @@ pub enum RuleId {
     ManyShortPrograms,
     /// `many-short-threads`
     ManyShortThreads,
+    /// `many-wait-in-one-place`
+    ManyWaitInOnePlace,
     /// `mapped-write-waits`
     MappedWriteWaits,
     /// `memory-short`
@@ -628,6 +632,7 @@ impl RuleId {
             RuleId::MadeToFreeMemory => "made-to-free-memory",
             RuleId::ManyShortPrograms => "many-short-programs",
             RuleId::ManyShortThreads => "many-short-threads",
+            RuleId::ManyWaitInOnePlace => "many-wait-in-one-place",
             RuleId::MappedWriteWaits => "mapped-write-waits",
             RuleId::MemoryShort => "memory-short",
             RuleId::MessageQueueFull => "message-queue-full",
@@ -770,6 +775,7 @@ impl RuleId {
             RuleId::MadeToFreeMemory => include_str!("mem/made-to-free-memory.md"),
             RuleId::ManyShortPrograms => include_str!("process/many-short-programs.md"),
             RuleId::ManyShortThreads => include_str!("process/many-short-threads.md"),
+            RuleId::ManyWaitInOnePlace => include_str!("runtime/many-wait-in-one-place.md"),
             RuleId::MappedWriteWaits => include_str!("disk/mapped-write-waits.md"),
             RuleId::MemoryShort => include_str!("mem/memory-short.md"),
             RuleId::MessageQueueFull => include_str!("ipc/message-queue-full.md"),
@@ -911,6 +917,7 @@ pub const ALL: &[&Rule] = &[
     &made_to_free_memory::RULE,
     &many_short_programs::RULE,
     &many_short_threads::RULE,
+    &many_wait_in_one_place::RULE,
     &mapped_write_waits::RULE,
     &memory_short::RULE,
     &message_queue_full::RULE,

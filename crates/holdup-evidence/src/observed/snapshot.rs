@@ -36,11 +36,17 @@ pub struct Snapshot {
 }
 
 /// What was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnapshotKind {
     /// The threads of a JVM, by itself.
     Jvm,
+    /// The threads of a process, by a debugger.
+    Native,
+    /// The goroutines of a Go program, by its runtime.
+    Go,
+    /// The threads of a Python program, by its frames.
+    Python,
     /// Threads or processes by the kernel (`ps`, `top -H`, `/proc/PID/stack`).
     Kernel,
 }
@@ -59,6 +65,10 @@ pub struct SeenThread {
     pub number: Option<u64>,
     /// What it does, by its own account.
     pub state: State,
+    /// The same in its runtime's words (`chan receive`), where those tell more.
+    pub words: String,
+    /// How long it has waited at least, ns, where its runtime tells.
+    pub waited: Option<Ns>,
     /// Its stack, innermost first.
     pub stack: Option<StackId>,
     /// The lock that it waits for.

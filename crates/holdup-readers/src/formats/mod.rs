@@ -16,6 +16,7 @@ mod proc_task;
 pub(crate) mod profiles;
 mod ps;
 mod sockets;
+mod stacks;
 mod strace_log;
 mod strace_summary;
 mod swaps;
@@ -43,6 +44,7 @@ pub static ALL: &[&Format] = &[
     &dmesg::FORMAT,
     &dmesg_json::FORMAT,
     &free::FORMAT,
+    &stacks::goroutines::FORMAT,
     &sysstat::IOSTAT,
     &thread_dump::javacore::FORMAT,
     &profiles::jfr::FORMAT,
@@ -63,6 +65,7 @@ pub static ALL: &[&Format] = &[
     &mounts::FORMAT,
     &sysstat::MPSTAT,
     &net_counters::FILES,
+    &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &net_counters::NSTAT,
@@ -74,6 +77,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
     &ps::FORMAT,
+    &stacks::python::FORMAT,
     &sysstat::SAR,
     &net_counters::SOCKSTAT,
     &sockets::ss::FORMAT,

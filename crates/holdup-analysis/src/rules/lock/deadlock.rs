@@ -1,10 +1,10 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::artefacts::java::{Doing, Dump, Graph, Seen, dumps};
+use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::{AttributedWait, Link, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
-use holdup_evidence::observed::LockWait;
+use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeSet;
 
@@ -111,6 +111,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut blocked = 0_u64;
     let mut without_owner = 0_u64;
     for dump in &dumps {
+        findings.extend(all_asleep(run, dump));
         let graph = Graph::of(dump);
         for circle in graph.circles() {
             let mut names: Vec<&str> = members_of(dump, &circle)
@@ -124,7 +125,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         for (place, seen) in dump.threads.iter().enumerate() {
             let waits = seen.thread.waits_for.as_ref().and_then(|lock| lock.wait);
             let locked = matches!(waits, Some(LockWait::Enter | LockWait::ClassInit))
-                || (waits == Some(LockWait::Park) && seen.doing == Doing::Waits(Cause::LockMonitor));
+                || (waits == Some(LockWait::Park) && dumped::wants_lock(seen));
             blocked += u64::from(locked);
             without_owner += u64::from(locked && graph.holder(place).is_none());
         }
@@ -135,13 +136,68 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     if without_owner > 1 {
         return Verdict::CannotTell(format!(
             "who holds the locks that {without_owner} threads wait for: a dump with the owners of all locks (`jcmd PID \
-             Thread.print -l`)"
+             Thread.print -l`), or `holdup attach` while they wait"
         ));
     }
     Verdict::Clear(format!(
         "of {} that wait for a lock in the dumps, 0 are in a circle",
         say::several(blocked, "thread")
     ))
+}
+
+/// What Go's runtime says before it ends a program whose goroutines all wait for each other.
+fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
+    if dump.snapshot.kind != SnapshotKind::Go || dump.snapshot.deadlocks.is_empty() {
+        return None;
+    }
+    let mut waiting = dump.threads.iter().filter(|seen| seen.doing != Doing::Idle);
+    let first = waiting.next()?;
+    let count = 1 + waiting.clone().count();
+    let title = match count {
+        1 => format!(
+            "Deadlock: {} waits, and nobody is left to end that",
+            dumped::name(first)
+        ),
+        _ => format!("Deadlock: all {count} goroutines wait, and nobody is left to end that"),
+    };
+    let said = "Go's runtime found all goroutines asleep and ended the program";
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Critical,
+        title,
+        Cause::LockFutex,
+        Evidence::new(said, dumped::place(run, first)),
+    )
+    .and(told(run, first))
+    .about(
+        first
+            .thread
+            .waits_for
+            .as_ref()
+            .map(dumped::lock)
+            .unwrap_or_default(),
+        dumped::asker(first),
+    )
+    .confidence(Confidence::Proved);
+    for seen in waiting.take(ASLEEP_TOLD - 1) {
+        finding = finding.and(told(run, seen));
+    }
+    Some(finding.remedy(Remedy::safe(
+        "break the circle: somebody must send, receive, close or unlock what these wait for without waiting for one of them first",
+    )))
+}
+
+/// Goroutines that are told of a deadlock, the first ones: the main one is among them.
+const ASLEEP_TOLD: usize = 4;
+
+/// What a goroutine waits for, in its runtime's words, and where.
+fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
+    let at = seen
+        .asker()
+        .or(seen.frames.first().copied())
+        .unwrap_or("a place that is not told");
+    let text = format!("{} waits ({}) in {at}", dumped::name(seen), seen.thread.words);
+    Evidence::new(text, dumped::place(run, seen))
 }
 
 fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d Seen<'a>> {

@@ -1,6 +1,6 @@
 //! Threads of one process queue for one lock.
 
-use crate::artefacts::java::{Doing, Dump, Graph, Seen, dumps};
+use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::{AttributedWait, Holder, HowKnown};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
@@ -8,7 +8,7 @@ use crate::rules::{
     percent, say,
 };
 use crate::user_code;
-use holdup_evidence::observed::LockRef;
+use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -274,7 +274,7 @@ fn without_owner<'d, 'a>(dump: &'d Dump<'a>, graph: &Graph) -> Vec<Ownerless<'d,
             continue;
         };
         // A class that is not named has no id: those who wait so may wait for different ones.
-        let is_lock = seen.doing == Doing::Waits(Cause::LockMonitor) && !lock.id.is_empty();
+        let is_lock = dumped::wants_lock(seen) && !lock.id.is_empty();
         if is_lock && graph.holder(place).is_none() {
             let queue = queues.entry(&lock.id).or_insert_with(|| Ownerless {
                 lock,
@@ -291,10 +291,11 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
     let first = queue.waiters.first()?;
     let count = queue.waiters.len();
     let name = dumped::lock_name(queue.lock);
+    let threads = dumped::threads(first.kind);
     let askers: BTreeSet<&str> = queue.waiters.iter().filter_map(|seen| seen.asker()).collect();
     let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
     let text = format!(
-        "{count} of {} threads wait for {name}; among them {}, in {}",
+        "{count} of {} {threads} wait for {name}; among them {}, in {}",
         queue.of,
         dumped::name(first),
         askers.join(", ")
@@ -304,24 +305,38 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
-            format!("{count} threads wait for one lock; who holds it, the dump does not tell"),
-            Cause::LockMonitor,
+            format!("{count} {threads} wait for one lock; who holds it, the dump does not tell"),
+            dumped::lock_cause(first.kind),
             Evidence::new(text, dumped::place(run, first)),
         )
         .and(Evidence::new(owner, dumped::place(run, first)))
         .about(dumped::lock(queue.lock), dumped::asker(first))
         .confidence(Confidence::Proved)
-        .remedy(Remedy::safe(
-            "find the holder: `jcmd PID Thread.print -l` names the locks that platform threads own; a virtual thread's are \
-             not told, so look which thread stands behind the code that takes this lock and does not wait for it",
-        ))
+        .remedy(Remedy::safe(who_holds(first.kind, queue.lock)))
         .remedy(Remedy::safe(
             "hold it for less: do what takes long first, then take the lock",
         ))
-        .remedy(Remedy::pointless(
-            "more threads: each one more waits in the same queue",
-        )),
+        .remedy(Remedy::pointless(format!(
+            "more {threads}: each one more waits in the same queue"
+        ))),
     )
+}
+
+/// How to find who has a lock, where the dump does not tell.
+fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
+    match kind {
+        SnapshotKind::Native => format!(
+            "find the holder: in gdb, `print ((pthread_mutex_t *) {})->__data.__owner` is the number of the thread that has it \
+             (LWP in `info threads`); a lock for readers and writers tells the writer as `__cur_writer`",
+            lock.id
+        ),
+        SnapshotKind::Go => "find the holder: a mutex of Go's does not know who has it, so look which goroutine stands behind the \
+             code that takes this lock and does not wait for it"
+            .to_owned(),
+        _ => "find the holder: `jcmd PID Thread.print -l` names the locks that platform threads own; a virtual thread's are \
+             not told, so look which thread stands behind the code that takes this lock and does not wait for it"
+            .to_owned(),
+    }
 }
 
 fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Option<Finding> {
@@ -360,7 +375,7 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
             RULE.id.id(),
             Severity::Warning,
             title,
-            Cause::LockMonitor,
+            dumped::lock_cause(direct.kind),
             Evidence::new(text, dumped::place(run, direct)),
         )
         .and(Evidence::new(meanwhile, dumped::place(run, holder)))

@@ -1,6 +1,6 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
-use crate::artefacts::java::{Doing, Graph, dumps};
+use crate::artefacts::dumps::{Doing, Graph, dumps};
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};

@@ -1,6 +1,6 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::artefacts::java::{Doing, Still, dumps, still};
+use crate::artefacts::dumps::{Doing, Still, dumps, still};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
 use holdup_evidence::{Cause, Ns, Observed};

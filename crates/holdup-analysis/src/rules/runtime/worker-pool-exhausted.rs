@@ -1,6 +1,6 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
-use crate::artefacts::java::{Doing, Dump, Graph, Seen, dumps};
+use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::ThreadName;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::java::{of_library, of_runtime};

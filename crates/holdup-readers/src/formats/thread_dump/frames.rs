@@ -15,17 +15,36 @@ const DEEPEST: usize = 1024;
 const LONGEST: usize = 1 << 20;
 
 /// The frames of the thread that is being read, and the stacks that were read.
-#[derive(Debug, Default)]
-pub(super) struct Frames {
+#[derive(Debug)]
+pub(in crate::formats) struct Frames {
+    /// A frame as it is kept, made of one as it was written.
+    kept_as: fn(&str) -> String,
     raw: Vec<u8>,
     depth: usize,
     known: HashMap<Box<[u8]>, StackId>,
     bytes: usize,
 }
 
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames::kept_as(plain)
+    }
+}
+
 impl Frames {
+    /// No frame yet.
+    pub(in crate::formats) fn kept_as(kept_as: fn(&str) -> String) -> Frames {
+        Frames {
+            kept_as,
+            raw: Vec::new(),
+            depth: 0,
+            known: HashMap::new(),
+            bytes: 0,
+        }
+    }
+
     /// The next frame outwards.
-    pub(super) fn push(&mut self, frame: &[u8]) {
+    pub(in crate::formats) fn push(&mut self, frame: &[u8]) {
         if self.depth < DEEPEST && self.raw.len() + frame.len() <= LONGEST {
             self.depth += 1;
             self.raw.extend_from_slice(frame);
@@ -42,7 +61,7 @@ impl Frames {
     }
 
     /// The stack is whole.
-    pub(super) fn finish(&mut self, out: &mut Out<'_>) -> Option<StackId> {
+    pub(in crate::formats) fn finish(&mut self, out: &mut Out<'_>) -> Option<StackId> {
         if self.raw.is_empty() {
             return None;
         }
@@ -57,7 +76,7 @@ impl Frames {
 
     fn intern(&mut self, out: &mut Out<'_>) -> StackId {
         let text = String::from_utf8_lossy(&self.raw);
-        let frames: Vec<String> = text.lines().map(plain).collect();
+        let frames: Vec<String> = text.lines().map(self.kept_as).collect();
         let id = out.stack(frames.iter().map(String::as_str));
         if self.bytes + self.raw.len() <= KNOWN {
             self.bytes += self.raw.len();

@@ -15,7 +15,7 @@ mod tests;
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
-use frames::Frames;
+pub(super) use frames::Frames;
 use header::Header;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State, When};
 use memchr::memmem::find;

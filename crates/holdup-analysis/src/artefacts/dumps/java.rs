@@ -1,27 +1,9 @@
-//! What a thread does, by its state and its innermost frames.
+//! What a thread of a JVM does, by its state and its innermost frames.
 
+use super::Doing;
 use crate::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, is, method, of_runtime, seeds};
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockWait, SeenThread, State};
-
-/// What a thread does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Doing {
-    /// It runs, or is ready to.
-    Runs,
-    /// It waits for something that it needs to go on.
-    Waits(Cause),
-    /// It waits for a free connection of a pool.
-    WaitsForPool,
-    /// It waits for the result of a task that another thread is to make.
-    WaitsForTask,
-    /// It waits, and for what the dump does not tell.
-    WaitsUnknown,
-    /// It has nothing to do.
-    Idle,
-    /// The JVM's own, or one that has no Java stack.
-    Unknown,
-}
 
 /// Native methods that wait, and for what.
 const NATIVE: &[(&str, Cause)] = &[
@@ -217,7 +199,8 @@ pub(super) fn is_beginning(frame: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Doing, of};
+    use super::of;
+    use crate::artefacts::dumps::Doing;
     use holdup_evidence::Cause;
     use holdup_evidence::observed::{SeenThread, State};
 

@@ -1,17 +1,21 @@
-//! What the threads of a JVM's dump do, and who is in whose way.
+//! What the threads of a dump do, and who is in whose way.
 //!
 //! In: the snapshots of [`Observed`]. Out: [`Dump`]s whose threads have a [`Doing`] and whose locks have a graph. A state
 //! alone misleads: a thread in a native read is RUNNABLE and waits, a parked worker waits and is idle.
 
 mod doing;
+mod go;
 mod graph;
+mod java;
+mod native;
+mod python;
 mod series;
 
 pub(crate) use doing::Doing;
 pub(crate) use graph::Graph;
 pub(crate) use series::{Still, still};
 
-use crate::java;
+use crate::java as names;
 use holdup_evidence::Observed;
 use holdup_evidence::observed::{LockWait, SeenThread, Snapshot, SnapshotKind, StackId, State};
 use std::collections::HashMap;
@@ -31,26 +35,31 @@ pub(crate) struct Dump<'a> {
 pub(crate) struct Seen<'a> {
     /// As it was read.
     pub(crate) thread: &'a SeenThread,
+    /// What it is a thread of.
+    pub(crate) kind: SnapshotKind,
+    /// The program's name, where the dump tells it.
+    pub(crate) program: Option<&'a str>,
     /// Its stack, innermost first.
     pub(crate) frames: Rc<[&'a str]>,
     /// What it does.
     pub(crate) doing: Doing,
 }
 
-/// The dumps of JVMs, in the order in which they were read.
+/// The dumps, in the order in which they were read.
 pub(crate) fn dumps(observed: &Observed) -> Vec<Dump<'_>> {
-    let jvm = |snapshot: &&Snapshot| snapshot.kind == SnapshotKind::Jvm;
+    // A list of tasks by the kernel shows states, and no program's frames.
+    let dump = |snapshot: &&Snapshot| snapshot.kind != SnapshotKind::Kernel;
     let mut known = Known::default();
     observed
         .snapshots
         .iter()
-        .filter(jvm)
+        .filter(dump)
         .map(|snapshot| Dump {
             snapshot,
             threads: snapshot
                 .threads
                 .iter()
-                .map(|thread| known.seen(observed, thread))
+                .map(|thread| known.seen(observed, snapshot, thread))
                 .collect(),
         })
         .collect()
@@ -71,23 +80,31 @@ pub(crate) fn by_frames<'a>(frames: &[&'a str]) -> (Doing, Option<&'a str>) {
         state: if parked { State::Waiting } else { State::Unknown },
         ..SeenThread::default()
     };
-    let doing = doing::of(&thread, frames);
-    let asker = frames.iter().find(|frame| !java::of_runtime(frame)).copied();
+    let doing = java::of(&thread, frames);
+    let asker = frames.iter().find(|frame| !names::of_runtime(frame)).copied();
     (doing, asker)
 }
 
-/// What tells what a thread does: its stack, its state, how it waits for a lock, and whether that is one somebody holds.
-type Stands = (Option<StackId>, State, Option<Option<LockWait>>, bool);
+/// What tells what a thread does: its stack, its state by two accounts, how it waits for a lock, and whether that is one somebody
+/// holds.
+type Stands<'a> = (
+    SnapshotKind,
+    Option<StackId>,
+    State,
+    &'a str,
+    Option<Option<LockWait>>,
+    bool,
+);
 
 /// Stacks and what they show, each looked at once: most threads stand where others stand, or stood in the dump before.
 #[derive(Default)]
 struct Known<'a> {
     frames: HashMap<StackId, Rc<[&'a str]>>,
-    doing: HashMap<Stands, Doing>,
+    doing: HashMap<Stands<'a>, Doing>,
 }
 
 impl<'a> Known<'a> {
-    fn seen(&mut self, observed: &'a Observed, thread: &'a SeenThread) -> Seen<'a> {
+    fn seen(&mut self, observed: &'a Observed, snapshot: &'a Snapshot, thread: &'a SeenThread) -> Seen<'a> {
         let frames = match thread.stack {
             Some(stack) => {
                 let of = || observed.stacks.frames(stack).collect();
@@ -96,13 +113,24 @@ impl<'a> Known<'a> {
             None => Rc::default(),
         };
         let waits = thread.waits_for.as_ref().map(|lock| lock.wait);
-        let stands = (thread.stack, thread.state, waits, doing::held(thread));
+        let kind = snapshot.kind;
+        let held = java::held(thread);
+        let stands = (
+            kind,
+            thread.stack,
+            thread.state,
+            thread.words.as_str(),
+            waits,
+            held,
+        );
         let doing = *self
             .doing
             .entry(stands)
-            .or_insert_with(|| doing::of(thread, &frames));
+            .or_insert_with(|| doing::of(kind, thread, &frames));
         Seen {
             thread,
+            kind,
+            program: snapshot.program.as_deref(),
             frames,
             doing,
         }
@@ -114,13 +142,14 @@ impl<'a> Seen<'a> {
     /// generators: a provider's generator is called by the runtime and calls it again.
     pub(crate) fn asker(&self) -> Option<&'a str> {
         let from = if self.doing == Doing::Waits(holdup_evidence::Cause::RandomDevice) {
-            let generator = |frame: &&str| java::is_generator(frame);
+            let generator = |frame: &&str| names::is_generator(frame);
             self.frames.iter().rposition(generator).map_or(0, |at| at + 1)
         } else {
             0
         };
         let outside = self.frames.get(from..).unwrap_or_default();
-        outside.iter().find(|frame| !java::of_runtime(frame)).copied()
+        let own = |frame: &&&str| !doing::of_runtime(self.kind, frame);
+        outside.iter().find(own).copied()
     }
 
     /// The method in which it waits for a lock of `java.util.concurrent`, where the dump has stacks and no locks (a dump
@@ -143,7 +172,7 @@ impl<'a> Seen<'a> {
         let by = self
             .frames
             .iter()
-            .take(java::NEAR)
+            .take(names::NEAR)
             .find(|frame| TAKE.iter().any(|method| frame.starts_with(method)));
         by.copied()
     }
@@ -154,8 +183,8 @@ impl<'a> Seen<'a> {
             return (None, None);
         };
         let mut outer = self.frames.iter().skip_while(|frame| **frame != asker);
-        let own = |frame: &&&str| !java::of_runtime(frame) && java::class(frame) != java::class(asker);
+        let own = |frame: &&&str| !names::of_runtime(frame) && names::class(frame) != names::class(asker);
         let next = outer.by_ref().find(own).copied();
-        (next, outer.find(|frame| doing::is_beginning(frame)).copied())
+        (next, outer.find(|frame| java::is_beginning(frame)).copied())
     }
 }

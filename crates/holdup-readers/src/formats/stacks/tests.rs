@@ -1,0 +1,184 @@
+//! Stacks by debuggers, of goroutines and of Python, whole, pasted, cut and damaged.
+
+use crate::Reading;
+use crate::read_text;
+use holdup_evidence::Observed;
+use holdup_evidence::observed::{SeenThread, Snapshot, SnapshotKind, State};
+
+fn read(text: &str) -> Reading {
+    read_text("dump.txt", text.as_bytes())
+}
+
+/// Lines that were not understood.
+fn lost(reading: &Reading) -> u64 {
+    reading
+        .accounts
+        .iter()
+        .map(|account| account.not_understood)
+        .sum()
+}
+
+fn only(observed: &Observed) -> &Snapshot {
+    assert_eq!(observed.snapshots.len(), 1, "{:?}", observed.snapshots);
+    &observed.snapshots[0]
+}
+
+fn frames<'a>(observed: &'a Observed, thread: &SeenThread) -> Vec<&'a str> {
+    let stack = thread.stack.expect("a stack");
+    observed.stacks.frames(stack).collect()
+}
+
+const GDB: &str = r#"[New LWP 7736]
+Thread 2 (Thread 0x7f60c64d76c0 (LWP 7736) "pay (eu)"):
+#0  futex_wait (private=0, expected=2, futex_word=0x5644347491a0 <journal>) at ../sysdeps/nptl/futex-internal.h:146
+#1  ___pthread_mutex_lock (mutex=mutex@entry=0x5644347491a0 <journal>) at ./nptl/pthread_mutex_lock.c:93
+#2  0x00005644347462b8 in shop::Till::pay<int (*)(char)> (this=0x0, f=0x55 "a)b(") at /build/shop/till.cpp:12
+        total = 3
+#3  <signal handler called>
+#4  0x00007f60ca56c1f5 in ?? () from /lib/x86_64-linux-gnu/libc.so.6
+
+Thread 1 (LWP 7726):
+#0  0x00007f60ca5df6a0 in __poll () from /lib/x86_64-linux-gnu/libc.so.6
+"#;
+
+#[test]
+fn a_debugger_s_threads_have_names_numbers_locks_and_short_places() {
+    let reading = read(GDB);
+    let observed = &reading.observed;
+    let dump = only(observed);
+    assert_eq!(dump.kind, SnapshotKind::Native);
+    assert_eq!(lost(&reading), 0, "{:?}", reading.accounts);
+    let [pay, main] = &dump.threads[..] else {
+        panic!("{:?}", dump.threads)
+    };
+    assert_eq!(
+        (pay.name.as_str(), pay.tid, main.tid),
+        ("pay (eu)", Some(7736), Some(7726))
+    );
+    assert_eq!(
+        frames(observed, pay),
+        [
+            "futex_wait(sysdeps/nptl/futex-internal.h:146)",
+            "___pthread_mutex_lock(nptl/pthread_mutex_lock.c:93)",
+            "shop::Till::pay<int (*)(char)>(till.cpp:12)",
+            "<signal handler called>()",
+            "0x00007f60ca56c1f5(libc.so.6)",
+        ]
+    );
+    let lock = pay.waits_for.as_ref().expect("a lock");
+    assert_eq!(
+        (lock.id.as_str(), lock.class.as_str()),
+        ("0x5644347491a0", "journal")
+    );
+    assert_eq!(main.waits_for, None);
+}
+
+#[test]
+fn two_dumps_of_a_debugger_are_two() {
+    let reading = read(&format!("{GDB}\n{GDB}"));
+    let observed = &reading.observed;
+    let threads: Vec<usize> = observed.snapshots.iter().map(|dump| dump.threads.len()).collect();
+    assert_eq!(threads, [2, 2]);
+}
+
+const GO: &str = "fatal error: all goroutines are asleep - deadlock!
+
+goroutine 1 [chan receive, 12 minutes, locked to thread]:
+main.main()
+	/srv/shop/main.go:77 +0x4d4
+
+goroutine 18 gp=0x1360afe04000 m=nil [sync.Mutex.Lock]:
+internal/sync.runtime_SemacquireMutex(0x411680?, 0x70?)
+	/usr/local/go/src/runtime/sema.go:95 +0x25
+internal/sync.(*Mutex).lockSlow(0xc000586008)
+	/usr/local/go/src/internal/sync/mutex.go:149 +0x15d
+main.(*store).get(0xc0005?, {0x77a070, 0x1})
+	/srv/shop/main.go:23 +0x5c fp=0x1360aff06aa8 sp=0x1360aff06a48 pc=0x67e57c
+created by main.main in goroutine 1
+	/srv/shop/main.go:39 +0x86
+exit status 2
+";
+
+#[test]
+fn goroutines_have_states_ages_and_locks() {
+    let reading = read(GO);
+    let observed = &reading.observed;
+    let dump = only(observed);
+    assert_eq!((dump.kind, dump.deadlocks.len()), (SnapshotKind::Go, 1));
+    assert_eq!(lost(&reading), 0, "{:?}", reading.accounts);
+    let [main, get] = &dump.threads[..] else {
+        panic!("{:?}", dump.threads)
+    };
+    assert_eq!(
+        (main.words.as_str(), main.waited),
+        ("chan receive", Some(720_000_000_000))
+    );
+    assert_eq!((get.state, get.waited), (State::Waiting, None));
+    assert_eq!(
+        get.waits_for.as_ref().map(|lock| lock.id.as_str()),
+        Some("0xc000586008")
+    );
+    let stack = frames(observed, get);
+    assert_eq!(stack.last(), Some(&"main.(*store).get(main.go:23)"));
+    assert_eq!(stack.len(), 3, "who made it is no frame");
+}
+
+#[test]
+fn a_profile_of_goroutines_has_as_many_as_it_counts() {
+    let text = "goroutine profile: total 4\n3 @ 0x48614e 0x44a137\n#\t0x485324\tinternal/poll.runtime_pollWait+0x84\t\t/usr/local/go/src/runtime/netpoll.go:351\n\
+                #\t0x656731\tmain.pay+0x171\t\t/srv/shop/main.go:9\n\n1 @ 0x48614e\n#\t0x6580e5\tmain.main+0xe5\t/srv/shop/main.go:3\n";
+    let reading = read(text);
+    let observed = &reading.observed;
+    let dump = only(observed);
+    assert_eq!(dump.threads.len(), 4);
+    let first = [
+        "internal/poll.runtime_pollWait(netpoll.go:351)",
+        "main.pay(main.go:9)",
+    ];
+    assert_eq!(frames(observed, &dump.threads[0]), first);
+    assert_eq!(frames(observed, &dump.threads[3]), ["main.main(main.go:3)"]);
+}
+
+#[test]
+fn python_s_threads_are_read_from_both_dumps() {
+    let spy = "Process 12: python3 app.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread 12 (active+gil): \"MainThread\"\n    \
+               sum (app.py:3)\nThread 13 (idle): \"till_0\"\n    Popen._wait (subprocess.py:2046)\n";
+    let reading = read(spy);
+    let observed = &reading.observed;
+    let dump = only(observed);
+    assert_eq!(
+        (dump.kind, dump.program.as_deref()),
+        (SnapshotKind::Python, Some("python3 app.py"))
+    );
+    let [main, till] = &dump.threads[..] else {
+        panic!("{:?}", dump.threads)
+    };
+    assert_eq!(
+        (main.state, main.pid, main.tid),
+        (State::Runnable, Some(12), Some(12))
+    );
+    assert_eq!((till.state, till.name.as_str()), (State::Waiting, "till_0"));
+    assert_eq!(frames(observed, till), ["Popen._wait(subprocess.py:2046)"]);
+
+    let fault = "Thread 0x00007f3994ff96c0 [till] (most recent call first):\n  File \"/srv/a \"b\", line 1/app.py\", line 22 in <lambda>\n\n\
+                 Current thread 0x00007f399da63b80 (most recent call first):\n  <no Python frame>\n";
+    let reading = read(fault);
+    let observed = &reading.observed;
+    let dump = only(observed);
+    assert_eq!(dump.threads.len(), 2);
+    assert_eq!(dump.threads[0].name, "till");
+    assert_eq!(lost(&reading), 1, "a file's name that looks like the end of one");
+}
+
+#[test]
+fn cut_anywhere_nothing_is_lost_but_the_end() {
+    for text in [GDB, GO] {
+        for end in 0..text.len() {
+            let Some(part) = text.get(..end) else { continue };
+            let reading = read(part);
+            let observed = &reading.observed;
+            let threads: usize = observed.snapshots.iter().map(|dump| dump.threads.len()).sum();
+            assert!(threads <= 2, "{end}: {threads}");
+        }
+    }
+}
