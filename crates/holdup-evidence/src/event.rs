@@ -8,7 +8,7 @@ use crate::attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, Role, SaidSince, Serving, UntoldRequests,
 };
 use crate::churn::{Conversation, Hello, MadeBy, Turned};
-use crate::jvm::JvmPause;
+use crate::jvm::{JvmPause, JvmStop};
 use crate::network::{Connection, NameAsked, TcpState};
 use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, RuntimeLock, UserStackId};
 use serde::{Deserialize, Serialize};
@@ -208,6 +208,8 @@ pub enum LockHolder {
     Tracer(LockOwner),
     /// A lock that a runtime keeps, seen while the wait went on.
     Runtime(RuntimeLock),
+    /// A Java virtual machine stopped the thread, or worked for it: it waits on a word that is for nothing else.
+    Stopped(JvmStop),
 }
 
 /// A wait that ended: from leaving the CPU to the waking.

@@ -162,6 +162,15 @@ pub struct JvmPause {
     pub work: PauseWork,
 }
 
+/// What a thread of a machine waited for, where that was the machine itself; seen by looks, which do not show who let it go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JvmStop {
+    /// Whether most of it went into waiting for all others to stop.
+    pub reaching: bool,
+    /// What it was for.
+    pub work: PauseWork,
+}
+
 /// What threads were stopped for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PauseWork {

@@ -35,7 +35,7 @@ pub use event::{
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
 pub use host_counters::{CpuTicks, HostCounters};
-pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, PauseWork};
+pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, JvmStop, PauseWork};
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;

@@ -35,7 +35,7 @@ pub use itself::Itself;
 pub use machine::{Machine, Structures, Unread};
 pub use machines::{Look, Machines};
 pub use memory::{Memory, Running, Source};
-pub use monitors::{How, Kind, Sighting};
+pub use monitors::{Found, How, Kind, Sighting};
 pub use safepoints::Operations;
 
 /// `…/libjvm.so`, whatever its folder: who has that mapped is a Java virtual machine.

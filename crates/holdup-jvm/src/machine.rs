@@ -7,7 +7,7 @@ use crate::itself::Itself;
 use crate::layout::Layout;
 use crate::memory::{Memory, Source};
 use crate::methods::Methods;
-use crate::monitors::{self, Sighting};
+use crate::monitors::{self, Found};
 use crate::oops::Oops;
 use crate::safepoints::{Operations, Safepoints};
 use crate::structures::Structures as Tables;
@@ -164,14 +164,14 @@ impl<S: Source> Machine<S> {
         Some(walk)
     }
 
-    /// The locks with an owner that threads wait for now.
-    pub fn locks(&mut self) -> Vec<Sighting> {
+    /// The locks with an owner that threads wait for now, and the threads whose end they wait for.
+    pub fn locks(&mut self) -> Found {
         self.memory.forget();
         if self.begin().is_none() {
-            return Vec::new();
+            return Found::default();
         }
         let Some(known) = self.known.as_mut() else {
-            return Vec::new();
+            return Found::default();
         };
         known.find_heap(&mut self.memory);
         let look = |heap: &Heap, memory: &mut Memory<S>| {

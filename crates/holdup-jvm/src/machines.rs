@@ -12,7 +12,7 @@ use crate::frames::Walk;
 use crate::itself::Itself;
 use crate::machine::{Machine, Structures, Unread};
 use crate::memory::Running;
-use crate::monitors::Sighting;
+use crate::monitors::{Found, Sighting};
 use crate::safepoints::Operations;
 use crate::structures::SYMBOLS;
 use holdup_evidence::Ns;
@@ -37,6 +37,9 @@ const OFTEN: Duration = Duration::from_millis(20);
 /// A look is followed by so many times the CPU time that it took without one: it costs a quarter of a per cent of a core.
 const RARELY: u32 = 400;
 
+/// The same where waits are looked at, too: there looks at locks are all that tells of them, and their cost is a part of what looks may cost.
+const LESS_RARELY: u32 = 100;
+
 /// All of them. Clones are of the same.
 #[derive(Debug, Clone)]
 pub struct Machines(Arc<Mutex<Readers>>);
@@ -55,12 +58,16 @@ pub struct Look {
     pub to: Ns,
     /// The threads that waited for a lock with an owner.
     pub waiting: Vec<Sighting>,
+    /// The threads that waited for another's end, and whose: ids in their pid namespace.
+    pub joins: Vec<(u32, u32)>,
 }
 
 #[derive(Debug)]
 struct Readers {
     of: HashMap<ProcessKey, Reader>,
     limit: Duration,
+    /// See [`RARELY`].
+    rarely: u32,
     /// What has not been taken yet.
     looks: Vec<Look>,
 }
@@ -75,6 +82,7 @@ struct Reader {
     looking: Option<Instant>,
     looked: bool,
     next_look: Instant,
+    rarely: u32,
     pid: u32,
     structures: Structures,
 }
@@ -106,7 +114,7 @@ enum Answer {
         to: Ns,
         /// What it cost.
         cpu: Duration,
-        waiting: Vec<Sighting>,
+        found: Found,
         structures: Structures,
     },
 }
@@ -124,8 +132,16 @@ impl Machines {
         Machines(Arc::new(Mutex::new(Readers {
             of: HashMap::new(),
             limit,
+            rarely: RARELY,
             looks: Vec::new(),
         })))
+    }
+
+    /// With locks looked at more often, for a source that looks at waits as well.
+    #[must_use]
+    pub fn less_rarely(self) -> Machines {
+        self.readers().rarely = LESS_RARELY;
+        self
     }
 
     /// Has the locks of those looked at whose turn it is, and hands out what earlier looks came to. Waits for nobody.
@@ -184,7 +200,7 @@ impl Machines {
 
     fn asked_of(&self, pid: u32, question: Question, until: Instant) -> Option<Answer> {
         let mut readers = self.readers();
-        let Readers { of, looks, limit } = &mut *readers;
+        let Readers { of, looks, limit, .. } = &mut *readers;
         let (process, reader) = of.iter_mut().find(|(_, reader)| reader.pid == pid)?;
         let left = until.saturating_duration_since(Instant::now());
         reader.ask(*process, question, left.min(*limit), looks)
@@ -228,15 +244,16 @@ impl Runtime for Machines {
     fn begin(&mut self, mapped: Mapped<'_>) {
         let mut readers = self.readers();
         if readers.of.len() < MACHINES_MAX && !readers.of.contains_key(&mapped.process) {
+            let rarely = readers.rarely;
             readers
                 .of
-                .extend(start(mapped).map(|reader| (mapped.process, reader)));
+                .extend(start(mapped, rarely).map(|reader| (mapped.process, reader)));
         }
     }
 
     fn walk(&mut self, asked: &Asked<'_>) -> Option<Walked> {
         let mut readers = self.readers();
-        let Readers { of, looks, limit } = &mut *readers;
+        let Readers { of, looks, limit, .. } = &mut *readers;
         let place = Place {
             registers: asked.registers,
             interrupted: asked.interrupted,
@@ -319,7 +336,7 @@ impl Reader {
                 from,
                 to,
                 cpu,
-                waiting,
+                found,
                 structures,
             } => {
                 self.structures = structures;
@@ -329,14 +346,15 @@ impl Reader {
                 // Tries of what can't be read yet have a pace of their own.
                 let rest = match structures {
                     Structures::Untold => Duration::ZERO,
-                    Structures::Read | Structures::Unread(_) => cpu * RARELY,
+                    Structures::Read | Structures::Unread(_) => cpu * self.rarely,
                 };
                 self.next_look = Instant::now() + OFTEN.max(rest);
                 looks.push(Look {
                     process,
                     from,
                     to,
-                    waiting,
+                    waiting: found.locks,
+                    joins: found.joins,
                 });
                 None
             }
@@ -344,7 +362,7 @@ impl Reader {
     }
 }
 
-fn start(mapped: Mapped<'_>) -> Option<Reader> {
+fn start(mapped: Mapped<'_>, rarely: u32) -> Option<Reader> {
     let (ask, questions) = mpsc::channel::<Question>();
     let (answer, answers) = mpsc::channel();
     let mut machine = Machine::new(Running(mapped.pid), mapped.symbols.to_vec());
@@ -362,13 +380,13 @@ fn start(mapped: Mapped<'_>) -> Option<Reader> {
                 Question::Itself => Answer::Itself(machine.itself()),
                 Question::Locks => {
                     let (from, before) = (clocks::monotonic(), own_cpu());
-                    let waiting = machine.locks();
+                    let found = machine.locks();
                     Answer::Locks {
                         from,
                         to: clocks::monotonic(),
                         cpu: own_cpu().saturating_sub(before),
                         structures: machine.structures(),
-                        waiting,
+                        found,
                     }
                 }
             };
@@ -388,6 +406,7 @@ fn start(mapped: Mapped<'_>) -> Option<Reader> {
         looking: None,
         looked: false,
         next_look: Instant::now(),
+        rarely,
         pid: mapped.pid,
         structures: Structures::Untold,
     })

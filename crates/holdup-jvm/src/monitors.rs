@@ -38,6 +38,8 @@ const UNLOCKED: u64 = 1;
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     pending: u64,
+    /// The monitor whose notification a thread waits for, where the tables tell.
+    waiting: Option<u64>,
     stack_base: u64,
     stack_size: u64,
     /// The number that Java gives a thread.
@@ -91,6 +93,15 @@ pub struct Sighting {
     pub owner: Option<u32>,
 }
 
+/// What threads wait for, as a look found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Locks with an owner.
+    pub locks: Vec<Sighting>,
+    /// Who waits for whose end: ids in their pid namespace.
+    pub joins: Vec<(u32, u32)>,
+}
+
 /// Who is who among the threads that were looked at.
 struct Everyone<'a> {
     threads: &'a [u64],
@@ -122,6 +133,7 @@ impl Fields {
         };
         Some(Fields {
             pending: of("_current_pending_monitor")?,
+            waiting: of("_current_waiting_monitor"),
             stack_base: of("_stack_base")?,
             stack_size: of("_stack_size")?,
             number: of("_monitor_owner_id"),
@@ -136,14 +148,14 @@ impl Fields {
         })
     }
 
-    /// The locks that threads wait for now.
+    /// What threads wait for now.
     pub(crate) fn look<S: Source>(
         &self,
         memory: &mut Memory<S>,
         layout: &Layout,
         oops: &Oops,
         fields: &Threads,
-    ) -> Vec<Sighting> {
+    ) -> Found {
         let threads = fields.all(memory).unwrap_or_default();
         self.ahead(memory, oops, fields, &threads);
         let mut everyone = Everyone {
@@ -151,13 +163,17 @@ impl Fields {
             owned: HashMap::new(),
             owners: HashMap::new(),
         };
-        let mut found = Vec::new();
+        let mut found = Found::default();
         for thread in &threads {
             let sighting = self
                 .monitor(memory, layout, oops, fields, &mut everyone, *thread)
                 .or_else(|| self.lock(memory, layout, oops, fields, &mut everyone, *thread))
                 .or_else(|| self.class(memory, layout, oops, fields, &everyone, *thread));
-            found.extend(sighting);
+            if sighting.is_none() {
+                let joined = self.joined(memory, oops, fields, &threads, *thread);
+                found.joins.extend(joined);
+            }
+            found.locks.extend(sighting);
         }
         found
     }
@@ -211,6 +227,30 @@ impl Fields {
                 .filter(|owner| *owner != thread)
                 .and_then(|owner| fields.tid(memory, owner)),
         })
+    }
+
+    /// Whose end a thread waits for: a thread that ends notifies those that wait at its own object, and `join` is to wait there.
+    fn joined<S: Source>(
+        &self,
+        memory: &mut Memory<S>,
+        oops: &Oops,
+        fields: &Threads,
+        threads: &[u64],
+        thread: u64,
+    ) -> Option<(u32, u32)> {
+        let monitor = memory.pointer(thread.checked_add(self.waiting?)?)?;
+        let slot = memory.pointer(monitor.checked_add(self.monitor_object)?)?;
+        let object = oops.of_handle(memory, slot)?;
+        let mut class = oops.class(memory, object)?;
+        for _ in 0..SUPERS_MAX {
+            if class == oops.thread {
+                let other = memory.pointer(object.checked_add(self.thread)?)?;
+                let lives = threads.contains(&other) && other != thread;
+                return lives.then_some((fields.tid(memory, thread)?, fields.tid(memory, other)?));
+            }
+            class = memory.pointer(class.checked_add(self.super_class)?)?;
+        }
+        None
     }
 
     /// The lock of `java.util.concurrent` that a parked thread waits for.

@@ -21,6 +21,11 @@ const COUNTS: &str = "_ZN16SafepointTracing9_op_countE";
 const LAST: &str = "_ZN16SafepointTracing13_current_typeE";
 const BEGAN: &str = "_ZN16SafepointTracing29_last_safepoint_begin_time_nsE";
 const ENDED: &str = "_ZN16SafepointTracing27_last_safepoint_end_time_nsE";
+/// When all threads had stopped for it; 0 until then.
+const REACHED: &str = "_ZN16SafepointTracing28_last_safepoint_sync_time_nsE";
+/// Pointers to the barrier, on a word of which stopped threads wait, and to the lock on which those wait that asked for an operation.
+const BARRIER: &str = "_ZN20SafepointSynchronize13_wait_barrierE";
+const ASKED: &str = "VMOperation_lock";
 
 /// What was done at safepoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +34,12 @@ pub struct Operations {
     pub counted: Vec<(Arc<str>, u64)>,
     /// The last one: what it was, and when it began and ended, `CLOCK_MONOTONIC`. One that goes on ended before it began.
     pub last: Option<(Arc<str>, Ns, Ns)>,
+    /// When all threads had stopped for the last; `None` while they have not, or where that is not told.
+    pub reached: Option<Ns>,
+    /// The address of the barrier on which stopped threads wait; `None` where it is not told.
+    pub barrier: Option<u64>,
+    /// The address of the lock on which those wait that asked for an operation; the same.
+    pub asked: Option<u64>,
 }
 
 /// Where that is.
@@ -39,6 +50,9 @@ pub(crate) struct Safepoints {
     last: u64,
     began: u64,
     ended: u64,
+    reached: Option<u64>,
+    barrier: Option<u64>,
+    asked: Option<u64>,
 }
 
 impl Safepoints {
@@ -65,6 +79,9 @@ impl Safepoints {
             last: at(LAST)?,
             began: at(BEGAN)?,
             ended: at(ENDED)?,
+            reached: at(REACHED),
+            barrier: at(BARRIER),
+            asked: at(ASKED),
         })
     }
 
@@ -82,7 +99,16 @@ impl Safepoints {
             let (began, ended) = (memory.word(self.began)?, memory.word(self.ended)?);
             Some((Arc::clone(name), began, ended))
         });
-        Some(Operations { counted, last })
+        let reached = self.reached.and_then(|at| memory.word(at)).filter(|at| *at != 0);
+        let barrier = self.barrier.and_then(|at| memory.pointer(at));
+        let asked = self.asked.and_then(|at| memory.pointer(at));
+        Some(Operations {
+            counted,
+            last,
+            reached,
+            barrier,
+            asked,
+        })
     }
 }
 
@@ -97,7 +123,7 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEGAN, COUNTS, ENDED, LAST, NAMES, Safepoints};
+    use super::{ASKED, BARRIER, BEGAN, COUNTS, ENDED, LAST, NAMES, REACHED, Safepoints};
     use crate::memory::Memory;
     use crate::memory::tests::Written;
     use crate::structures::SYMBOLS;
@@ -113,6 +139,9 @@ mod tests {
             (LAST, ACCOUNT + 0x100),
             (BEGAN, ACCOUNT + 0x108),
             (ENDED, ACCOUNT + 0x110),
+            (REACHED, ACCOUNT + 0x118),
+            (BARRIER, ACCOUNT + 0x120),
+            (ASKED, ACCOUNT + 0x128),
         ];
         let place = |symbol: &&str| places.iter().find(|(name, _)| name == symbol);
         SYMBOLS
@@ -136,6 +165,9 @@ mod tests {
         memory.word(ACCOUNT + 0x100, 1);
         memory.word(ACCOUNT + 0x108, 500);
         memory.word(ACCOUNT + 0x110, 700);
+        memory.word(ACCOUNT + 0x118, 600);
+        memory.word(ACCOUNT + 0x120, 0x7000);
+        memory.word(ACCOUNT + 0x128, 0x8000);
         memory
     }
 
@@ -151,6 +183,10 @@ mod tests {
             .collect();
         assert_eq!(counted, [("ThreadDump", 2), ("G1CollectFull", 1)]);
         assert_eq!(told.last, Some(("ThreadDump".into(), 500, 700)));
+        assert_eq!(
+            (told.reached, told.barrier, told.asked),
+            (Some(600), Some(0x7000), Some(0x8000))
+        );
     }
 
     #[test]

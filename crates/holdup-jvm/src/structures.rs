@@ -11,7 +11,7 @@ use crate::memory::{Memory, Source};
 use std::collections::HashMap;
 
 /// The variables to be found among libjvm's symbols, in the order in which their addresses are handed over.
-pub const SYMBOLS: [&str; 24] = [
+pub const SYMBOLS: [&str; 27] = [
     "gHotSpotVMStructs",
     "gHotSpotVMStructEntryTypeNameOffset",
     "gHotSpotVMStructEntryFieldNameOffset",
@@ -37,6 +37,10 @@ pub const SYMBOLS: [&str; 24] = [
     "_ZN16SafepointTracing13_current_typeE",
     "_ZN16SafepointTracing29_last_safepoint_begin_time_nsE",
     "_ZN16SafepointTracing27_last_safepoint_end_time_nsE",
+    "_ZN16SafepointTracing28_last_safepoint_sync_time_nsE",
+    // What stopped threads wait on, and who asked the VM thread for an operation.
+    "_ZN20SafepointSynchronize13_wait_barrierE",
+    "VMOperation_lock",
 ];
 
 /// Entries of one table that are read; JDK 17 has 700 fields and 800 types.

@@ -14,7 +14,9 @@ use super::site::Site;
 use super::thread::Thread;
 use crate::attributed::{HowKnown, Resource, ResourceKind};
 use crate::classify::Classified;
-use holdup_evidence::{Call, Cause, Collector, JvmPause, PauseWork, ThreadId, Wait, Waker};
+use holdup_evidence::{
+    Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
+};
 use std::collections::{HashMap, VecDeque};
 
 /// Pauses of a machine that are remembered: waits of one are told together, so the last two would do.
@@ -215,6 +217,11 @@ impl Jvms {
         if own && (who.name == VM_THREAD || collects(who.name)) {
             return (operation == FUTEX_WAIT_BITSET).then_some(OfJvm::AtRest);
         }
+        if let Some(LockHolder::Stopped(stop)) = &wait.holder
+            && !own
+        {
+            return Some(by_look(stop));
+        }
         let by_vm_thread = who.waker == Some(VM_THREAD);
         // The word that all stopped threads wait on, or a lock that whoever asked for a collection has meanwhile.
         if operation == FUTEX_WAIT && private && (who.waker.is_some() || who.unseen) {
@@ -290,7 +297,30 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
             late: pause.late.filter(|late| *late != wait.thread),
         };
     }
-    let (cause, resource) = match &pause.work {
+    let (cause, resource) = work(&pause.work);
+    OfJvm::Stopped {
+        cause,
+        resource,
+        late: None,
+    }
+}
+
+/// The same by looks at what it waited on.
+fn by_look(stop: &JvmStop) -> OfJvm {
+    let (cause, resource) = match stop.reaching {
+        true => (Cause::RuntimeSafepoint, resource(REACHING)),
+        false => work(&stop.work),
+    };
+    OfJvm::Stopped {
+        cause,
+        resource,
+        late: None,
+    }
+}
+
+/// What a machine stopped its threads for.
+fn work(work: &PauseWork) -> (Cause, Resource) {
+    match work {
         PauseWork::Collection { collector, why } => {
             let name = collector.map_or("its garbage collector", Collector::name);
             let named = resource(&format!("a collection by {name}"));
@@ -314,11 +344,6 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
             Cause::RuntimeSafepoint,
             resource("an operation of its VM thread, which may be a collection"),
         ),
-    };
-    OfJvm::Stopped {
-        cause,
-        resource,
-        late: None,
     }
 }
 

@@ -134,7 +134,10 @@ const ETIMEDOUT_OR_AGAIN: [i64; 3] = [ETIMEDOUT, -11, -62];
 /// Why short waits may stay unknown.
 const NO_STACK: &str = "no kernel stack was sampled for these short waits";
 
-/// The same where not even the call was seen.
+/// Why nobody knows in which call the kernel worked.
+const NO_CALL_SHOWN: &str = "looks at /proc do not show in which call a running thread is; tracing does";
+
+/// Of short waits: where not even the call was seen.
 const UNTOLD: &str = "it was over before its call could be read, or may not be read";
 
 /// Classifies a wait.
@@ -232,7 +235,7 @@ pub fn on_cpu(
         timed_out: false,
         bytes: if user { None } else { calls::bytes(&call) },
         call: name.filter(|_| !user),
-        why_unknown: None,
+        why_unknown: (!user && call.number == Call::UNTOLD).then(|| NO_CALL_SHOWN.to_owned()),
     }
 }
 

@@ -324,6 +324,8 @@ impl<'a> Run<'a> {
     pub fn hidden(&self, causes: &[Cause], from: f64) -> Option<String> {
         let could = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
             (Cause::Unknown, None) => true,
+            // Who looks at nothing but what the kernel does looks at one call or another.
+            (Cause::CpuKernel, None) => wait.why_unknown.is_some() && causes == [Cause::CpuKernel],
             (Cause::Unknown | Cause::PollWait, Some(call)) => {
                 causes.iter().any(|cause| happens_in(*cause, call))
             }
@@ -339,10 +341,11 @@ impl<'a> Run<'a> {
             .waits(could)
             .filter(|waits| self.matters(waits.cost(), from))?;
         let main = waits.main();
-        let place = main
-            .call
-            .as_deref()
-            .map_or_else(|| "outside any call".into(), |call| format!("in {call}"));
+        let place = match (main.call.as_deref(), main.cause) {
+            (Some(call), _) => format!("in {call}"),
+            (None, Cause::CpuKernel) => "in the kernel".to_owned(),
+            (None, _) => "outside any call".to_owned(),
+        };
         let why = main
             .why_unknown
             .as_deref()

@@ -19,6 +19,10 @@ const TICK: Ns = 10_000_000;
 /// that it is seen in what it blocks in.
 const HOPE: Ns = 1_000_000_000;
 
+/// For so long, in nanoseconds, a thread that was seen running is taken to run on, where nobody can ask any more. Longer than that it is not
+/// known what it did.
+const RUNS_ON: Ns = 100_000_000;
+
 /// One look at a thread.
 #[derive(Debug, Clone)]
 pub struct Look<S> {
@@ -443,7 +447,9 @@ impl<S: Clone> Account<S> {
                 self.interval(before, &Unplaced::default())
             }
             (None, None) if self.runs => {
-                self.unplaced.cpu += at - self.looked;
+                let unseen = at - self.looked;
+                self.unplaced.cpu += unseen.min(RUNS_ON);
+                self.unplaced.blocked += unseen.saturating_sub(RUNS_ON);
                 self.looked = at;
                 self.nothing()
             }

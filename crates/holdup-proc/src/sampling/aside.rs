@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-/// How long answers are waited for in a round; a round's take a millisecond or so.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How long answers are waited for in a round; a round's take a millisecond or so, and those of the first of hundreds of threads some ten. What
+/// comes later is thrown away for who has run meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Who has been silent for so long, in nanoseconds, is stuck and not merely waiting for a CPU.
 const STUCK: Ns = 2_000_000_000;

@@ -30,11 +30,14 @@ const PATH: usize = 1024;
 /// At most so much of a thread's stack is read, bytes. One function of Node.js alone has 20 KiB.
 const STACK: usize = 48 * 1024;
 
-/// How long tables of sockets and mounts are good for, in nanoseconds, when something is looked up that is not in them.
+/// How long tables of mounts, and of sockets that ask for a connection, are good for, in nanoseconds.
 const FRESH: Ns = 200_000_000;
 
 /// The same of a socket that is in no table: it may be a moment old, or of a kind that has none.
 const NEW: Ns = 5_000_000;
+
+/// So often a descriptor is looked at again that is another socket by the time that its own is looked up.
+const AGAIN: usize = 2;
 
 /// What is wanted beside the call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,12 +124,20 @@ pub struct Answer {
 pub struct Eye {
     root: Root,
     /// By network namespace: that of the process it was read for.
-    sockets: HashMap<u32, (Ns, Sockets)>,
+    sockets: HashMap<u32, Tables>,
     mounts: HashMap<u32, (Ns, Vec<mountinfo::Line>)>,
     /// By process and inode: whether the process has both ends of a pipe.
     own_pipes: HashMap<(u32, u64), bool>,
     /// For questions about sockets; `None` where they are refused.
     diag: Option<Diag>,
+}
+
+/// Sockets of a network namespace, and when those were read that are not TCP's, and TCP's.
+#[derive(Debug, Default)]
+struct Tables {
+    read: Ns,
+    tcp_read: Ns,
+    all: Sockets,
 }
 
 /// Processes of which tables are kept.
@@ -145,19 +156,39 @@ impl Eye {
         }
     }
 
-    fn sockets(&mut self, pid: u32, inode: u64) -> &Sockets {
+    /// Whether a socket is known, after all but TCP's were read if they are no longer new.
+    fn knows_without_tcp(&mut self, pid: u32, inode: u64) -> bool {
         if self.sockets.len() > TABLES {
             self.sockets.clear();
         }
         let now = machine::monotonic();
-        let (read, table) = self.sockets.entry(pid).or_default();
-        let known = table.knows(inode);
-        let stale = if known { FRESH } else { NEW };
-        if *read == 0 || (!known || table.knocks(inode)) && now.saturating_sub(*read) > stale {
-            *table = sockets::read(&self.root, pid);
+        let Tables { read, all, .. } = self.sockets.entry(pid).or_default();
+        if !all.knows(inode) && (*read == 0 || now.saturating_sub(*read) > NEW) {
+            *all = Sockets {
+                tcp: std::mem::take(&mut all.tcp),
+                ..sockets::without_tcp(&self.root, pid)
+            };
             *read = now;
         }
-        table
+        all.knows(inode)
+    }
+
+    fn sockets(&mut self, pid: u32, inode: u64) -> &Sockets {
+        let known = self.knows_without_tcp(pid, inode);
+        let now = machine::monotonic();
+        let Tables { tcp_read, all, .. } = self.sockets.entry(pid).or_default();
+        let good_for = if known { FRESH } else { NEW };
+        let may_tell = !known || all.knocks(inode);
+        if may_tell && (*tcp_read == 0 || now.saturating_sub(*tcp_read) > good_for) {
+            all.tcp = sockets::tcp_of(&self.root, pid);
+            *tcp_read = now;
+        }
+        all
+    }
+
+    /// What was read of a process's sockets is read again when one is looked up.
+    fn forget_sockets(&mut self, pid: u32) {
+        self.sockets.remove(&pid);
     }
 
     fn mounts(&mut self, pid: u32) -> &[mountinfo::Line] {
@@ -284,11 +315,28 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    fn link(&self, fd: i32) -> Option<String> {
+        let link = readlinkat(self.folder, format!("fd/{fd}").as_str()).ok()?;
+        Some(link.to_string_lossy().into_owned())
+    }
+
     /// What a descriptor is. Only its link is read, and the kernel's own text about it.
     fn describe(&mut self, fd: i32, site: &Site) -> Option<(String, Object)> {
-        let link = readlinkat(self.folder, format!("fd/{fd}").as_str()).ok()?;
-        let link = link.to_string_lossy().into_owned();
-        if let Some(inode) = described::number(&link, "socket:[") {
+        let mut link = self.link(fd)?;
+        let mut socket = described::number(&link, "socket:[");
+        // Who asks one question after the other has closed the socket by the time that the tables are read; the next has its number.
+        for _ in 0..AGAIN {
+            if let Some(inode) = socket
+                && !self.eye.knows_without_tcp(self.pid, inode)
+                && let Some(now) = self.link(fd).filter(|now| *now != link)
+            {
+                // It may be younger than the tables that were just read.
+                self.eye.forget_sockets(self.pid);
+                link = now;
+                socket = described::number(&link, "socket:[");
+            }
+        }
+        if let Some(inode) = socket {
             let sockets = self.eye.sockets(self.pid, inode);
             let mut object = described::socket(inode, sockets);
             self.stale |= !sockets.knows(inode);

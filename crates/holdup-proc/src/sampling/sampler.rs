@@ -175,6 +175,8 @@ pub struct Sampler {
     pub(super) passed_over: [bool; 2],
     /// Who had begun before this instant is not followed, unless it was asked about.
     pub(super) not_before: Ns,
+    /// Who waits for whose end, a thread's id, by what runtimes say.
+    pub(super) joins: HashMap<ThreadId, u32>,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
     /// Sees who has the CPUs.
@@ -219,6 +221,7 @@ impl Sampler {
             turn: ThreadId(0),
             passed_over: [false; 2],
             not_before: 0,
+            joins: HashMap::new(),
             on_cpu: OnCpu::default(),
             instead: Instead::default(),
             requests: Requests::default(),
@@ -226,6 +229,12 @@ impl Sampler {
             cpu_clocks: CpuClocks::default(),
             since_unknown: 0,
         }
+    }
+
+    /// A runtime has said who waits for the end of which thread of the same process; what it said before holds no longer.
+    pub fn know_joins(&mut self, joins: impl Iterator<Item = (ThreadId, u32)>) {
+        self.joins.clear();
+        self.joins.extend(joins);
     }
 
     /// Begins with a process that is about to become CMD. Says whether there is one.

@@ -11,7 +11,7 @@ use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks, Tracked};
 use super::spent::{connection, stop_signal, wait};
 use super::waiters::Waiters;
-use super::waiting::Waiting;
+use super::waiting::{Awaited, Waiting};
 use super::woken::Woken;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
@@ -23,8 +23,9 @@ use std::sync::Arc;
 /// The kernel's letter for a thread that a signal has stopped.
 const STOPPED: char = 'T';
 
-/// Samples of CPU time told of one interval: they say in which proportion a thread ran its own code and the kernel's.
-const MOST_SAMPLES: u64 = 8;
+/// Samples of CPU time told of one interval, at most: one for each tick of the kernel's own code and of the thread's, so that all of them
+/// count the same, and that many are a minute of one CPU.
+const MOST_SAMPLES: u64 = 6_000;
 
 /// What a round found, while it is told.
 #[derive(Debug, Default)]
@@ -87,7 +88,11 @@ impl Sampler {
         };
         for id in ended {
             if let Some(waiter) = self.who_waits_for(id, &waiters, true) {
-                round.waited_for.entry(waiter).or_insert(id);
+                let of_it = round.waited_for.entry(waiter).or_insert(id);
+                // Of several children that ended between two looks, the one that waited for another ended after that one.
+                if self.waited_for_somebody(id) && !self.waited_for_somebody(*of_it) {
+                    *of_it = id;
+                }
             }
         }
         round.woken = self.woken();
@@ -100,7 +105,13 @@ impl Sampler {
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
         // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
-        order.sort_by_cached_key(|id| (with_others.contains(id), self.waited_for_somebody(*id), *id));
+        order.sort_by_cached_key(|id| {
+            (
+                with_others.contains(id),
+                self.told_late(*id, &round.waited_for),
+                *id,
+            )
+        });
         for id in order {
             self.tell_of(id, &mut round, stacks);
         }
@@ -151,10 +162,14 @@ impl Sampler {
     fn waiters(&self) -> Waiters {
         let mut waiters = Waiters::default();
         for (id, thread) in &self.threads {
-            if let Some(awaited) = thread
-                .account
-                .asleep()
-                .and_then(|(waiting, _)| waiting.awaits_end())
+            let Some((waiting, _)) = thread.account.asleep() else {
+                continue;
+            };
+            let call = waiting.site.call.and_then(|call| call.name());
+            let said = self.joins.get(id).filter(|_| call == Some("futex"));
+            if let Some(awaited) = said
+                .map(|tid| Awaited::Thread(*tid))
+                .or_else(|| waiting.awaits_end())
             {
                 waiters.add(*id, thread.pid, awaited);
             }
@@ -186,6 +201,14 @@ impl Sampler {
         }
         let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
         waiting.is_some_and(|(waiting, _)| waiting.holder.is_some() || !waiting.ends.is_empty())
+    }
+
+    /// The same of a thread, or of the one that is told with it because it waited for that one's end.
+    fn told_late(&self, id: ThreadId, waited_for: &BTreeMap<ThreadId, ThreadId>) -> bool {
+        /// A shell's shell's shell.
+        const GENERATIONS: usize = 16;
+        let with = std::iter::successors(Some(id), |id| waited_for.get(id).copied());
+        with.take(GENERATIONS).any(|id| self.waited_for_somebody(id))
     }
 
     fn tell_of(&mut self, id: ThreadId, round: &mut Round, stacks: &mut dyn Stacks) {
@@ -372,8 +395,7 @@ impl Sampler {
         let user = stat.user.saturating_sub(thread.ticks.0);
         let kernel = stat.kernel.saturating_sub(thread.ticks.1);
         thread.ticks = (stat.user.max(thread.ticks.0), stat.kernel.max(thread.ticks.1));
-        let scale = (user + kernel).div_ceil(MOST_SAMPLES).max(1);
-        let kinds = [(true, user.div_ceil(scale)), (false, kernel.div_ceil(scale))];
+        let kinds = [(true, user), (false, kernel)].map(|(user, count)| (user, count.min(MOST_SAMPLES)));
         for (user, count) in kinds {
             for _ in 0..count {
                 thread.cpu_seq += 1;
@@ -382,7 +404,7 @@ impl Sampler {
                     thread: id,
                     seq: thread.cpu_seq,
                     user,
-                    call: Call::none(),
+                    call: if user { Call::none() } else { Call::untold() },
                     object: None,
                     kernel_stack: None,
                 }));

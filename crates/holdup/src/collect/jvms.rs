@@ -9,7 +9,7 @@
 //! In: raw records in the order of time. Out: [`Event::IsJvm`] and [`Event::JvmPause`], before the waits that these are about; at
 //! the end the machines.
 
-mod operations;
+pub(super) mod operations;
 mod pauses;
 mod reader;
 

@@ -17,9 +17,15 @@ const STRETCHES_MAX: usize = 8;
 /// Threads of which some are kept, before all are forgotten.
 const THREADS_MAX: usize = 65_536;
 
+/// Where waits are looked at, too, a look at locks stands for what a thread waited on the same word for so long before and after it,
+/// nanoseconds: looks are up to so far apart.
+const STANDS_FOR: Ns = 1_000_000_000;
+
 /// What was seen.
 #[derive(Debug, Default)]
 pub(super) struct RuntimeLocks {
+    /// Whether waits are looked at, and not traced.
+    by_looks: bool,
     /// Threads by the id that their runtime has for them.
     threads: HashMap<(ProcessKey, u32), ThreadId>,
     /// The same the other way round.
@@ -27,6 +33,8 @@ pub(super) struct RuntimeLocks {
     /// How often each process was looked at.
     looks: HashMap<ProcessKey, u64>,
     seen: HashMap<ThreadId, Seen>,
+    /// Who waited for whose end when their process was looked at last.
+    joins: HashMap<ProcessKey, Vec<(u32, u32)>>,
 }
 
 /// What was seen of a thread.
@@ -56,17 +64,21 @@ impl Stretch {
     /// Whether a wait was for this lock; learns on which word such waits are.
     fn is_of(&self, wait: &Wait, words: &mut [Option<u64>; 3]) -> bool {
         let word = wait.call.args[0] >> OF_ONE_CONDITION;
-        let known = match self.lock.kind {
-            RuntimeLockKind::Monitor => &mut words[0],
-            RuntimeLockKind::Lock => &mut words[1],
-            RuntimeLockKind::Class => &mut words[2],
-        };
+        let known = &mut words[kind(self.lock.kind)];
         let lasted = |look: (Ns, Ns)| wait.start <= look.0 && look.1 <= wait.end;
         if lasted(self.first) || lasted(self.latest) {
             *known = Some(word);
             return true;
         }
         self.times > 1 && *known == Some(word) && self.common(wait) > 0
+    }
+
+    /// How long there was between the two, if a wait on that word was of this kind of lock.
+    fn near(&self, wait: &Wait, words: &[Option<u64>; 3]) -> Option<Ns> {
+        let word = Some(wait.call.args[0] >> OF_ONE_CONDITION);
+        let between = self.first.0.saturating_sub(wait.end);
+        let between = between.max(wait.start.saturating_sub(self.latest.1));
+        (words[kind(self.lock.kind)] == word && between <= STANDS_FOR).then_some(between)
     }
 
     fn common(&self, wait: &Wait) -> Ns {
@@ -76,6 +88,14 @@ impl Stretch {
 }
 
 impl RuntimeLocks {
+    /// For waits that are looked at: not each of them is met by a look at locks.
+    pub(super) fn by_looks() -> RuntimeLocks {
+        RuntimeLocks {
+            by_looks: true,
+            ..RuntimeLocks::default()
+        }
+    }
+
     /// A thread lives; `tid` is its id in its own pid namespace.
     pub(super) fn born(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
         self.threads.insert((process, tid), thread);
@@ -98,8 +118,17 @@ impl RuntimeLocks {
         }
     }
 
+    /// Who waited for whose end at the last look: a thread, and the other's id in their pid namespace.
+    pub(super) fn joins(&self) -> impl Iterator<Item = (ThreadId, u32)> {
+        let one =
+            |process: ProcessKey, (waiter, other): (u32, u32)| Some((self.thread(process, waiter)?, other));
+        let all = self.joins.iter();
+        all.flat_map(move |(process, joins)| joins.iter().filter_map(move |join| one(*process, *join)))
+    }
+
     /// Its process is gone.
     pub(super) fn exit(&mut self, process: ProcessKey) {
+        self.joins.remove(&process);
         self.looks.remove(&process);
     }
 
@@ -109,6 +138,7 @@ impl RuntimeLocks {
             let number = self.looks.entry(look.process).or_default();
             *number += 1;
             let number = *number;
+            self.joins.insert(look.process, look.joins);
             for sighting in look.waiting {
                 let Some(thread) = self.threads.get(&(look.process, sighting.tid)).copied() else {
                     continue;
@@ -149,7 +179,21 @@ impl RuntimeLocks {
         }
         let Seen { stretches, words } = self.seen.get_mut(&wait.thread)?;
         let of_it = stretches.iter().filter(|stretch| stretch.is_of(wait, words));
-        Some(of_it.max_by_key(|stretch| stretch.common(wait))?.lock.clone())
+        if let Some(stretch) = of_it.max_by_key(|stretch| stretch.common(wait)) {
+            return Some(stretch.lock.clone());
+        }
+        let near = stretches.iter().filter(|_| self.by_looks);
+        let near = near.filter_map(|stretch| Some((stretch.near(wait, words)?, stretch)));
+        Some(near.min_by_key(|(between, _)| *between)?.1.lock.clone())
+    }
+}
+
+/// The place of a kind of lock among a thread's words.
+fn kind(kind: RuntimeLockKind) -> usize {
+    match kind {
+        RuntimeLockKind::Monitor => 0,
+        RuntimeLockKind::Lock => 1,
+        RuntimeLockKind::Class => 2,
     }
 }
 
@@ -173,7 +217,7 @@ fn lock(sighting: Sighting, seen: (Ns, Ns)) -> RuntimeLock {
 
 #[cfg(test)]
 mod tests {
-    use super::RuntimeLocks;
+    use super::{RuntimeLocks, STANDS_FOR};
     use holdup_evidence::{Call, Ns, TaskState, ThreadId, Wait, Waker};
     use holdup_jvm::{How, Kind, Look, Sighting};
     use holdup_symbols::ProcessKey;
@@ -195,6 +239,7 @@ mod tests {
             from,
             to,
             waiting: waiting.into_iter().collect(),
+            joins: Vec::new(),
         }
     }
 
@@ -260,6 +305,19 @@ mod tests {
         assert_eq!(owner(READ, MONITOR, 130, 150), None);
         assert_eq!(owner(READ, MONITOR, 90, 220), None);
         assert_eq!(owner(FUTEX, MONITOR, 220, 250), None);
+    }
+
+    #[test]
+    fn where_waits_are_looked_at_a_look_stands_for_those_around_it() {
+        let mut locks = RuntimeLocks::by_looks();
+        locks.born(PROCESS, 100, THREAD);
+        locks.looked(vec![look(100, 110, Some(8))]);
+        let mut owner = |word, start, end| locks.of(&wait(FUTEX, word, start, end))?.owner;
+        assert_eq!(owner(MONITOR, 150, 200), None, "it may sleep there");
+        assert_eq!(owner(MONITOR, 90, 120), Some(8));
+        assert_eq!(owner(MONITOR, 150, 200), Some(8));
+        assert_eq!(owner(SLEEP, 150, 200), None);
+        assert_eq!(owner(MONITOR, STANDS_FOR + 111, STANDS_FOR + 200), None);
     }
 
     #[test]

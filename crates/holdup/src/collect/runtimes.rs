@@ -23,6 +23,15 @@ pub(super) struct Runtimes {
 }
 
 impl Runtimes {
+    /// For waits that are looked at, and not traced.
+    pub(super) fn by_looks() -> Runtimes {
+        Runtimes {
+            machines: Machines::default().less_rarely(),
+            locks: RuntimeLocks::by_looks(),
+            ..Runtimes::default()
+        }
+    }
+
     /// For stacks that come to their code.
     pub(super) fn reader(&self) -> Box<dyn Runtime> {
         Box::new(self.machines.clone())
@@ -70,6 +79,7 @@ impl Runtimes {
             from,
             to,
             waiting,
+            joins: Vec::new(),
         }]);
         named
     }
@@ -77,6 +87,11 @@ impl Runtimes {
     /// The frames of a wait, if its machine said them.
     pub(super) fn frames_of(&self, thread: ThreadId, seq: Seq) -> Option<Frames> {
         self.said.of(thread, seq)
+    }
+
+    /// Who was seen last to wait for whose end: a thread, and the other's id in their pid namespace.
+    pub(super) fn joins(&self) -> impl Iterator<Item = (ThreadId, u32)> {
+        self.locks.joins()
     }
 
     /// The lock that a wait was for, if it was seen.

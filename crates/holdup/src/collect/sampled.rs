@@ -9,6 +9,7 @@ mod beyond;
 mod conversations;
 mod machines;
 mod stacks;
+mod stops;
 mod unnamed;
 mod unseen;
 
@@ -174,8 +175,8 @@ impl Sampling {
     fn round(&mut self) {
         let before = own_cpu_time();
         let events = self.sampler.round(clocks::monotonic(), &mut self.stacks);
-        self.push(events);
         self.stacks.round_took(own_cpu_time().saturating_sub(before));
+        self.push(events);
     }
 
     fn push(&mut self, events: Vec<Event>) {
@@ -184,6 +185,7 @@ impl Sampling {
         for event in self.beyond.told(events, met) {
             self.attribution.push(&event);
         }
+        self.sampler.know_joins(self.machines.joins());
     }
 
     /// Ends observation, and makes the whole of it.

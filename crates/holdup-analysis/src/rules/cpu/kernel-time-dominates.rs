@@ -42,7 +42,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let top = &calls[0];
     let main = top.main();
     let share = percent(run.share(waits.cost()));
-    if run.attributed.by_looks && main.call.is_none() {
+    if main.call.is_none() && (run.attributed.by_looks || main.why_unknown.is_some()) {
         return fires(calls_not_seen(waits, &share));
     }
     let title = match main.call.as_deref() {
@@ -55,10 +55,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         name => format!(", the most of it on {name}"),
     };
     let call = main.call.as_deref().unwrap_or("page faults and the like");
-    let text = format!(
-        "{} of the elapsed time in {call}{on}",
-        percent(run.share(top.cost()))
-    );
+    let cost = percent(run.share(top.cost()));
+    let text = format!("{cost} of the elapsed time in {call}{on}");
     let finding = RULE
         .finding(Severity::Note, title, waits)
         .and(Evidence::new(text, "CPU samples"))

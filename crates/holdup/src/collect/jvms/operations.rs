@@ -29,7 +29,7 @@ const COLLECTING: [&str; 11] = [
 ];
 
 /// Whether an operation collects garbage.
-pub(super) fn collects(operation: &str) -> bool {
+pub(in crate::collect) fn collects(operation: &str) -> bool {
     COLLECTING.iter().any(|begins| operation.starts_with(begins))
 }
 
@@ -69,7 +69,7 @@ impl Account {
 }
 
 /// How often each operation was done between two readings.
-fn since(before: &Operations, now: &Operations) -> Vec<(Arc<str>, u64)> {
+pub(in crate::collect) fn since(before: &Operations, now: &Operations) -> Vec<(Arc<str>, u64)> {
     let before: HashMap<&str, u64> = before
         .counted
         .iter()
@@ -131,6 +131,7 @@ mod tests {
         Operations {
             counted: counted.collect(),
             last: Some((last.0.into(), last.1 * MS, last.2 * MS)),
+            ..Operations::default()
         }
     }
 
