@@ -124,6 +124,7 @@ fn lengths(value: &mut Value) {
         "no_room_ns",
         "throttled_ns",
         "slept_ns",
+        "slept_without_port_ns",
         "refused_until",
         "usual",
         "longest",

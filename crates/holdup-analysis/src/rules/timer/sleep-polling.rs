@@ -1,6 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use super::connection_refused_retried::refused;
+use super::local_ports_used_up::without_port;
 use crate::attributed::{AttributedWait, Holder, How, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
@@ -41,6 +42,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(peer) = refused(run, waits) {
         return Verdict::Clear(format!(
             "it sleeps between connections that {} refuses",
+            peer.peer
+        ));
+    }
+    if let Some(peer) = without_port(run, waits) {
+        return Verdict::Clear(format!(
+            "it sleeps between connections to {} for which no local port is left",
             peer.peer
         ));
     }

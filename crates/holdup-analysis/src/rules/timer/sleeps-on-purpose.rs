@@ -16,6 +16,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ClientsNotAccepted,
         RuleId::ConnectionRefusedRetried,
         RuleId::DnsServerSilent,
+        RuleId::LocalPortsUsedUp,
         RuleId::SleepPolling,
         RuleId::PackageManagerLocked,
         RuleId::SqliteBusy,
@@ -24,9 +25,10 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let (limits, sleeps): (Vec<_>, Vec<_>) = waits
-        .split(is_limit)
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // Of the one there may be much and of the other nothing that anybody waited for.
+    let (limits, sleeps): (Vec<_>, Vec<_>) = run
+        .worth(waits, waits.split(is_limit), MATTERS)
         .into_iter()
         .partition(|group| is_limit(group.main()));
     let limits = limits.iter().map(ran_out);
