@@ -96,7 +96,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 34] = [
+    const KEYS: [&str; 35] = [
         "ns",
         "path_ns",
         "handed_on_ns",
