@@ -74,6 +74,9 @@ pub(super) struct Answered {
     pub(super) ns: Ns,
     /// The port that is listened on; 0: none.
     pub(super) port: u16,
+    reader: ThreadId,
+    /// None that its reader read later was answered before it, as far as all of them were told.
+    alone: bool,
     causes: Vec<(Cause, Ns)>,
     line: Option<String>,
 }
@@ -84,6 +87,8 @@ pub(super) struct Answering {
     open: HashMap<u64, Open>,
     /// Since when threads have left what they had read.
     left: HashMap<ThreadId, Ns>,
+    /// Of those that a thread read and that were answered, when the latest was read.
+    read_last: HashMap<ThreadId, Ns>,
     /// How many were told, and how many they stand for.
     count: u64,
     stand_for: u64,
@@ -179,7 +184,7 @@ impl Answering {
             earlier: false,
             resting: false,
             before,
-            line: request_line(begins),
+            line: named(begins),
             port,
             weight: request.weight,
         };
@@ -225,9 +230,14 @@ impl Answering {
         if !open.earlier {
             self.listeners.answered(open.port, ns, open.weight);
         }
+        let last = self.read_last.entry(open.reader).or_default();
+        let overtaken = *last > open.read_at;
+        *last = open.read_at.max(*last);
         let answered = Answered {
             ns,
             port: open.port,
+            reader: open.reader,
+            alone: !overtaken && open.weight == 1,
             causes: after.into_iter().map(since).filter(|one| one.1 > 0).collect(),
             line: open.line,
         };
@@ -350,9 +360,65 @@ fn slow(sorted: &[Answered]) -> Option<SlowRequest> {
         ns: mean(slowest, &|one| one.ns),
         usual: mean(middle, &|one| one.ns),
         more,
-        line: slowest.iter().rev().find_map(|one| one.line.clone()),
+        line: telling_line(slowest, sorted).map(str::to_owned),
         port: only_port(slowest, sorted),
+        nobody_else: one_thread(slowest, sorted),
     })
+}
+
+/// Of the lines of the slowest the one whose requests are slow most often: others may have been read beside one that held them up.
+fn telling_line<'a>(slowest: &'a [Answered], all: &[Answered]) -> Option<&'a str> {
+    let mut counts: HashMap<&str, (u64, u64)> = HashMap::new();
+    let lines = |of: &'a [Answered]| of.iter().filter_map(|one| one.line.as_deref());
+    for line in lines(slowest) {
+        counts.entry(line).or_default().0 += 1;
+    }
+    for line in all.iter().filter_map(|one| one.line.as_deref()) {
+        if let Some(count) = counts.get_mut(line) {
+            count.1 += 1;
+        }
+    }
+    // Of fractions as high as each other the one seen more often, and then the slowest: `max_by` takes the last.
+    lines(slowest).max_by(|one, other| {
+        let ((slow, of), (slow_too, of_too)) = (counts[one], counts[other]);
+        (slow * of_too).cmp(&(slow_too * of)).then(slow.cmp(&slow_too))
+    })
+}
+
+/// Whether one thread answers nearly all requests, and while it is at one of the slowest no other.
+fn one_thread(slowest: &[Answered], all: &[Answered]) -> bool {
+    let Some(reader) = slowest.first().map(|one| one.reader) else {
+        return false;
+    };
+    let held_up = slowest.iter().all(|one| one.reader == reader && one.alone);
+    let theirs = all.iter().filter(|one| one.reader == reader).count();
+    held_up && theirs * 10 >= all.len() * 9
+}
+
+/// What a request begins with that names what is asked for, and nothing of the users'.
+fn named(begins: &[u8]) -> Option<String> {
+    request_line(begins).or_else(|| command(begins))
+}
+
+/// `EVAL`: the command of a request in Redis's protocol, an array of strings: `*3\r\n$4\r\neval\r\n…`. What follows is the users'.
+fn command(begins: &[u8]) -> Option<String> {
+    /// Longest name of a command, bytes: of Redis's own the longest has 17.
+    const LONGEST: usize = 24;
+    let mut lines = begins
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r"));
+    let number = |line: &[u8], mark: u8| -> Option<usize> {
+        let digits = line.strip_prefix(&[mark])?;
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    };
+    number(lines.next()??, b'*')?;
+    let length = number(lines.next()??, b'$').filter(|length| *length <= LONGEST)?;
+    let name = lines.next()??;
+    let plain = name.len() == length
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphabetic() || *byte == b'.');
+    (plain && length > 0).then(|| String::from_utf8_lossy(name).to_ascii_uppercase())
 }
 
 /// `GET /checkout`: method and path of an HTTP/1 request that begins so. What follows a question mark is the
@@ -368,7 +434,7 @@ fn request_line(begins: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answering, UntoldRequests, request_line, slow};
+    use super::{Answering, UntoldRequests, named, slow};
     use holdup_evidence::{Cause, Clock, Ns, Request, RequestStep, ThreadId};
 
     fn answer(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)]) {
@@ -421,6 +487,65 @@ mod tests {
         let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
         assert_eq!((requests.count, requests.p50, requests.p99), (100, 1_000, 1_000));
         assert_eq!(requests.longest, 50_000);
+    }
+
+    #[test]
+    fn the_line_that_is_told_is_one_whose_requests_are_slow() {
+        let answered = |ns: Ns, line: &str| super::Answered {
+            ns,
+            port: 80,
+            reader: ThreadId(1),
+            alone: true,
+            causes: Vec::new(),
+            line: Some(line.to_owned()),
+        };
+        // One quick request was read beside a slow one, and took a little longer for it.
+        let mut all: Vec<_> = (0..297).map(|_| answered(100, "GET /quick")).collect();
+        all.extend([
+            answered(400_000, "GET /slow"),
+            answered(400_000, "GET /slow"),
+            answered(400_001, "GET /quick"),
+        ]);
+        assert_eq!(slow(&all).unwrap().line.as_deref(), Some("GET /slow"));
+    }
+
+    #[test]
+    fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
+        let request = |at, thread, connection, step| Request {
+            at,
+            thread: ThreadId(thread),
+            clock: Clock::default(),
+            connection,
+            weight: 1,
+            step,
+        };
+        // The slowest is read at 0, and another at `other`, which is answered first, or after it.
+        let told = |other: Ns, answered: Ns, of: u32| {
+            let mut answering = Answering::default();
+            let mut read = |connection, thread, at| {
+                let step = RequestStep::Read {
+                    begins: Vec::new(),
+                    port: 80,
+                };
+                let request = request(at, thread, connection, step);
+                answering.read(&request, Vec::new(), b"*3\r\n$4\r\neval\r\n$9\r\nsecret", 80);
+            };
+            read(1, 1, 0);
+            read(2, of, other);
+            let mut ends = [(1, 1_000), (2, answered)];
+            ends.sort_by_key(|(_, at)| *at);
+            for (connection, at) in ends {
+                let open = answering.open.remove(&connection).unwrap();
+                answering.answered(at, open, Vec::new());
+            }
+            answering.kept.sort_by_key(|one| one.ns);
+            let found = slow(&answering.kept).unwrap();
+            assert_eq!(found.line.as_deref(), Some("EVAL"));
+            found.nobody_else
+        };
+        assert!(told(900, 1_001, 1));
+        assert!(!told(500, 600, 1), "it goes on with others");
+        assert!(!told(900, 1_001, 2), "another thread answers others");
     }
 
     #[test]
@@ -571,13 +696,16 @@ mod tests {
     #[test]
     fn a_request_line_is_method_and_path_and_no_more() {
         assert_eq!(
-            request_line(b"GET /checkout?card=1 HTTP/1.1\r\nHost"),
+            named(b"GET /checkout?card=1 HTTP/1.1\r\nHost"),
             Some("GET /checkout".into())
         );
-        assert_eq!(request_line(b"POST /a HTTP/1.1\r\n"), Some("POST /a".into()));
-        assert_eq!(request_line(b"\x16\x03\x01\x02"), None);
-        assert_eq!(request_line(b"GET nothing"), None);
-        assert_eq!(request_line(&[0; 64]), None);
-        assert_eq!(request_line("GET /\u{1b}[2J".as_bytes()), Some("GET /".into()));
+        assert_eq!(named(b"POST /a HTTP/1.1\r\n"), Some("POST /a".into()));
+        assert_eq!(named(b"*1\r\n$4\r\nping\r\n"), Some("PING".into()));
+        assert_eq!(named(b"*2\r\n$9\r\nping\r\n"), None);
+        assert_eq!(named(b"*2\r\n$4\r\np\x1b[2\r\n"), None);
+        assert_eq!(named(b"\x16\x03\x01\x02"), None);
+        assert_eq!(named(b"GET nothing"), None);
+        assert_eq!(named(&[0; 64]), None);
+        assert_eq!(named("GET /\u{1b}[2J".as_bytes()), Some("GET /".into()));
     }
 }

@@ -1,6 +1,6 @@
 //! Sleeping because the program was told to.
 
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, SLEEPS};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
@@ -37,7 +37,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
-    matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"))
+    let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+    futex && !wait.resource.detail.contains_key(SLEEPS)
 }
 
 fn slept(waits: &Waits<'_>) -> Finding {
