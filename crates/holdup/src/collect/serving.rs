@@ -3,7 +3,7 @@
 //! In: processes. Out: those that serve, and where, as the tables of sockets and the links in `/proc/PID/fd` show.
 
 use super::moment::Moment;
-use holdup_evidence::{Serving, SocketAddress};
+use holdup_evidence::{NotMeasured, Serving, SocketAddress};
 use holdup_proc::sockets::Sockets;
 use holdup_proc::{names, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -60,6 +60,24 @@ pub(super) fn children_at(pid: u32, observed: &BTreeSet<u32>, inode: u64, moment
             .is_some_and(|ends| ends.sockets.contains(&inode))
     };
     others.into_iter().filter(has_it).collect()
+}
+
+/// What the children of a master do, who answer its clients and were not asked about: to be said, because the master rests.
+pub(super) fn unwatched(masters: &[u32], observed: &[u32], moment: &Moment) -> Vec<NotMeasured> {
+    let gap = |pid: &u32| {
+        let name = names::comm(&moment.root, *pid)?;
+        let same = |child: &u32| {
+            !observed.contains(child) && names::comm(&moment.root, *child).as_ref() == Some(&name)
+        };
+        let children = tasks::children(&moment.root, *pid).into_iter().filter(same);
+        let options: Vec<String> = children.map(|child| format!("-p {child}")).collect();
+        Some(NotMeasured {
+            what: format!("what the children of {name} (pid {pid}) do, which answer its clients"),
+            why: "they were not asked for".to_owned(),
+            fix: format!("holdup attach {}", options.join(" ")),
+        })
+    };
+    masters.iter().filter_map(gap).collect()
 }
 
 fn namespace(sockets: &Sockets, addresses: &mut Vec<SocketAddress>) -> Namespace {

@@ -85,7 +85,13 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         true => Cause::SchedRunqueue,
         false => *cause,
     };
-    fires(finding(requests, slow, (*cause, *more), end))
+    let waits = run.attributed.waits.iter().filter(|wait| wait.cause == *cause);
+    let finding = finding(requests, slow, (*cause, *more), end);
+    // Of the waits of that cause it is the one that took most.
+    fires(match waits.max_by_key(|wait| wait.ns) {
+        Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
+        None => finding,
+    })
 }
 
 /// `end`: what the time of those waits really went into.
