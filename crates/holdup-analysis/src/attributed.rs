@@ -319,6 +319,8 @@ pub struct Orphaned {
     pub owner: Option<ThreadName>,
     /// Whether the waiter is the only thread of those that can reach the lock.
     pub alone: bool,
+    /// How many threads its process has, where all of them wait so for each other as observation ends; 0 otherwise.
+    pub all_of: u64,
 }
 
 /// One link from a waiter to where the time really went.

@@ -85,6 +85,13 @@ impl Attribution {
         }
         self.owned(wait, entry, found, unsure);
         self.orphaned(wait, entry);
+        let endless = over.open && entry.cause == Cause::LockFutex && {
+            let waiter = self.threads.get(&wait.thread)?;
+            orphans::by_own_threads(wait, &waiter.identity, &self.people, &self.threads)
+        };
+        if endless && let Some(thread) = self.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site].endless = true;
+        }
         found
     }
 

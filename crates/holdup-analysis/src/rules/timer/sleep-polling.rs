@@ -61,9 +61,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (working, habits): (Vec<_>, Vec<_>) = habits
         .into_iter()
         .partition(|group| in_requests(run, group) || handed_on(run, group) * HANDS_ON >= group.count());
-    let (fed, habits): (Vec<_>, Vec<_>) = habits
-        .into_iter()
-        .partition(|group| is_fed(run, group));
+    let (fed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_fed(run, group));
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
@@ -173,7 +171,10 @@ fn is_fed(run: &Run<'_>, group: &Waits<'_>) -> bool {
         channel && wait.call.as_deref().is_some_and(sends) && !sleepers.contains(&wait.asker.name.pid)
     });
     let for_them = to_send.map(|wait| {
-        let theirs = wait.holders.iter().filter(|holder| sleepers.contains(&holder.name.pid));
+        let theirs = wait
+            .holders
+            .iter()
+            .filter(|holder| sleepers.contains(&holder.name.pid));
         theirs.fold(0_u64, |sum, holder| sum.saturating_add(holder.ns))
     });
     for_them.fold(0_u64, u64::saturating_add).saturating_mul(2) >= group.own()
