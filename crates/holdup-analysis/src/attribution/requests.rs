@@ -8,9 +8,11 @@
 //! rates only a sample is told to begin with, each for many; how many there were is known all the same.
 
 use super::Attribution;
-use super::listeners::{Listeners, only_port};
+use super::listeners::Listeners;
+use super::named_requests::named;
+use super::slow_requests::slow;
 use super::windows::AnsweredIn;
-use crate::attributed::{Requests, SlowRequest, Tally};
+use crate::attributed::{Requests, Tally};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, ThreadId, UntoldRequests};
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,11 +76,11 @@ pub(super) struct Answered {
     pub(super) ns: Ns,
     /// The port that is listened on; 0: none.
     pub(super) port: u16,
-    reader: ThreadId,
+    pub(super) reader: ThreadId,
     /// None that its reader read later was answered before it, as far as all of them were told.
-    alone: bool,
-    causes: Vec<(Cause, Ns)>,
-    line: Option<String>,
+    pub(super) alone: bool,
+    pub(super) causes: Vec<(Cause, Ns)>,
+    pub(super) line: Option<String>,
 }
 
 /// All of them.
@@ -323,118 +325,9 @@ impl Answering {
     }
 }
 
-/// What the slowest hundredth had more of than the middle half, a request; `None` of fewer than two.
-fn slow(sorted: &[Answered]) -> Option<SlowRequest> {
-    let number = sorted.len();
-    if number < 2 {
-        return None;
-    }
-    let slowest = &sorted[number - number.div_ceil(100)..];
-    let middle = &sorted[number / 4..(number * 3 / 4).max(number / 4 + 1)];
-    let mean = |of: &[Answered], ns: &dyn Fn(&Answered) -> Ns| {
-        let sum: u128 = of.iter().map(|one| u128::from(ns(one))).sum();
-        u64::try_from(sum / of.len().max(1) as u128).unwrap_or(Ns::MAX)
-    };
-    let in_cause = |one: &Answered, cause: Cause| {
-        let found = one.causes.iter().find(|(of, _)| *of == cause);
-        found.map_or(0, |(_, ns)| *ns)
-    };
-    let causes: std::collections::BTreeSet<Cause> = slowest
-        .iter()
-        .flat_map(|one| one.causes.iter().map(|(cause, _)| *cause))
-        .collect();
-    let mut more: Vec<(Cause, Ns)> = causes
-        .into_iter()
-        .map(|cause| {
-            let here = mean(slowest, &|one| in_cause(one, cause));
-            (
-                cause,
-                here.saturating_sub(mean(middle, &|one| in_cause(one, cause))),
-            )
-        })
-        .filter(|(_, ns)| *ns > 0)
-        .collect();
-    more.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
-    Some(SlowRequest {
-        number: slowest.len() as u64,
-        ns: mean(slowest, &|one| one.ns),
-        usual: mean(middle, &|one| one.ns),
-        more,
-        line: telling_line(slowest, sorted).map(str::to_owned),
-        port: only_port(slowest, sorted),
-        nobody_else: one_thread(slowest, sorted),
-    })
-}
-
-/// Of the lines of the slowest the one whose requests are slow most often: others may have been read beside one that held them up.
-fn telling_line<'a>(slowest: &'a [Answered], all: &[Answered]) -> Option<&'a str> {
-    let mut counts: HashMap<&str, (u64, u64)> = HashMap::new();
-    let lines = |of: &'a [Answered]| of.iter().filter_map(|one| one.line.as_deref());
-    for line in lines(slowest) {
-        counts.entry(line).or_default().0 += 1;
-    }
-    for line in all.iter().filter_map(|one| one.line.as_deref()) {
-        if let Some(count) = counts.get_mut(line) {
-            count.1 += 1;
-        }
-    }
-    // Of fractions as high as each other the one seen more often, and then the slowest: `max_by` takes the last.
-    lines(slowest).max_by(|one, other| {
-        let ((slow, of), (slow_too, of_too)) = (counts[one], counts[other]);
-        (slow * of_too).cmp(&(slow_too * of)).then(slow.cmp(&slow_too))
-    })
-}
-
-/// Whether one thread answers nearly all requests, and while it is at one of the slowest no other.
-fn one_thread(slowest: &[Answered], all: &[Answered]) -> bool {
-    let Some(reader) = slowest.first().map(|one| one.reader) else {
-        return false;
-    };
-    let held_up = slowest.iter().all(|one| one.reader == reader && one.alone);
-    let theirs = all.iter().filter(|one| one.reader == reader).count();
-    held_up && theirs * 10 >= all.len() * 9
-}
-
-/// What a request begins with that names what is asked for, and nothing of the users'.
-fn named(begins: &[u8]) -> Option<String> {
-    request_line(begins).or_else(|| command(begins))
-}
-
-/// `EVAL`: the command of a request in Redis's protocol, an array of strings: `*3\r\n$4\r\neval\r\n…`. What follows is the users'.
-fn command(begins: &[u8]) -> Option<String> {
-    /// Longest name of a command, bytes: of Redis's own the longest has 17.
-    const LONGEST: usize = 24;
-    let mut lines = begins
-        .split(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r"));
-    let number = |line: &[u8], mark: u8| -> Option<usize> {
-        let digits = line.strip_prefix(&[mark])?;
-        std::str::from_utf8(digits).ok()?.parse().ok()
-    };
-    number(lines.next()??, b'*')?;
-    let length = number(lines.next()??, b'$').filter(|length| *length <= LONGEST)?;
-    let name = lines.next()??;
-    let plain = name.len() == length
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_alphabetic() || *byte == b'.');
-    (plain && length > 0).then(|| String::from_utf8_lossy(name).to_ascii_uppercase())
-}
-
-/// `GET /checkout`: method and path of an HTTP/1 request that begins so. What follows a question mark is the
-/// users', and is left out.
-fn request_line(begins: &[u8]) -> Option<String> {
-    const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
-    let text = std::str::from_utf8(begins.split(|byte| byte.is_ascii_control()).next()?).ok()?;
-    let (method, rest) = text.split_once(' ')?;
-    let end = rest.find([' ', '?']).unwrap_or(rest.len());
-    let path = &rest[..end];
-    (METHODS.contains(&method) && path.starts_with('/')).then(|| format!("{method} {path}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Answering, UntoldRequests, named, slow};
+    use super::{Answering, UntoldRequests, slow};
     use holdup_evidence::{Cause, Clock, Ns, Request, RequestStep, ThreadId};
 
     fn answer(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)]) {
@@ -487,26 +380,6 @@ mod tests {
         let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
         assert_eq!((requests.count, requests.p50, requests.p99), (100, 1_000, 1_000));
         assert_eq!(requests.longest, 50_000);
-    }
-
-    #[test]
-    fn the_line_that_is_told_is_one_whose_requests_are_slow() {
-        let answered = |ns: Ns, line: &str| super::Answered {
-            ns,
-            port: 80,
-            reader: ThreadId(1),
-            alone: true,
-            causes: Vec::new(),
-            line: Some(line.to_owned()),
-        };
-        // One quick request was read beside a slow one, and took a little longer for it.
-        let mut all: Vec<_> = (0..297).map(|_| answered(100, "GET /quick")).collect();
-        all.extend([
-            answered(400_000, "GET /slow"),
-            answered(400_000, "GET /slow"),
-            answered(400_001, "GET /quick"),
-        ]);
-        assert_eq!(slow(&all).unwrap().line.as_deref(), Some("GET /slow"));
     }
 
     #[test]
@@ -691,21 +564,5 @@ mod tests {
             (super::KEPT * 2 / 5..super::KEPT * 3 / 5).contains(&long),
             "{long}"
         );
-    }
-
-    #[test]
-    fn a_request_line_is_method_and_path_and_no_more() {
-        assert_eq!(
-            named(b"GET /checkout?card=1 HTTP/1.1\r\nHost"),
-            Some("GET /checkout".into())
-        );
-        assert_eq!(named(b"POST /a HTTP/1.1\r\n"), Some("POST /a".into()));
-        assert_eq!(named(b"*1\r\n$4\r\nping\r\n"), Some("PING".into()));
-        assert_eq!(named(b"*2\r\n$9\r\nping\r\n"), None);
-        assert_eq!(named(b"*2\r\n$4\r\np\x1b[2\r\n"), None);
-        assert_eq!(named(b"\x16\x03\x01\x02"), None);
-        assert_eq!(named(b"GET nothing"), None);
-        assert_eq!(named(&[0; 64]), None);
-        assert_eq!(named("GET /\u{1b}[2J".as_bytes()), Some("GET /".into()));
     }
 }
