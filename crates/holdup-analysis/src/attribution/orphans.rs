@@ -99,15 +99,18 @@ impl Standing {
             self.endless += u64::from(ledger.threads == 1 && ledger.sites.iter().any(|site| site.endless));
         }
     }
+
+    /// How many they are, where all of several wait so.
+    fn all(self) -> Option<u64> {
+        (self.threads > 1 && self.endless == self.threads).then_some(self.threads)
+    }
 }
 
 /// Marks the waits of processes all of whose threads wait for each other: whoever could end one of them is in another. What a lock
 /// or a circle of owners tells better is left as it is.
 pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>) {
     for (pid, standing) in processes {
-        if standing.threads < 2 || standing.endless < standing.threads {
-            continue;
-        }
+        let Some(all_of) = standing.all() else { continue };
         let told = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
         if rows.iter().any(|row| row.asker.name.pid == *pid && told(row)) {
             continue;
@@ -115,7 +118,7 @@ pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u3
         let theirs = rows.iter_mut().filter(|row| row.asker.name.pid == *pid);
         for row in theirs.filter(|row| row.cause == Cause::LockFutex && row.open) {
             row.orphaned = Some(Orphaned {
-                all_of: standing.threads,
+                all_of,
                 ..Orphaned::default()
             });
         }
@@ -161,40 +164,14 @@ pub(super) fn judge(
 
 #[cfg(test)]
 mod tests {
-    use super::{Standing, mark_standing};
-    use crate::attributed::{AttributedWait, ThreadName};
-    use holdup_evidence::Cause;
-    use std::collections::BTreeMap;
-
-    fn row(cause: Cause, open: bool) -> AttributedWait {
-        let mut row = AttributedWait {
-            cause,
-            open,
-            ..AttributedWait::default()
-        };
-        row.asker.name = ThreadName {
-            pid: 7,
-            ..ThreadName::default()
-        };
-        row
-    }
+    use super::Standing;
 
     #[test]
-    fn threads_that_all_wait_for_each_other_are_marked_and_no_others() {
-        let marked = |threads, endless, deadlock| {
-            let mut rows = vec![
-                row(Cause::LockFutex, true),
-                row(Cause::LockFutex, false),
-                row(Cause::DiskRead, true),
-            ];
-            rows[0].deadlock = deadlock;
-            mark_standing(&mut rows, &BTreeMap::from([(7, Standing { threads, endless })]));
-            let all_of = |row: &AttributedWait| row.orphaned.as_ref().map_or(0, |told| told.all_of);
-            rows.iter().map(all_of).collect::<Vec<u64>>()
-        };
-        assert_eq!(marked(3, 3, false), [3, 0, 0]);
-        assert_eq!(marked(3, 2, false), [0, 0, 0], "one of them goes on");
-        assert_eq!(marked(1, 1, false), [0, 0, 0], "told otherwise");
-        assert_eq!(marked(3, 3, true), [0, 0, 0], "a circle tells more");
+    fn a_process_stands_still_when_all_of_several_threads_do() {
+        let all = |threads, endless| Standing { threads, endless }.all();
+        assert_eq!(all(3, 3), Some(3));
+        assert_eq!(all(3, 2), None, "one of them goes on");
+        assert_eq!(all(1, 1), None, "told otherwise");
+        assert_eq!(all(0, 0), None);
     }
 }
