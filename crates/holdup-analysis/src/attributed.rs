@@ -111,8 +111,11 @@ pub struct SlowRequest {
     pub usual: Ns,
     /// What they had more of than the others, most first.
     pub more: Vec<(Cause, Ns)>,
-    /// Method and path of one of them, where it was HTTP/1 in the clear. Hostile text.
+    /// Method and path of one of them, where it was HTTP/1 in the clear, or the command in Redis's protocol. Hostile text.
     pub line: Option<String>,
+    /// One thread answers nearly all requests, and none that it read later than one of these before it: whoever else asks meanwhile
+    /// waits, and that is in no request's time, which begins when it is read.
+    pub nobody_else: bool,
     /// The port that all of them came in on, where others came in elsewhere.
     pub port: Option<u16>,
 }
@@ -173,6 +176,9 @@ pub const JAVA_LOCK: &str = "java_lock";
 /// Key in a resource's details: what another thread of the same JVM does and this one waits for: a `task`, something from a
 /// `queue`, a `signal`.
 pub const AWAITS: &str = "awaits";
+
+/// Key in a resource's details: by which method a thread sleeps that to the kernel waits for a futex with a time limit.
+pub const SLEEPS: &str = "sleeps";
 
 /// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
 pub const SPINS: &str = "spins";
@@ -315,6 +321,8 @@ pub struct Orphaned {
     pub owner: Option<ThreadName>,
     /// Whether the waiter is the only thread of those that can reach the lock.
     pub alone: bool,
+    /// How many threads its process has, where all of them wait so for each other as observation ends; 0 otherwise.
+    pub all_of: u64,
 }
 
 /// One link from a waiter to where the time really went.

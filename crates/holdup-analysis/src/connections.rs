@@ -154,6 +154,8 @@ pub struct Connections {
     pub made_ns: Ns,
     /// How many were refused at once (a closed port, or a firewall that rejects).
     pub refused: u64,
+    /// How many failed because no local port was left for them (`EADDRNOTAVAIL`).
+    pub no_port: u64,
     /// How many failed otherwise.
     pub failed: u64,
     /// How many the program gave up.
@@ -162,6 +164,8 @@ pub struct Connections {
     pub slept_ns: Ns,
     /// How many such sleeps.
     pub sleeps: u64,
+    /// Sleep between a request for which no local port was left and the next one, likewise.
+    pub slept_without_port_ns: Ns,
     /// From the first refusal to the first success; 0 where none followed.
     pub refused_until: Ns,
 }

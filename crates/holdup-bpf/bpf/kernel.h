@@ -110,6 +110,7 @@ struct dst_entry { struct net_device *dev; };
 struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
 	u16 sk_type; u16 sk_protocol; u8 sk_shutdown; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
 struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; struct { u32 lrcvtime; } icsk_ack; };
+struct inet_sock { __be16 inet_sport; };
 struct tcp_sock { u32 write_seq, snd_nxt, snd_una, snd_wnd, mss_cache, total_retrans, srtt_us; u8 nonagle : 4;
 	u32 data_segs_in, data_segs_out, lsndtime, rcv_nxt, copied_seq;
 	u32 chrono_start, chrono_stat[3]; u8 chrono_type : 2; };

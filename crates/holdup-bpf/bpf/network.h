@@ -19,6 +19,7 @@
 #define TSQ_THROTTLED 1       /* bit of sk_tsq_flags: the device's queue has as much of it as it may have */
 #define PACED_BY_QUEUE 2      /* sk_pacing_status: SK_PACING_FQ */
 #define LIMITED_BY_WINDOW 2   /* chrono_type: TCP_CHRONO_RWND_LIMITED */
+#define EADDRNOTAVAIL 99
 #define TCP_TOLD_LEAST 1000000 /* ns: of shorter waits the connection's state is not told */
 
 /* Connections under way: who asked for them, and when. */
@@ -142,6 +143,10 @@ int BPF_PROG(on_connection, const struct sock *sk, int before, int after)
 		r->port = bpf_ntohs(sk->__sk_common.skc_dport);
 		r->made = after == TCP_ESTABLISHED;
 		r->error = sk->sk_err;
+		/* The kernel looks for a local port after it has noted that a connection is asked for. Where it finds none the socket
+		 * has no error of its own; one that the program gives up has had a port, which stays written in it. */
+		if (!r->made && !r->error && !BPF_CORE_READ((const struct inet_sock *)sk, inet_sport))
+			r->error = EADDRNOTAVAIL;
 		if (r->family == AF_INET6) {
 			BPF_CORE_READ_INTO(&r->peer, sk, __sk_common.skc_v6_daddr);
 		} else {

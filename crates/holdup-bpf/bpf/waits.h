@@ -18,6 +18,7 @@
 #define __NR_epoll_pwait 281
 #define __NR_execveat 322
 #define __NR_sync 162
+#define __NR_io_submit 209
 #define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
@@ -28,6 +29,8 @@
 #define FUTEX_LOCK_PI2 13
 #define LOCKS_WALKED 8
 #define TASK_TRACED 8
+#define IOCB_DESCRIPTOR 20 /* where in a request of Linux's AIO (struct iocb, an ABI) its descriptor stands */
+#define SUBMITTED 8 /* requests of one call that are looked at */
 
 /* Per CPU: the socket that became ready last, until a waking uses it. */
 struct {
@@ -141,6 +144,28 @@ static __always_inline void find_futex_owner(struct thread *t, struct task_struc
 	t->holder_kind = HOLDUP_HOLDER_FUTEX;
 }
 
+/* The file that all requests of an io_submit are for; nothing where they are for several, of which it is not known
+ * which one it waits for, or where there are more than can be looked at. */
+static __always_inline struct file *submitted_file(struct thread *t, struct task_struct *task)
+{
+	u64 count = t->call.args[1];
+	u32 fd = 0;
+
+	if (!count || count > SUBMITTED)
+		return 0;
+	for (u32 i = 0; i < SUBMITTED; i++) {
+		struct iocb *request = 0;
+		u32 its = 0;
+		if (i >= count)
+			break;
+		if (bpf_probe_read_user(&request, sizeof(request), (void *)(t->call.args[2] + i * sizeof(request))) ||
+		    bpf_probe_read_user(&its, sizeof(its), (void *)request + IOCB_DESCRIPTOR) || (i && its != fd))
+			return 0;
+		fd = its;
+	}
+	return file_of_leaving(task, fd);
+}
+
 /* The TCP socket among the first two that a poll asks for: the second because some libraries add a descriptor to wake
  * themselves by. */
 static __always_inline void note_polled_tcp(struct thread *t, struct task_struct *task)
@@ -209,6 +234,8 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	read_asked(t, task, adopted);
 	if (first_is_descriptor(number))
 		file = file_of_leaving(task, (u32)t->call.args[0]);
+	else if (number == __NR_io_submit && !adopted)
+		file = submitted_file(t, task);
 	if (file)
 		t->object = object_of_wait(t, file);
 	if (t->holder_kind)

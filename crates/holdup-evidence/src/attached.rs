@@ -133,4 +133,7 @@ pub struct Serving {
     pub processes: Vec<u32>,
     /// Ports (TCP) and paths (Unix sockets) that are listened on.
     pub addresses: Vec<SocketAddress>,
+    /// Of the processes those whose children serve at the same sockets, and are not observed.
+    #[serde(default)]
+    pub masters: Vec<u32>,
 }

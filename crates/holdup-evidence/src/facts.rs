@@ -243,6 +243,8 @@ pub struct Unaccepted {
     pub address: SocketAddr,
     /// Processes that have it open, lowest id first.
     pub processes: Vec<u32>,
+    /// Children of these that have it open, too, and are not observed.
+    pub children: Vec<u32>,
     /// Clients that it had not accepted as observation began.
     pub before: u32,
     /// The same as it ended.
@@ -258,6 +260,7 @@ impl Default for Unaccepted {
         Unaccepted {
             address: SocketAddr::from(([0, 0, 0, 0], 0)),
             processes: Vec::new(),
+            children: Vec::new(),
             before: 0,
             after: 0,
             knocking: 0,

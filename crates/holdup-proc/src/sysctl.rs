@@ -4,7 +4,9 @@ use crate::root::{Problem, Root, word};
 use std::collections::BTreeMap;
 
 /// Paths below `/proc/sys`, and what each explains.
-const SETTINGS: [&str; 29] = [
+const SETTINGS: [&str; 30] = [
+    // How many connections to one peer there can be.
+    "net/ipv4/ip_local_port_range",
     // How long an unanswered connection is tried.
     "net/ipv4/tcp_syn_retries",
     "net/ipv4/tcp_syn_linear_timeouts",

@@ -1,7 +1,8 @@
 //! Signals that holdup gets while CMD runs.
 //!
 //! In: signals, with who sent them. Out: what to do. What the terminal sends (Ctrl-C, Ctrl-\, a hang-up) goes
-//! to the whole foreground group, so CMD has it already and holdup only notes it. What a process sends goes to
+//! to the whole foreground group, so CMD has it already and holdup only notes it; only where CMD has made a group of its own
+//! (`timeout` does) it is passed on to that. What a process sends goes to
 //! holdup alone and is passed on. The second Ctrl-C ends the observation. A process that signals the whole
 //! group can't be told from one that signals holdup: CMD gets that one twice, unless CMD itself sent it.
 //!
@@ -67,6 +68,7 @@ struct Received {
 enum Action {
     Note,
     PassOn,
+    PassOnToGroup,
 }
 
 impl Signals {
@@ -102,8 +104,10 @@ impl Signals {
             if received.signal == libc::SIGINT {
                 self.interrupts += 1;
             }
-            if action(received, cmd.pid()) == Action::PassOn {
-                cmd.signal(received.signal);
+            match action(received, cmd.pid(), || cmd.left_group()) {
+                Action::Note => {}
+                Action::PassOn => cmd.signal(received.signal),
+                Action::PassOnToGroup => cmd.signal_group(received.signal),
             }
         }
         if self.interrupts >= INTERRUPTS_TO_END {
@@ -164,8 +168,10 @@ impl Signals {
     }
 }
 
-fn action(received: Received, cmd: u32) -> Action {
+fn action(received: Received, cmd: u32, left_group: impl Fn() -> bool) -> Action {
+    let by_keyboard = matches!(received.signal, libc::SIGINT | libc::SIGQUIT);
     match received.sender {
+        None if by_keyboard && left_group() => Action::PassOnToGroup,
         // The terminal's: CMD is in the same group.
         None => Action::Note,
         // CMD signals its own group ("kill 0") and knows of it.
@@ -203,19 +209,16 @@ mod tests {
 
     #[test]
     fn the_terminals_signals_and_cmds_own_are_not_passed_on() {
-        let by = |sender| {
-            action(
-                Received {
-                    signal: libc::SIGINT,
-                    sender,
-                },
-                7,
-            )
-        };
+        let told = |signal, sender, left| action(Received { signal, sender }, 7, || left);
+        let by = |sender| told(libc::SIGINT, sender, false);
         assert_eq!(by(None), Action::Note);
         assert_eq!(by(Some(7)), Action::Note);
         assert_eq!(by(Some(8)), Action::PassOn);
         assert_eq!(by(Some(0)), Action::PassOn, "from another pid namespace");
+        // A CMD that leads a group of its own is not reached by the terminal.
+        assert_eq!(told(libc::SIGINT, None, true), Action::PassOnToGroup);
+        assert_eq!(told(libc::SIGWINCH, None, true), Action::Note);
+        assert_eq!(told(libc::SIGINT, Some(7), true), Action::Note);
     }
 
     #[test]

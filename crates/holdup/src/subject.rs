@@ -200,6 +200,24 @@ impl Subject {
         }
     }
 
+    /// Whether the terminal's signals miss CMD, and would not if it had been started without holdup: it has made a process group of its own
+    /// in the same session, as `timeout` does. Where a shell had started it, that would be the foreground group.
+    pub(crate) fn left_group(&self) -> bool {
+        use nix::unistd::{getpgid, getpgrp, getsid};
+        let group = getpgid(Some(self.pid));
+        self.ended.is_none()
+            && group.is_ok_and(|group| group == self.pid && group != getpgrp())
+            && getsid(Some(self.pid)).is_ok_and(|session| getsid(None) == Ok(session))
+    }
+
+    /// Sends a signal to the process group that CMD leads.
+    pub(crate) fn signal_group(&self, signal: i32) {
+        if self.ended.is_none() {
+            // SAFETY: as above, and a group of that number is CMD's for as long as CMD has its number.
+            unsafe { libc::killpg(self.pid.as_raw(), signal) };
+        }
+    }
+
     fn reap(&mut self, flags: WaitPidFlag) -> anyhow::Result<Option<Ended>> {
         if self.ended.is_none() {
             self.ended = match waitid(Id::Pid(self.pid), flags) {

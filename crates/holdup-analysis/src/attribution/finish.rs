@@ -5,6 +5,7 @@
 
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
+use super::orphans::{self, Standing};
 use super::path::{Key, Path, Share};
 use super::people::{NameId, People};
 use super::rows::{CauseSamples, Rows};
@@ -71,8 +72,10 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         ..Attributed::default()
     };
     let mut when = When::new(run.book.axis.clone(), end);
+    let mut standing: BTreeMap<u32, Standing> = BTreeMap::new();
     for ledger in &ledgers {
         let who = name(ledger, &run.people);
+        standing.entry(who.pid).or_default().add(ledger);
         let (rows, origins) = rows.of(ledger, &who, &mut whole.path);
         when.add(
             ledger,
@@ -86,6 +89,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     let answered_in = std::mem::take(&mut run.answering.answered_in);
     super::retold::retell(&mut whole.waits);
+    orphans::mark_standing(&mut whole.waits, &standing);
     match run.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
         Scope::Threads => {

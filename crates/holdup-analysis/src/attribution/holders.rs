@@ -83,7 +83,7 @@ pub(super) fn process(pid: u32, wait: &Wait, cause: Cause, people: &People) -> O
         | Cause::NetTls
         | Cause::PollWait => HowKnown::SocketPeer,
         Cause::FsFuse => HowKnown::FuseDaemon,
-        Cause::ProcessChild => HowKnown::Child,
+        Cause::ProcessChild | Cause::IpcSignal => HowKnown::Child,
         _ => return None,
     };
     Some(InTheWay {

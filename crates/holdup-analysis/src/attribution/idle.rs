@@ -32,6 +32,8 @@ pub(super) struct Served {
     processes: HashSet<u32>,
     ports: HashSet<u16>,
     paths: HashSet<String>,
+    /// Those whose children, which are not observed, do the serving for them.
+    masters: HashSet<u32>,
 }
 
 /// A process whose waits are judged.
@@ -73,6 +75,7 @@ impl Served {
     /// More was found out.
     pub(super) fn add(&mut self, serving: &Serving) {
         self.processes.extend(&serving.processes);
+        self.masters.extend(&serving.masters);
         for address in &serving.addresses {
             match address {
                 SocketAddress::Inet(address) => {
@@ -96,6 +99,11 @@ impl Served {
     /// Whether a process serves.
     pub(super) fn serves(&self, pid: u32) -> bool {
         self.processes.contains(&pid)
+    }
+
+    /// Whether children of a process that are not observed serve for it.
+    pub(super) fn is_master(&self, pid: u32) -> bool {
+        self.masters.contains(&pid)
     }
 
     /// Whether all clients come by TCP, as far as is known: of that the kernel tells when it was last used, and which way.
@@ -328,6 +336,7 @@ mod tests {
         served.add(&Serving {
             processes: vec![7],
             addresses: vec![SocketAddress::Inet("0.0.0.0:80".parse().unwrap())],
+            ..Serving::default()
         });
         served
     }

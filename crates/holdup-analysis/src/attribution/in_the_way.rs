@@ -9,7 +9,7 @@ use super::holders::{self, InTheWay, Meanwhile, Who};
 use super::orphans;
 use super::waits::{Entry, Over};
 use crate::attributed::HowKnown;
-use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait};
+use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
 
 impl Attribution {
     /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
@@ -25,11 +25,17 @@ impl Attribution {
         };
         let pid = people.pid(waiter.identity.process);
         let found = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of);
-        let found = found.or_else(|| {
+        let could_end = || {
             let other = self.other_side(over, entry.cause)?;
             let found = holders::process(other, wait, entry.cause, people)?;
             (found.who != Who::Thread(wait.thread)).then_some(found)
-        });
+        };
+        // Whoever of others sends a signal may end what was meant to end with a child.
+        let broken_off = entry.cause == Cause::IpcSignal && matches!(wait.waker, Waker::Outside { .. });
+        let found = match found {
+            Some(sender) if broken_off => could_end().or(Some(sender)),
+            found => found.or_else(could_end),
+        };
         // A signal broke it off: whoever was at the other end before is still there.
         let peer = || {
             let to_a_peer = matches!(entry.cause, Cause::IpcPipe | Cause::IpcUnix);
@@ -79,6 +85,13 @@ impl Attribution {
         }
         self.owned(wait, entry, found, unsure);
         self.orphaned(wait, entry);
+        let endless = over.open && entry.cause == Cause::LockFutex && {
+            let waiter = self.threads.get(&wait.thread)?;
+            orphans::by_own_threads(wait, &waiter.identity, &self.people, &self.threads)
+        };
+        if endless && let Some(thread) = self.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site].endless = true;
+        }
         found
     }
 

@@ -19,6 +19,8 @@ const MAX_PEERS: usize = 1024;
 
 /// `ECONNREFUSED`.
 const REFUSED: u16 = 111;
+/// `EADDRNOTAVAIL`: no local port was left.
+const NO_PORT: u16 = 99;
 
 /// Where a thread comes from.
 #[derive(Debug, Clone, Copy)]
@@ -33,11 +35,21 @@ struct Origin {
 struct Peer {
     sums: Connections,
     by: Option<Named>,
-    /// Who was refused last, and when.
-    refused: Option<(ThreadId, Option<Origin>, Ns)>,
+    /// Whose request failed last in a way after which programs try again, and when.
+    failed: Option<Failure>,
     first_refused: Option<Ns>,
     /// Sleep since then: how long, how often, until when.
     slept: (Ns, u64, Ns),
+}
+
+/// A request that failed at once.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    by: ThreadId,
+    origin: Option<Origin>,
+    at: Ns,
+    /// Not by the peer: for want of a local port.
+    no_port: bool,
 }
 
 /// What is kept of the network.
@@ -46,7 +58,7 @@ pub(super) struct Network {
     tcp: NumberMap<ThreadId, TcpState>,
     origins: NumberMap<ThreadId, Origin>,
     peers: HashMap<SocketAddr, Peer>,
-    /// The peer that refused last.
+    /// The peer to which a request failed last.
     last: Option<SocketAddr>,
 }
 
@@ -96,10 +108,13 @@ impl Network {
         let Some(peer) = self.last.and_then(|last| self.peers.get_mut(&last)) else {
             return;
         };
-        let Some((by, from, at)) = peer.refused else {
+        let Some(Failure {
+            by, origin: from, at, ..
+        }) = peer.failed
+        else {
             return;
         };
-        // A process that lived before the refusal sleeps for a reason of its own, unless it is who asked.
+        // A process that lived before the failure sleeps for a reason of its own, unless it is who asked.
         let later = by == thread
             || origin.is_some_and(|origin| origin.born >= at)
             || from.is_some_and(|from| from.parent == Some(thread));
@@ -122,7 +137,7 @@ impl Network {
             })
             .collect();
         all.sort_by_cached_key(|one| {
-            let attempts = one.made + one.refused + one.failed + one.given_up;
+            let attempts = one.made + one.refused + one.no_port + one.failed + one.given_up;
             (Reverse(attempts), one.peer.clone())
         });
         all
@@ -144,15 +159,20 @@ impl Attribution {
             network.origins.get(&connection.thread).copied(),
         );
         let peer = network.peers.entry(connection.peer).or_default();
-        if let Some((thread, origin, _)) = peer.refused
+        if let Some(failure) = peer.failed
             && connection.began >= peer.slept.2
-            && takes_turns((thread, origin), who)
+            && takes_turns((failure.by, failure.origin), who)
         {
-            peer.sums.slept_ns = peer.sums.slept_ns.saturating_add(peer.slept.0);
-            peer.sums.sleeps += peer.slept.1;
+            if failure.no_port {
+                peer.sums.slept_without_port_ns =
+                    peer.sums.slept_without_port_ns.saturating_add(peer.slept.0);
+            } else {
+                peer.sums.slept_ns = peer.sums.slept_ns.saturating_add(peer.slept.0);
+                peer.sums.sleeps += peer.slept.1;
+            }
         }
         peer.slept = (0, 0, 0);
-        peer.refused = None;
+        peer.failed = None;
         peer.by = by.or(peer.by);
         let length = connection.at.saturating_sub(connection.began);
         match connection.outcome {
@@ -164,10 +184,20 @@ impl Attribution {
                     peer.sums.refused_until = peer.sums.refused_until.max(until);
                 }
             }
-            Outcome::Failed(REFUSED) => {
-                peer.sums.refused += 1;
-                peer.refused = Some((who.0, who.1, connection.at));
-                peer.first_refused = peer.first_refused.or(Some(connection.at));
+            Outcome::Failed(error @ (REFUSED | NO_PORT)) => {
+                let no_port = error == NO_PORT;
+                if no_port {
+                    peer.sums.no_port += 1;
+                } else {
+                    peer.sums.refused += 1;
+                    peer.first_refused = peer.first_refused.or(Some(connection.at));
+                }
+                peer.failed = Some(Failure {
+                    by: who.0,
+                    origin: who.1,
+                    at: connection.at,
+                    no_port,
+                });
                 network.last = Some(connection.peer);
             }
             Outcome::Failed(_) => peer.sums.failed += 1,
@@ -178,7 +208,7 @@ impl Attribution {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attribution, REFUSED};
+    use super::{Attribution, NO_PORT, REFUSED};
     use crate::connections::Connections;
     use holdup_evidence::network::{Connection, Outcome};
     use holdup_evidence::{Clock, Event, Ns, Start, TaskName, ThreadId};
@@ -244,6 +274,19 @@ mod tests {
         );
         assert_eq!(told.refused_until, 320);
         assert_eq!(told.by.process, "app");
+    }
+
+    #[test]
+    fn sleep_for_want_of_a_local_port_is_told_apart() {
+        let mut run = run(&[(0, 1, None, 0)]);
+        asks(&mut run, 0, 10, Outcome::Failed(NO_PORT));
+        run.network.slept(ThreadId(0), 12, 112);
+        asks(&mut run, 0, 120, NO);
+        run.network.slept(ThreadId(0), 122, 322);
+        asks(&mut run, 0, 330, Outcome::Made);
+        let told = told(&mut run);
+        assert_eq!((told.no_port, told.slept_without_port_ns), (1, 100));
+        assert_eq!((told.refused, told.slept_ns, told.sleeps), (1, 200, 1));
     }
 
     #[test]

@@ -11,10 +11,15 @@ impl Attribution {
     /// parentage show.
     pub(super) fn other_side(&self, over: &Over, cause: Cause) -> Option<u32> {
         let wait = over.wait;
-        // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child.
+        // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child. So has
+        // one that waits for the signal by which its child ends, and gets another.
         // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
         let unseen = matches!(wait.waker, Waker::Unknown);
-        if !over.open && !over.for_answer && !unseen && cause != Cause::ProcessChild {
+        if !over.open
+            && !over.for_answer
+            && !unseen
+            && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
+        {
             return None;
         }
         let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
@@ -26,7 +31,7 @@ impl Attribution {
         if let Some(pid) = ends.find_map(|object| self.people.other_end(object)) {
             return Some(pid);
         }
-        if cause != Cause::ProcessChild {
+        if !matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
             return None;
         }
         // wait4 names the child, or none: below 1 it is any, or a group.

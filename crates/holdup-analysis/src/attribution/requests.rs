@@ -8,9 +8,11 @@
 //! rates only a sample is told to begin with, each for many; how many there were is known all the same.
 
 use super::Attribution;
-use super::listeners::{Listeners, only_port};
+use super::listeners::Listeners;
+use super::named_requests::named;
+use super::slow_requests::slow;
 use super::windows::AnsweredIn;
-use crate::attributed::{Requests, SlowRequest, Tally};
+use crate::attributed::{Requests, Tally};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,8 +76,11 @@ pub(super) struct Answered {
     pub(super) ns: Ns,
     /// The port that is listened on; 0: none.
     pub(super) port: u16,
-    causes: Vec<(Cause, Ns)>,
-    line: Option<String>,
+    pub(super) reader: ThreadId,
+    /// None that its reader read later was answered before it, as far as all of them were told.
+    pub(super) alone: bool,
+    pub(super) causes: Vec<(Cause, Ns)>,
+    pub(super) line: Option<String>,
 }
 
 /// All of them.
@@ -84,6 +89,8 @@ pub(super) struct Answering {
     open: HashMap<u64, Open>,
     /// Since when threads have left what they had read.
     left: HashMap<ThreadId, Ns>,
+    /// Of those that a thread read and that were answered, when the latest was read.
+    read_last: HashMap<ThreadId, Ns>,
     /// How many were told, and how many they stand for.
     count: u64,
     stand_for: u64,
@@ -185,7 +192,7 @@ impl Answering {
             earlier: false,
             resting: false,
             before,
-            line: request_line(begins),
+            line: named(begins),
             port,
             weight: request.weight,
         };
@@ -231,9 +238,14 @@ impl Answering {
         if !open.earlier {
             self.listeners.answered(open.port, ns, open.weight);
         }
+        let last = self.read_last.entry(open.reader).or_default();
+        let overtaken = *last > open.read_at;
+        *last = open.read_at.max(*last);
         let answered = Answered {
             ns,
             port: open.port,
+            reader: open.reader,
+            alone: !overtaken && open.weight == 1,
             causes: after.into_iter().map(since).filter(|one| one.1 > 0).collect(),
             line: open.line,
         };
@@ -319,62 +331,9 @@ impl Answering {
     }
 }
 
-/// What the slowest hundredth had more of than the middle half, a request; `None` of fewer than two.
-fn slow(sorted: &[Answered]) -> Option<SlowRequest> {
-    let number = sorted.len();
-    if number < 2 {
-        return None;
-    }
-    let slowest = &sorted[number - number.div_ceil(100)..];
-    let middle = &sorted[number / 4..(number * 3 / 4).max(number / 4 + 1)];
-    let mean = |of: &[Answered], ns: &dyn Fn(&Answered) -> Ns| {
-        let sum: u128 = of.iter().map(|one| u128::from(ns(one))).sum();
-        u64::try_from(sum / of.len().max(1) as u128).unwrap_or(Ns::MAX)
-    };
-    let in_cause = |one: &Answered, cause: Cause| {
-        let found = one.causes.iter().find(|(of, _)| *of == cause);
-        found.map_or(0, |(_, ns)| *ns)
-    };
-    let causes: std::collections::BTreeSet<Cause> = slowest
-        .iter()
-        .flat_map(|one| one.causes.iter().map(|(cause, _)| *cause))
-        .collect();
-    let mut more: Vec<(Cause, Ns)> = causes
-        .into_iter()
-        .map(|cause| {
-            let here = mean(slowest, &|one| in_cause(one, cause));
-            (
-                cause,
-                here.saturating_sub(mean(middle, &|one| in_cause(one, cause))),
-            )
-        })
-        .filter(|(_, ns)| *ns > 0)
-        .collect();
-    more.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
-    Some(SlowRequest {
-        number: slowest.len() as u64,
-        ns: mean(slowest, &|one| one.ns),
-        usual: mean(middle, &|one| one.ns),
-        more,
-        line: slowest.iter().rev().find_map(|one| one.line.clone()),
-        port: only_port(slowest, sorted),
-    })
-}
-
-/// `GET /checkout`: method and path of an HTTP/1 request that begins so. What follows a question mark is the
-/// users', and is left out.
-fn request_line(begins: &[u8]) -> Option<String> {
-    const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
-    let text = std::str::from_utf8(begins.split(|byte| byte.is_ascii_control()).next()?).ok()?;
-    let (method, rest) = text.split_once(' ')?;
-    let end = rest.find([' ', '?']).unwrap_or(rest.len());
-    let path = &rest[..end];
-    (METHODS.contains(&method) && path.starts_with('/')).then(|| format!("{method} {path}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Answering, UntoldRequests, request_line, slow};
+    use super::{Answering, UntoldRequests, slow};
     use holdup_evidence::{Cause, Clock, Ns, Request, RequestStep, ThreadId};
 
     fn answer(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)]) {
@@ -427,6 +386,45 @@ mod tests {
         let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
         assert_eq!((requests.count, requests.p50, requests.p99), (100, 1_000, 1_000));
         assert_eq!(requests.longest, 50_000);
+    }
+
+    #[test]
+    fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
+        let request = |at, thread, connection, step| Request {
+            at,
+            thread: ThreadId(thread),
+            clock: Clock::default(),
+            connection,
+            weight: 1,
+            step,
+        };
+        // The slowest is read at 0, and another at `other`, which is answered first, or after it.
+        let told = |other: Ns, answered: Ns, of: u32| {
+            let mut answering = Answering::default();
+            let mut read = |connection, thread, at| {
+                let step = RequestStep::Read {
+                    begins: Vec::new(),
+                    port: 80,
+                };
+                let request = request(at, thread, connection, step);
+                answering.read(&request, Vec::new(), b"*3\r\n$4\r\neval\r\n$9\r\nsecret", 80);
+            };
+            read(1, 1, 0);
+            read(2, of, other);
+            let mut ends = [(1, 1_000), (2, answered)];
+            ends.sort_by_key(|(_, at)| *at);
+            for (connection, at) in ends {
+                let open = answering.open.remove(&connection).unwrap();
+                answering.answered(at, open, Vec::new());
+            }
+            answering.kept.sort_by_key(|one| one.ns);
+            let found = slow(&answering.kept).unwrap();
+            assert_eq!(found.line.as_deref(), Some("EVAL"));
+            found.nobody_else
+        };
+        assert!(told(900, 1_001, 1));
+        assert!(!told(500, 600, 1), "it goes on with others");
+        assert!(!told(900, 1_001, 2), "another thread answers others");
     }
 
     #[test]
@@ -572,18 +570,5 @@ mod tests {
             (super::KEPT * 2 / 5..super::KEPT * 3 / 5).contains(&long),
             "{long}"
         );
-    }
-
-    #[test]
-    fn a_request_line_is_method_and_path_and_no_more() {
-        assert_eq!(
-            request_line(b"GET /checkout?card=1 HTTP/1.1\r\nHost"),
-            Some("GET /checkout".into())
-        );
-        assert_eq!(request_line(b"POST /a HTTP/1.1\r\n"), Some("POST /a".into()));
-        assert_eq!(request_line(b"\x16\x03\x01\x02"), None);
-        assert_eq!(request_line(b"GET nothing"), None);
-        assert_eq!(request_line(&[0; 64]), None);
-        assert_eq!(request_line("GET /\u{1b}[2J".as_bytes()), Some("GET /".into()));
     }
 }

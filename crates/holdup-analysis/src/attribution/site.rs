@@ -82,6 +82,8 @@ pub(super) struct Site {
     pub(super) deadlock: bool,
     /// Why nobody could have ended the longest of those that nobody could have ended.
     pub(super) orphan: Option<Orphan>,
+    /// Whether it waits here as observation ends, for nothing but another thread of its process, and without a time limit.
+    pub(super) endless: bool,
     /// What the state of its TCP connections said.
     pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
@@ -114,6 +116,7 @@ impl Site {
             chain: Vec::new(),
             deadlock: false,
             orphan: None,
+            endless: false,
             tcp: None,
             on_path: Share::default(),
         }
@@ -216,6 +219,7 @@ impl Site {
         self.tally.open |= other.tally.open;
         self.deadlock |= other.deadlock;
         self.orphan = self.orphan.or(other.orphan);
+        self.endless |= other.endless;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
         self.held_open = self.held_open.saturating_add(other.held_open);

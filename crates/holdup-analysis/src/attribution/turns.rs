@@ -44,6 +44,7 @@ impl Attribution {
             self.served.add(&Serving {
                 processes: vec![pid],
                 addresses: Vec::new(),
+                ..Serving::default()
             });
         }
     }
@@ -140,7 +141,7 @@ fn own_pair(pid: u32, object: Option<&Object>) -> bool {
 /// Whether a process looks after the house while others of the same program serve.
 pub(super) fn attends(pid: u32, served: &Served, people: &People) -> bool {
     if served.serves(pid) {
-        return people.has_child(pid, |child| served.serves(child));
+        return served.is_master(pid) || people.has_child(pid, |child| served.serves(child));
     }
     let parent = people.same_program_as(pid);
     parent.is_some_and(|parent| served.serves(parent))

@@ -5,7 +5,7 @@
 //! libraries: what a program's own code waits for inside of a pool's method is not the pool.
 
 use super::objects::{named, with};
-use crate::attributed::{AWAITS, AttributedWait, JAVA_LOCK, Resource, ResourceKind};
+use crate::attributed::{AWAITS, AttributedWait, JAVA_LOCK, Resource, ResourceKind, SLEEPS};
 use crate::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime};
 use holdup_evidence::{Cause, Frame, Language};
 
@@ -86,7 +86,10 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         .collect();
     if frames.is_empty() {
         let own = futex && matches!(cause, Cause::LockFutex | Cause::TimerSleep);
-        return (own && of_machine(stack)).then(|| idle(call, MACHINES_WORK));
+        return match called_from_java(stack) {
+            Some(native) => own.then(|| by_native(call, native))?,
+            None => (own && of_machine(stack)).then(|| idle(call, MACHINES_WORK)),
+        };
     }
     if !futex {
         let polls = matches!(cause, Cause::PollWait | Cause::IpcQueue | Cause::NetReceive);
@@ -119,11 +122,35 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
             let resource = with(named(ResourceKind::Lock, name), AWAITS, kind);
             (Cause::LockFutex, with(resource, "call", call.unwrap_or("futex")))
         }
-        (Shown::Sleeps, _) => {
-            let resource = named(ResourceKind::Kernel, "timer");
-            (Cause::TimerSleep, with(resource, "call", call.unwrap_or("futex")))
-        }
+        (Shown::Sleeps, _) => sleeps(call),
     })
+}
+
+fn sleeps(call: Option<&str>) -> (Cause, Resource) {
+    let resource = with(named(ResourceKind::Kernel, "timer"), SLEEPS, "Thread.sleep");
+    (Cause::TimerSleep, with(resource, "call", call.unwrap_or("futex")))
+}
+
+/// Where Java frames could not be read, but the virtual machine's own show that Java code runs beneath: the function by which that asked,
+/// empty if it has no name here. Such a thread is a program's, whatever the rest of its stack looks like.
+fn called_from_java(stack: &[Frame]) -> Option<&str> {
+    let symbols = || stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    symbols()
+        .any(|name| name.starts_with("JavaCalls::call"))
+        .then(|| {
+            symbols()
+                .find(|name| name.starts_with("JVM_"))
+                .unwrap_or_default()
+        })
+}
+
+/// What it waits for by that function.
+fn by_native(call: Option<&str>, native: &str) -> Option<(Cause, Resource)> {
+    match native {
+        "JVM_Sleep" => Some(sleeps(call)),
+        "JVM_WaitForReferencePendingList" => Some(idle(call, MACHINES_WORK)),
+        _ => None,
+    }
 }
 
 fn idle(call: Option<&str>, work: &str) -> (Cause, Resource) {

@@ -10,6 +10,7 @@ mod calls;
 mod channel;
 mod frozen;
 mod functions;
+mod go;
 mod java;
 mod naming;
 mod objects;

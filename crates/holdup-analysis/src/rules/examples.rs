@@ -96,7 +96,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 35] = [
+    const KEYS: [&str; 36] = [
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -125,6 +125,7 @@ fn lengths(value: &mut Value) {
         "no_room_ns",
         "throttled_ns",
         "slept_ns",
+        "slept_without_port_ns",
         "refused_until",
         "usual",
         "longest",

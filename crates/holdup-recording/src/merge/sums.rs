@@ -21,14 +21,16 @@ pub(super) fn connections(whole: &mut Vec<Connections>, next: Vec<Connections>) 
         sum(&mut one.made, part.made);
         sum(&mut one.made_ns, part.made_ns);
         sum(&mut one.refused, part.refused);
+        sum(&mut one.no_port, part.no_port);
         sum(&mut one.failed, part.failed);
         sum(&mut one.given_up, part.given_up);
         sum(&mut one.slept_ns, part.slept_ns);
         sum(&mut one.sleeps, part.sleeps);
+        sum(&mut one.slept_without_port_ns, part.slept_without_port_ns);
         sum(&mut one.refused_until, part.refused_until);
     }
     whole.sort_by_key(|one| {
-        let attempts = [one.refused, one.failed, one.given_up];
+        let attempts = [one.refused, one.no_port, one.failed, one.given_up];
         std::cmp::Reverse(attempts.into_iter().fold(one.made, u64::saturating_add))
     });
 }

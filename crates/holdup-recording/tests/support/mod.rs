@@ -185,6 +185,7 @@ impl Dice {
             orphaned: self.some(|dice| Orphaned {
                 owner: dice.some(Dice::name),
                 alone: dice.yes(),
+                all_of: dice.number(),
             }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {
@@ -232,6 +233,8 @@ impl Dice {
                 peer: dice.text(),
                 by: dice.name(),
                 made: dice.number(),
+                no_port: dice.number(),
+                slept_without_port_ns: dice.number(),
                 ..Connections::default()
             }),
             host_figures: HostFigures {
@@ -286,6 +289,7 @@ impl Dice {
                     ns: dice.number(),
                     more: vec![(dice.cause(), dice.number())],
                     line: dice.some(Dice::text),
+                    nobody_else: dice.yes(),
                     ..SlowRequest::default()
                 }),
                 listeners: dice.list(2, |dice| OfListener {

@@ -161,7 +161,12 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
     let mut rest: Vec<(Cause, Ns)> = rest_by_cause.into_iter().collect();
     rest.sort_by_key(|(cause, ns)| (Reverse(*ns), *cause));
 
-    let mut handed_on = entries(report, |wait| wait.handed_on_ns, large);
+    // Who rests until others are done waits for nothing that anybody misses.
+    let waited = |wait: &Wait| match wait.cause {
+        Cause::Idle if !all => 0,
+        _ => wait.handed_on_ns,
+    };
+    let mut handed_on = entries(report, waited, large);
     handed_on.retain(|entry| all || large(entry.ns));
     // Threads that wait side by side hand on the same stretch: together no more than there is.
     for entry in &mut handed_on {

@@ -240,6 +240,8 @@ impl Attached {
             SocketAddress::Inet(address) => Some(address.port()),
             SocketAddress::Unix(_) | SocketAddress::Other(_) => None,
         });
+        let gaps = serving::unwatched(&serving.masters, pids, moment);
+        observation.not_measured.extend(gaps);
         observation.requests_told = observation.tracer.serve(ports);
         observation.attribution.push(&Event::Serving(serving));
     }

@@ -92,11 +92,18 @@ impl Neighbours {
         let mut servers: Option<Vec<FuseServer>> = None;
         for (pid, wait) in waits {
             self.by_lock(wait, &mut found);
-            if matches!(
-                wait.call.name(),
-                Some("wait4" | "waitid" | "vfork" | "clone" | "clone3")
-            ) {
-                found.processes.extend(tasks::children(&root, *pid));
+            match wait.call.name() {
+                Some("wait4" | "waitid" | "vfork" | "clone" | "clone3") => {
+                    found.processes.extend(tasks::children(&root, *pid));
+                }
+                // Who has one child may wait for the signal that it sends as it ends, as `timeout` does.
+                Some("rt_sigsuspend" | "rt_sigtimedwait" | "pause") => {
+                    let children = tasks::children(&root, *pid);
+                    found
+                        .processes
+                        .extend(children.first().filter(|_| children.len() == 1));
+                }
+                _ => {}
             }
             for (object, writes) in awaited(wait) {
                 let Some(other) = self.others.get(&object) else {

@@ -3,6 +3,7 @@
 //! In: processes, as observation begins and as it ends. Out: their listeners at which clients stood both times.
 
 use super::moment::Moment;
+use super::serving;
 use holdup_evidence::facts::Unaccepted;
 use holdup_proc::sockets::{self, Sockets};
 use std::collections::{BTreeSet, HashMap};
@@ -23,6 +24,7 @@ struct Queue {
     knocking: u32,
     overflows: u64,
     processes: BTreeSet<u32>,
+    children: BTreeSet<u32>,
 }
 
 /// A network namespace.
@@ -58,8 +60,12 @@ impl Queues {
                     knocking: u32::try_from(knocking).unwrap_or(u32::MAX),
                     overflows: namespace.overflows,
                     processes: BTreeSet::new(),
+                    children: BTreeSet::new(),
                 });
                 queue.processes.insert(*pid);
+                queue
+                    .children
+                    .extend(serving::children_at(*pid, pids, listener.inode, moment));
             }
         }
         found
@@ -75,6 +81,7 @@ impl Queues {
                 (before.waiting > 0 && queue.waiting > 0).then(|| Unaccepted {
                     address: queue.address,
                     processes: queue.processes.into_iter().collect(),
+                    children: queue.children.into_iter().collect(),
                     before: before.waiting,
                     after: queue.waiting,
                     knocking: queue.knocking.min(before.knocking),

@@ -3,10 +3,14 @@
 //! In: processes. Out: those that serve, and where, as the tables of sockets and the links in `/proc/PID/fd` show.
 
 use super::moment::Moment;
-use holdup_evidence::{Serving, SocketAddress};
+use holdup_evidence::{NotMeasured, Serving, SocketAddress};
 use holdup_proc::sockets::Sockets;
-use std::collections::{HashMap, HashSet};
+use holdup_proc::{names, tasks};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
+
+/// Processes beyond which nobody's children are looked at: who observes so many has asked for the workers, too.
+const FEW: usize = 64;
 
 /// What of a network namespace matters here.
 #[derive(Debug, Default)]
@@ -19,18 +23,61 @@ struct Namespace {
 pub(super) fn look(pids: &[u32], moment: &mut Moment) -> Serving {
     let mut namespaces: HashMap<Option<String>, Namespace> = HashMap::new();
     let mut found = Serving::default();
+    let all: BTreeSet<u32> = pids.iter().copied().collect();
     for pid in pids {
         let namespace = namespaces
             .entry(moment.namespace(*pid))
             .or_insert_with(|| namespace(&moment.sockets(*pid), &mut found.addresses));
-        let serves = moment
-            .ends(*pid)
-            .is_some_and(|ends| !ends.sockets.is_disjoint(&namespace.serving));
-        if serves {
-            found.processes.push(*pid);
+        let its = moment.ends(*pid).map(|ends| &ends.sockets & &namespace.serving);
+        let Some(its) = its.filter(|its| !its.is_empty()) else {
+            continue;
+        };
+        found.processes.push(*pid);
+        if its
+            .iter()
+            .any(|inode| !children_at(*pid, &all, *inode, moment).is_empty())
+        {
+            found.masters.push(*pid);
         }
     }
     found
+}
+
+/// The children of a process that run the same program and have this socket open, too, and are none of those that are observed.
+/// Another program has inherited it by mistake.
+pub(super) fn children_at(pid: u32, observed: &BTreeSet<u32>, inode: u64, moment: &mut Moment) -> Vec<u32> {
+    if observed.len() > FEW {
+        return Vec::new();
+    }
+    let children = tasks::children(&moment.root, pid).into_iter();
+    let others = children.filter(|child| !observed.contains(child));
+    let name = names::comm(&moment.root, pid);
+    let same = |child: &u32| names::comm(&moment.root, *child) == name;
+    let others: Vec<u32> = others.filter(same).collect();
+    let has_it = |child: &u32| {
+        moment
+            .ends(*child)
+            .is_some_and(|ends| ends.sockets.contains(&inode))
+    };
+    others.into_iter().filter(has_it).collect()
+}
+
+/// What the children of a master do, who answer its clients and were not asked about: to be said, because the master rests.
+pub(super) fn unwatched(masters: &[u32], observed: &[u32], moment: &Moment) -> Vec<NotMeasured> {
+    let gap = |pid: &u32| {
+        let name = names::comm(&moment.root, *pid)?;
+        let same = |child: &u32| {
+            !observed.contains(child) && names::comm(&moment.root, *child).as_ref() == Some(&name)
+        };
+        let children = tasks::children(&moment.root, *pid).into_iter().filter(same);
+        let options: Vec<String> = children.map(|child| format!("-p {child}")).collect();
+        Some(NotMeasured {
+            what: format!("what the children of {name} (pid {pid}) do, which answer its clients"),
+            why: "they were not asked for".to_owned(),
+            fix: format!("holdup attach {}", options.join(" ")),
+        })
+    };
+    masters.iter().filter_map(gap).collect()
 }
 
 fn namespace(sockets: &Sockets, addresses: &mut Vec<SocketAddress>) -> Namespace {

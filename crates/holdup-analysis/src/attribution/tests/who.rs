@@ -270,6 +270,23 @@ fn a_wait_for_a_child_that_a_key_broke_off_was_for_the_child_that_lived_and_for_
 }
 
 #[test]
+fn who_waits_for_a_signal_and_has_one_child_waits_for_that_whoever_sends_it() {
+    let mut scene = Scene::new("timeout");
+    scene.process(1, 0, "sleep");
+    scene.wait(0, Cause::IpcSignal, 1000, By::Outside(900, "bash"));
+    scene.wait(1, Cause::TimerSleep, 1001, By::Interrupt);
+    for id in [0, 1] {
+        scene.end(id);
+    }
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::IpcSignal).holders[0];
+    assert_eq!(
+        (&*holder.name.process, holder.how_known),
+        ("sleep", HowKnown::Child)
+    );
+}
+
+#[test]
 fn of_several_children_that_lived_none_is_named() {
     let mut scene = Scene::new("sh");
     scene.process(1, 0, "one");

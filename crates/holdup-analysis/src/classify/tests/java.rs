@@ -1,7 +1,7 @@
 //! Stacks as JDK 17 and 25 have them.
 
 use super::told;
-use crate::attributed::{AWAITS, JAVA_LOCK};
+use crate::attributed::{AWAITS, JAVA_LOCK, SLEEPS};
 use holdup_evidence::{Cause, Frame, Language};
 
 const CONDITION: &[(&str, &str)] = &[
@@ -368,6 +368,32 @@ fn the_machines_own_threads_wait_for_work() {
         None,
         "the machine is started"
     );
+}
+
+#[test]
+fn a_thread_whose_java_frames_could_not_be_read_is_none_of_the_machines() {
+    let asks = |native: &str| {
+        let natives = [
+            ("libc.so.6", "pthread_cond_timedwait"),
+            ("libjvm.so", "os::PlatformEvent::park(long)"),
+            ("libjvm.so", native),
+            (
+                "libjvm.so",
+                "JavaCalls::call_helper(JavaValue*, methodHandle const&)",
+            ),
+            ("libjvm.so", "JavaThread::run()"),
+        ];
+        told(Cause::TimerSleep, Some("futex"), &stack(&natives, &[]))
+    };
+    let (cause, resource) = asks("JVM_Sleep").unwrap();
+    assert_eq!(cause, Cause::TimerSleep);
+    assert_eq!(resource.detail[SLEEPS], "Thread.sleep");
+    assert_eq!(
+        asks("JVM_WaitForReferencePendingList").map(|(cause, _)| cause),
+        Some(Cause::Idle)
+    );
+    assert_eq!(asks("JVM_MonitorWait"), None);
+    assert_eq!(asks(""), None);
 }
 
 #[test]

@@ -28,7 +28,12 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let orphaned = waits.only(|wait| wait.orphaned.is_some() && !wait.deadlock && wait.max >= LASTS);
     let groups = orphaned.map_or_else(Vec::new, |all| {
-        all.split(|wait| (wait.asker.name.pid, wait.resource.name.clone()))
+        all.split(|wait| {
+            let whole = wait.orphaned.as_ref().is_some_and(|orphaned| orphaned.all_of > 0);
+            // All threads of a process are one finding, whatever each of them waits for.
+            let lock = (!whole).then(|| wait.resource.name.clone());
+            (wait.asker.name.pid, lock)
+        })
     });
     let findings: Vec<Finding> = groups
         .iter()
@@ -47,7 +52,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(waits: &Waits<'_>) -> Option<Finding> {
     let main = waits.iter().find(|wait| wait.orphaned.is_some())?;
     let orphaned = main.orphaned.as_ref()?;
-    let who = say::who(&main.asker.name);
+    let who = match orphaned.all_of {
+        0 => say::who(&main.asker.name),
+        _ => main.asker.name.process.clone(),
+    };
     let alone = orphaned.alone.then(|| {
         Evidence::new(
             format!(
@@ -64,6 +72,19 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             "signal-safety(7)",
         )
     });
+    let all = (orphaned.all_of > 0).then(|| {
+        Evidence::new(
+            format!(
+                "all {} threads of {} wait as observation ends, each for something that processes do not share",
+                orphaned.all_of,
+                say::who_with_pid(&ThreadName {
+                    thread: String::new(),
+                    ..main.asker.name.clone()
+                })
+            ),
+            "threads of the process, and the flags of their calls",
+        )
+    });
     let severity = match orphaned.owner {
         Some(_) => Severity::Critical,
         None => Severity::Warning,
@@ -72,6 +93,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         .finding(severity, title(&who, orphaned), waits)
         .and_if(orphaned.owner.as_ref().map(named))
         .and_if(alone)
+        .and_if(all)
         .and_if(handler)
         .and(Evidence::new(
             "no time limit was set, and nobody released it while it was observed",
@@ -83,6 +105,17 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             (Some(_), false) => Confidence::Strong,
             (None, _) => Confidence::Suspect,
         });
+    if orphaned.all_of > 0 {
+        return Some(finding
+            .remedy(Remedy::safe(
+                "see who should have ended the first of these waits: a task that waits for another task of the same pool takes a \
+                 thread that the other one needs; give those a pool of their own, or go on when they are done instead of waiting",
+            ))
+            .remedy(Remedy::safe(
+                "a condition that is signalled before the wait begins is lost, unless the waiter looks first, with the lock in hand",
+            ))
+            .remedy(Remedy::pointless("to wait longer: it never ends by itself")));
+    }
     Some(match &orphaned.owner {
         Some(owner) if owner.pid == 0 && !orphaned.alone => finding
             .remedy(Remedy::safe(
@@ -106,6 +139,10 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
 
 fn title(who: &str, orphaned: &Orphaned) -> String {
     match &orphaned.owner {
+        None if orphaned.all_of > 0 => format!(
+            "All {} threads of {who} wait for one of them: none is left that could go on",
+            orphaned.all_of
+        ),
         Some(owner) if owner.pid != 0 => format!(
             "{who} waits for a lock that {} held when this process was forked: nobody can release the copy",
             say::who_with_pid(owner)

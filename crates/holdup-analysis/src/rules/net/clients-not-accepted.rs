@@ -22,6 +22,14 @@ fn check(run: &Run<'_>) -> Verdict {
     let Some(queues) = &run.facts.unaccepted else {
         return Verdict::CannotTell("how many clients its listeners had not accepted".to_owned());
     };
+    // Who has left its clients to children that were not watched is not the one to blame.
+    let left: Vec<Finding> = queues
+        .iter()
+        .filter_map(|queue| left_to_children(run, queue))
+        .collect();
+    if !left.is_empty() {
+        return Verdict::Fires(left);
+    }
     // A few that stand there at two instants may be others each time: those that found it full tell that it is.
     let full = queues
         .iter()
@@ -84,6 +92,48 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
              of the server's own",
         ))
         .remedy(Remedy::pointless("a longer queue: clients then wait in it for just as long"));
+    Some(finding)
+}
+
+/// Causes of a process that leaves its clients to others: it waits for those, or for a word to itself.
+const LEAVES: [Cause; 3] = [Cause::Idle, Cause::IpcSignal, Cause::ProcessChild];
+
+/// Clients that stand at a listener of a process whose children accept them: where those were not watched, nothing is known of why.
+fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let children = match queue.children.len() {
+        0 => return None,
+        1 => "a child".to_owned(),
+        many => format!("{many} children"),
+    };
+    let main = instead(run, queue).filter(|main| LEAVES.contains(&main.cause))?;
+    let at = queue.address.to_string();
+    let accepts = |wait: &AttributedWait| {
+        let clients =
+            matches!(wait.cause, Cause::Idle | Cause::NetAccept) && wait.resource.name.contains(&at);
+        clients && queue.processes.contains(&wait.asker.name.pid)
+    };
+    if run.waits(accepts).is_some() {
+        return None;
+    }
+    let title = format!(
+        "{} has {children} to answer clients at {}, not watched here, and some stand in the queue",
+        say::who(&main.asker.name),
+        queue.address
+    );
+    let pids: Vec<String> = queue.children.iter().map(|pid| format!("-p {pid}")).collect();
+    let listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
+    };
+    let stand = standing(queue);
+    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe("watch those that answer: what they wait for is why the clients wait")
+                .with_command(format!("holdup attach {}", pids.join(" "))),
+        );
     Some(finding)
 }
 

@@ -1,8 +1,10 @@
 //! No ports are left for connections to one peer.
 
-use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use crate::attributed::{Resource, ResourceKind};
+use crate::connections::Connections;
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::sockets;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::observed::{Quote, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeMap;
@@ -10,24 +12,113 @@ use std::collections::BTreeMap;
 /// Share of the ports from which finding a free one takes long and often fails.
 const FULL: f64 = 0.90;
 
+/// The setting that says which ports there are.
+const RANGE: &str = "net/ipv4/ip_local_port_range";
+
 /// Ports that Linux has for this unless told otherwise: 32768 to 60999.
 const USUAL: u64 = 28_232;
+
+/// Failures from which it is a program that tries again.
+const AGAIN: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LocalPortsUsedUp,
     about: "no ports are left for connections to one peer",
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep, Cause::NetConnect],
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Artefacts(check),
+    check: Check::Both(by_waits, by_artefacts),
 };
+
+/// The peer for want of a port to which the most sleep was, if that is worth a finding.
+pub(in crate::rules) fn without_port<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {
+    let peers = run.attributed.connections.iter();
+    let worst = peers
+        .filter(|peer| peer.no_port >= AGAIN)
+        .max_by_key(|peer| peer.slept_without_port_ns)?;
+    let slept = worst.slept_without_port_ns;
+    let most_of_it = slept.saturating_mul(2) > waits.own();
+    (most_of_it && run.matters(slept.min(waits.cost()), MATTERS)).then_some(worst)
+}
+
+fn by_waits(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let slept = waits.only(|wait| wait.cause == Cause::TimerSleep);
+    match slept.and_then(|slept| Some((without_port(run, &slept)?, slept))) {
+        Some((peer, slept)) => fires(tries_again(run, &slept, peer)),
+        None => {
+            let failed = run.attributed.connections.iter().map(|peer| peer.no_port).sum();
+            Verdict::Clear(format!(
+                "{} failed for want of a local port, and the sleep between them is not most of the sleep",
+                say::several(failed, "connection")
+            ))
+        }
+    }
+}
+
+fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding {
+    let slept = peer.slept_without_port_ns;
+    let title = format!(
+        "{} has no local port left to connect to {} from and tries again: {} of sleep in between",
+        say::who(&peer.by),
+        peer.peer,
+        duration(slept)
+    );
+    let failed = format!(
+        "{} failed at once with EADDRNOTAVAIL, {} succeeded",
+        say::several(peer.no_port, "request"),
+        peer.made
+    );
+    let range = run.facts.sysctl.get(RANGE);
+    let range = range.map(|range| {
+        let ends: Vec<&str> = range.split_whitespace().collect();
+        Evidence::new(
+            format!("ip_local_port_range is {}", ends.join(" to ")),
+            "/proc/sys",
+        )
+    });
+    let mut finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and(Evidence::new(
+            failed,
+            "what became of each request for a connection",
+        ))
+        .and_if(range)
+        .proved_if(true);
+    finding.ns = finding.ns.map(|ns| ns.min(slept));
+    finding.resource = Resource {
+        kind: ResourceKind::Socket,
+        name: peer.peer.clone(),
+        detail: [("peer".to_owned(), peer.peer.clone())].into(),
+    };
+    let held = format!("ss -tan dst {}", say::quoted(&peer.peer));
+    remedies(
+        finding.remedy(
+            Remedy::safe("see what has the ports: TIME-WAIT is connections that this machine closed first")
+                .with_command(held),
+        ),
+    )
+}
+
+fn remedies(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "keep connections instead of making new ones: a pool, keep-alive",
+        ))
+        .remedy(Remedy::changing(
+            "widen net.ipv4.ip_local_port_range, or give the peer or this machine more addresses",
+            "ports of the range that a service listens on must be reserved (ip_local_reserved_ports)",
+        ))
+        .remedy(Remedy::pointless(
+            "more descriptors or more memory: neither is what is used up",
+        ))
+}
 
 /// How many ports there are for connections.
 fn ports(run: &Run<'_>) -> Option<u64> {
-    let range = run.facts.sysctl.get("net/ipv4/ip_local_port_range")?;
+    let range = run.facts.sysctl.get(RANGE)?;
     let mut ends = range.split_whitespace().map(|end| end.parse::<u64>());
     let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
     last.checked_sub(first)?.checked_add(1)
@@ -47,7 +138,7 @@ fn most(table: &SocketTable) -> Option<(&str, u64, &Quote)> {
     most.map(|(peer, (count, quote))| (peer, count, quote))
 }
 
-fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
+fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
     let all = observed.sockets.iter().filter(|table| table.total > 0);
     let Some(table) = all.max_by_key(|table| most(table).map_or(0, |(_, count, _)| count)) else {
         return Verdict::CannotTell("how many connections there are to which peer: `ss -tan`".to_owned());
@@ -75,7 +166,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             format!("{count} connections to {peer}; Linux has {USUAL} ports for them unless told otherwise")
         }
     };
-    fires(
+    fires(remedies(
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
@@ -92,16 +183,6 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             Confidence::Strong
         } else {
             Confidence::Suspect
-        })
-        .remedy(Remedy::safe(
-            "keep connections instead of making new ones: a pool, keep-alive",
-        ))
-        .remedy(Remedy::changing(
-            "widen net.ipv4.ip_local_port_range, or give the peer or this machine more addresses",
-            "ports of the range that a service listens on must be reserved (ip_local_reserved_ports)",
-        ))
-        .remedy(Remedy::pointless(
-            "more descriptors or more memory: neither is what is used up",
-        )),
-    )
+        }),
+    ))
 }

@@ -85,18 +85,33 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         true => Cause::SchedRunqueue,
         false => *cause,
     };
-    fires(finding(requests, slow, (*cause, *more), end))
+    let waits = run.attributed.waits.iter().filter(|wait| wait.cause == *cause);
+    let finding = finding(requests, slow, (*cause, *more), end);
+    // Of the waits of that cause it is the one that took most.
+    fires(match waits.max_by_key(|wait| wait.ns) {
+        Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
+        None => finding,
+    })
 }
 
 /// `end`: what the time of those waits really went into.
 fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), end: Cause) -> Finding {
     let line = slow.line.as_deref().map(|line| format!(", such as {line}"));
+    let meanwhile = match slow.nobody_else {
+        true => ", and nobody else is answered meanwhile",
+        false => "",
+    };
     let title = format!(
-        "1 request in a hundred takes {} instead of {}: {}",
+        "1 request in a hundred takes {} instead of {}: {}{meanwhile}",
         duration(slow.ns),
         duration(slow.usual),
         end.phrase()
     );
+    let one_thread = slow.nobody_else.then(|| {
+        let text = "one thread answers all clients, and answered no other while it was at one of these: what they wait for it is not in \
+                    their requests' time, which begins when they are read";
+        Evidence::new(text, SOURCE)
+    });
     let end_of_it = (end != cause).then(|| {
         let text = format!("who was waited for was mostly {}", end.phrase());
         Evidence::new(text, "who woke whom")
@@ -114,8 +129,15 @@ fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), 
         SOURCE,
     );
     let cost = slow.ns.saturating_sub(slow.usual).saturating_mul(slow.number);
-    Finding::new(RULE.id.id(), Severity::Warning, title, end, cost, first)
+    let mend = match cause.on_cpu() {
+        true => {
+            "make what the slow ones compute cheaper: where the time on the CPU went is above, by function"
+        }
+        false => "mend what the slow ones wait for: the wait is above, with who asked and who was in the way",
+    };
+    let finding = Finding::new(RULE.id.id(), Severity::Warning, title, end, cost, first)
         .and_if(end_of_it)
+        .and_if(one_thread)
         .and(Evidence::new(
             format!(
                 "median {}, 99 % within {}, slowest {}",
@@ -125,15 +147,15 @@ fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), 
             ),
             SOURCE,
         ))
-        .remedy(
-            Remedy::safe(
-                "mend what the slow ones wait for: the wait is above, with who asked and who was in the way",
-            )
-            .with_command(format!("holdup explain {cause}")),
-        )
-        .remedy(Remedy::pointless(
-            "more workers or a faster CPU: most requests are answered quickly as it is",
-        ))
+        .remedy(Remedy::safe(mend).with_command(format!("holdup explain {cause}")));
+    if slow.nobody_else {
+        return finding.remedy(Remedy::safe(
+            "leave what takes long to another thread or process, so that the one that answers can go on",
+        ));
+    }
+    finding.remedy(Remedy::pointless(
+        "more workers or a faster CPU: most requests are answered quickly as it is",
+    ))
 }
 
 /// Where requests are seen.

@@ -1,5 +1,6 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
+use crate::attributed::HowKnown;
 use crate::finding::{Confidence, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, java_waits, percent, say,
@@ -72,8 +73,19 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         "" => String::new(),
         name => format!(": {name}"),
     };
-    let title = format!("{}{on}", say::sentence(main.cause));
     let holders = waits.holders();
+    // A signal may come from anybody; who has one child has it for that one's end, as `timeout` does.
+    let child = holders
+        .first()
+        .filter(|holder| holder.how_known == HowKnown::Child);
+    let title = match child {
+        Some(child) => format!(
+            "{} waits for a signal, perhaps the one by which its only child ends: {}",
+            say::who(&main.asker.name),
+            say::who_with_pid(&child.name)
+        ),
+        None => format!("{}{on}", say::sentence(main.cause)),
+    };
     let finding = RULE
         .finding(Severity::Note, title, waits)
         .and_if(holders.first().map(say::meanwhile))
@@ -81,5 +93,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::kernel_top(waits))
         .confidence(Confidence::Suspect);
     let explain = Remedy::safe("read what this kind of wait means, and who can end it");
+    let finding = match child {
+        Some(child) => finding.remedy(Remedy::safe(format!(
+            "look at what {} does",
+            say::who_with_pid(&child.name)
+        ))),
+        None => finding,
+    };
     fires(finding.remedy(explain.with_command(format!("holdup explain {}", main.cause))))
 }

@@ -1,6 +1,7 @@
 //! Sleeping a little, again and again, to look whether something has happened.
 
 use super::connection_refused_retried::refused;
+use super::local_ports_used_up::without_port;
 use crate::attributed::{AttributedWait, Holder, How, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
@@ -44,6 +45,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             peer.peer
         ));
     }
+    if let Some(peer) = without_port(run, waits) {
+        return Verdict::Clear(format!(
+            "it sleeps between connections to {} for which no local port is left",
+            peer.peer
+        ));
+    }
     // A shell's loop sleeps in a new process each time, so the asker is the program and the function, not the thread.
     let groups = waits.split(|wait| {
         let asker = &wait.asker;
@@ -54,6 +61,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (working, habits): (Vec<_>, Vec<_>) = habits
         .into_iter()
         .partition(|group| in_requests(run, group) || handed_on(run, group) * HANDS_ON >= group.count());
+    let (fed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_fed(run, group));
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let habits: Vec<_> = habits
@@ -88,6 +96,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
              something",
             group.count(),
             handed_on(run, group)
+        ));
+    }
+    if let (true, Some(group)) = (habits.is_empty(), fed.first()) {
+        return Verdict::Clear(format!(
+            "it slept {} times while others waited for it to take what they sent: it had enough to do, and did not look for it",
+            group.count()
         ));
     }
     if habits.is_empty() {
@@ -148,6 +162,24 @@ fn handed_on(run: &Run<'_>, group: &Waits<'_>) -> u64 {
     ended.map(part).sum()
 }
 
+/// Whether others waited, for most of the sleep, for the sleepers to take what they sent to them: there was always something there.
+fn is_fed(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.pid).collect();
+    let sends = |call: &str| call.starts_with("send") || call.contains("write");
+    let to_send = run.attributed.waits.iter().filter(|wait| {
+        let channel = matches!(wait.cause, Cause::NetSend | Cause::IpcPipe | Cause::IpcUnix);
+        channel && wait.call.as_deref().is_some_and(sends) && !sleepers.contains(&wait.asker.name.pid)
+    });
+    let for_them = to_send.map(|wait| {
+        let theirs = wait
+            .holders
+            .iter()
+            .filter(|holder| sleepers.contains(&holder.name.pid));
+        theirs.fold(0_u64, |sum, holder| sum.saturating_add(holder.ns))
+    });
+    for_them.fold(0_u64, u64::saturating_add).saturating_mul(2) >= group.own()
+}
+
 /// Many sleeps of about one length, one after the other.
 fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let one_alone = group.iter().any(|wait| wait.count >= AGAIN_AND_AGAIN);
@@ -198,9 +230,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let length = format!("{about}{}", duration(group.median()));
     let sleeper = say::who(&group.main().asker.name);
     let times = format!("sleeps {length} at a time, {} times over", group.count());
-    // A shell sleeps by starting a program for it.
+    // A shell sleeps by starting a program for it, each time anew. A child that sleeps again and again does so by itself.
+    let each_anew = group
+        .split(|wait| wait.asker.name.pid)
+        .iter()
+        .all(|process| process.count() < AGAIN_AND_AGAIN);
     let started = run.waits(|wait| {
-        wait.cause == Cause::ProcessChild && wait.holders.iter().any(|child| say::who(&child.name) == sleeper)
+        let waited_for = || wait.holders.iter().any(|child| say::who(&child.name) == sleeper);
+        each_anew && wait.cause == Cause::ProcessChild && waited_for()
     });
     let title = match started {
         Some(parent) => format!(

@@ -1,6 +1,6 @@
 //! Sleeping because the program was told to.
 
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, SLEEPS};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
@@ -16,6 +16,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ClientsNotAccepted,
         RuleId::ConnectionRefusedRetried,
         RuleId::DnsServerSilent,
+        RuleId::LocalPortsUsedUp,
         RuleId::SleepPolling,
         RuleId::PackageManagerLocked,
         RuleId::SqliteBusy,
@@ -24,9 +25,10 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let (limits, sleeps): (Vec<_>, Vec<_>) = waits
-        .split(is_limit)
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // Of the one there may be much and of the other nothing that anybody waited for.
+    let (limits, sleeps): (Vec<_>, Vec<_>) = run
+        .worth(waits, waits.split(is_limit), MATTERS)
         .into_iter()
         .partition(|group| is_limit(group.main()));
     let limits = limits.iter().map(ran_out);
@@ -35,7 +37,8 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
-    matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"))
+    let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+    futex && !wait.resource.detail.contains_key(SLEEPS)
 }
 
 fn slept(waits: &Waits<'_>) -> Finding {
