@@ -23,6 +23,7 @@ mod tests;
 pub(crate) use channel::{Channel, of_task};
 pub use java::machines_own;
 pub use naming::name_resource;
+pub(crate) use objects::UNSEEN_SOCKET;
 pub use objects::served_by;
 pub use runtime::by_user_stack;
 

@@ -338,6 +338,9 @@ fn socket(object: &Object) -> Resource {
     }
     let transport = protocol_name(*protocol, socket_type);
     let SocketAddress::Inet(own) = local else {
+        if *family == 0 {
+            return named(ResourceKind::Socket, UNSEEN_SOCKET);
+        }
         return named(ResourceKind::Socket, format!("{} socket", family_name(*family)));
     };
     let other = match peer {
@@ -408,6 +411,9 @@ fn protocol_name(protocol: u16, otherwise: &str) -> &str {
         _ => otherwise,
     }
 }
+
+/// A socket of which not even the family was seen: it was in no table of the kernel's when they were read.
+pub(crate) const UNSEEN_SOCKET: &str = "a socket whose ends were not seen";
 
 /// The name of a socket's family, for those that have no addresses here.
 fn family_name(family: u16) -> String {

@@ -2,6 +2,7 @@
 
 use super::bus_call_unanswered::listens;
 use crate::attributed::{AttributedWait, Holder};
+use crate::classify::UNSEEN_SOCKET;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
@@ -66,7 +67,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "{who} listened on a message bus for {listened}, and had called nobody there"
         ));
     };
-    let groups = run.worth(&asked, asked.split(peer), MATTERS);
+    let Some(known) = asked.only(|wait| wait.resource.name != UNSEEN_SOCKET) else {
+        return Verdict::CannotTell(format!(
+            "whom {} waits for: {} on sockets whose ends were not seen",
+            say::who(&asked.main().asker.name),
+            duration(asked.own())
+        ));
+    };
+    let groups = run.worth(&known, known.split(peer), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
