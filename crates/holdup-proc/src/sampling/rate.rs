@@ -28,10 +28,10 @@ const CHEAPER: Ns = 4;
 
 /// A round counts as this many times the earlier ones at most: one that has met thousands of threads for the first time says nothing of
 /// the next. If all are as dear, that is known a few rounds later.
-const LEAP: Ns = 4;
+const LEAP: Ns = 8;
 
 /// What was taken beyond the budget is paid back by looking so much less often, and not by looking away until it is paid.
-const SLOWER: Ns = 2;
+const SLOWER: Ns = 4;
 
 /// Says when to look.
 #[derive(Debug)]
