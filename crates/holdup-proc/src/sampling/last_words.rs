@@ -3,18 +3,10 @@
 //!
 //! In: a connection's two ends and its inode. Out: a [`LastWord`].
 
-use super::diag::{self, BY_FAMILY, Diag, HEADER};
+use super::diag::{self, BY_FAMILY, Diag};
+use super::inet_diag::{ATTRIBUTES, INFO, INODE, STATE, UNREAD, request};
 use holdup_evidence::Ns;
-use std::net::{IpAddr, SocketAddr};
-
-/// The attribute of `inet_diag` that holds `struct tcp_info` (linux/inet_diag.h).
-const INFO: u16 = 2;
-
-/// Bytes of `struct inet_diag_msg`; in it the state, bytes that were received and not read, the inode.
-const MESSAGE: usize = 72;
-const STATE: usize = HEADER + 1;
-const UNREAD: usize = HEADER + 56;
-const INODE: usize = HEADER + 68;
+use std::net::SocketAddr;
 
 /// What was said last on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,37 +42,8 @@ impl Asker {
     /// Of one connection; `None` where the kernel knows none of these ends and this inode that is open.
     #[must_use]
     pub fn ask(&self, local: SocketAddr, peer: SocketAddr, inode: u64) -> Option<LastWord> {
-        last_word(&self.0.ask(BY_FAMILY, &request(local, peer))?, inode)
+        last_word(&self.0.ask(BY_FAMILY, &request(local, peer, &[INFO]))?, inode)
     }
-}
-
-/// `struct inet_diag_req_v2`.
-fn request(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
-    const TCP: u8 = 6;
-    const ANY: u32 = u32::MAX;
-    let family = if local.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
-    let mut bytes = vec![family as u8, TCP, 1 << (INFO - 1), 0];
-    bytes.extend(ANY.to_ne_bytes());
-    bytes.extend(local.port().to_be_bytes());
-    bytes.extend(peer.port().to_be_bytes());
-    for address in [local.ip(), peer.ip()] {
-        match address {
-            IpAddr::V4(address) => {
-                bytes.extend(address.octets());
-                bytes.extend([0; 12]);
-            }
-            IpAddr::V6(address) => bytes.extend(address.octets()),
-        }
-    }
-    // Whatever device, whatever cookie.
-    for word in [0, ANY, ANY] {
-        bytes.extend(word.to_ne_bytes());
-    }
-    bytes
 }
 
 fn last_word(answer: &[u8], inode: u64) -> Option<LastWord> {
@@ -91,7 +54,7 @@ fn last_word(answer: &[u8], inode: u64) -> Option<LastWord> {
     if !of_it || !OPEN.contains(answer.get(STATE)?) {
         return None;
     }
-    let info = diag::attribute(answer, HEADER + MESSAGE, INFO)?;
+    let info = diag::attribute(answer, ATTRIBUTES, INFO)?;
     // Fields of `struct tcp_info`: how long ago, in milliseconds, and how many segments with something in them.
     let (sent_ago, received_ago) = (diag::word(info, 44)?, diag::word(info, 52)?);
     let (received, sent) = (diag::word(info, 152)?, diag::word(info, 156)?);

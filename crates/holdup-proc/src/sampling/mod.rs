@@ -7,11 +7,13 @@
 pub mod account;
 mod adopting;
 mod answers;
+mod arguments;
 pub mod aside;
 pub mod clocks;
 pub mod described;
 mod diag;
 mod following;
+mod inet_diag;
 mod instead;
 pub mod last_words;
 pub mod look;

@@ -3,11 +3,12 @@
 //! In: a connection's two ends and its inode. Out: [`Figures`] of one look; two of them, at either end of a wait, are what tracing
 //! tells of it. A socket of another network namespace is another one with the same ends, or none: the inode decides.
 
-use super::diag::{self, BY_FAMILY, Diag, HEADER};
+use super::diag::{self, BY_FAMILY, Diag};
+use super::inet_diag::{ATTRIBUTES, EXPIRES, INFO, INODE, MEMORY, STATE, TIMER, WRITE_QUEUE, request};
 use super::route::Device;
 use holdup_evidence::network::TcpState;
 use holdup_evidence::{Ns, Seq, ThreadId};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Between two looks at a connection while one wait goes on: at least this, in nanoseconds, and a part of how long it lasts.
 const AGAIN: Ns = 20_000_000;
@@ -15,19 +16,6 @@ const PART: Ns = 4;
 
 /// A tick of what is told, in microseconds: finer than any kernel's.
 const TICK_US: u64 = 1_000;
-
-/// Attributes of `inet_diag` (linux/inet_diag.h).
-const INFO: u16 = 2;
-const MEMORY: u16 = 7;
-
-/// Bytes of `struct inet_diag_msg`; in it the state, which timer runs and for how many more milliseconds, the queue of what is not
-/// acknowledged, the inode.
-const MESSAGE: usize = 72;
-const STATE: usize = HEADER + 1;
-const TIMER: usize = HEADER + 2;
-const EXPIRES: usize = HEADER + 52;
-const WRITE_QUEUE: usize = HEADER + 60;
-const INODE: usize = HEADER + 68;
 
 /// One look at a connection. Bytes where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,46 +146,15 @@ impl Watched {
 
 /// What the kernel says of a connection. `None` where it knows none of these ends and this inode.
 pub(super) fn of(diag: &Diag, local: SocketAddr, peer: SocketAddr, inode: u64, at: Ns) -> Option<Figures> {
-    let answer = diag.ask(BY_FAMILY, &request(local, peer))?;
+    let answer = diag.ask(BY_FAMILY, &request(local, peer, &[INFO, MEMORY]))?;
     figures(&answer, inode, at)
-}
-
-/// `struct inet_diag_req_v2`.
-fn request(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
-    const TCP: u8 = 6;
-    /// A bit for each attribute that is wanted, from the first on.
-    const WANTED: u8 = 1 << (INFO - 1) | 1 << (MEMORY - 1);
-    const ANY: u32 = u32::MAX;
-    let family = if local.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
-    let mut bytes = vec![family as u8, TCP, WANTED, 0];
-    bytes.extend(ANY.to_ne_bytes());
-    bytes.extend(local.port().to_be_bytes());
-    bytes.extend(peer.port().to_be_bytes());
-    for address in [local.ip(), peer.ip()] {
-        match address {
-            IpAddr::V4(address) => {
-                bytes.extend(address.octets());
-                bytes.extend([0; 12]);
-            }
-            IpAddr::V6(address) => bytes.extend(address.octets()),
-        }
-    }
-    // Whatever device, whatever cookie.
-    for word in [0, ANY, ANY] {
-        bytes.extend(word.to_ne_bytes());
-    }
-    bytes
 }
 
 fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
     if diag::kind(answer)? != BY_FAMILY || u64::from(diag::word(answer, INODE)?) != inode {
         return None;
     }
-    let info = diag::attribute(answer, HEADER + MESSAGE, INFO)?;
+    let info = diag::attribute(answer, ATTRIBUTES, INFO)?;
     // Fields of `struct tcp_info`; kernels of before have fewer.
     let byte = |at: usize| info.get(at).copied().unwrap_or(0);
     let word = |at: usize| diag::word(info, at);
@@ -207,7 +164,7 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
     let timer = answer.get(TIMER).filter(|timer| matches!(timer, 1 | 4));
     let milliseconds = timer.and_then(|_| diag::word(answer, EXPIRES));
     // `sk_wmem_alloc`, the third of `SK_MEMINFO_…`.
-    let memory = diag::attribute(answer, HEADER + MESSAGE, MEMORY).unwrap_or_default();
+    let memory = diag::attribute(answer, ATTRIBUTES, MEMORY).unwrap_or_default();
     Some(Figures {
         at,
         unsent,
@@ -230,7 +187,7 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figures, Watched, figures, of, request};
+    use super::{Figures, Watched, figures, of};
     use crate::sampling::diag::{Diag, HEADER};
     use crate::sampling::route::Device;
     use holdup_evidence::ThreadId;
@@ -355,7 +312,5 @@ mod tests {
     fn an_answer_that_is_cut_off_says_nothing() {
         assert_eq!(figures(&[], 0, 0), None);
         assert_eq!(figures(&[0; HEADER + 80], 0, 0), None);
-        let (one, other) = ("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap());
-        assert_eq!(request(one, other).len(), 56);
     }
 }
