@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn what_matters_and_has_nobody_named_is_said_once() {
         const SECOND: u64 = 1_000_000_000;
-        let somebody = json!([{"name": {"pid": 7}, "how_known": "waker", "ns": 1}]);
+        let somebody = json!([{"name": {"pid": 7, "process": "fsfreeze"}, "how_known": "waker", "ns": 1}]);
         let attributed = Attributed {
             elapsed: SECOND,
             waits: vec![
