@@ -13,6 +13,7 @@ mod clocks;
 mod connections;
 mod decisions;
 mod devices;
+mod doubt;
 mod dumps;
 #[cfg(test)]
 mod examples;
@@ -348,6 +349,10 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
+    if run.attributed.by_looks {
+        let doubted = |(rule, finding)| (rule, doubt::by_looks(finding));
+        found = found.into_iter().map(doubted).collect();
+    }
     found.sort_by_key(|(rule, finding)| {
         (
             std::cmp::Reverse(finding.severity),
