@@ -5,7 +5,7 @@
 //! sleeps, and on which file system by the number of its mount.
 
 use super::site::Site;
-use super::unix_peers;
+use super::sockets::unix_peers;
 use crate::mountinfo;
 use crate::root::{Root, text_if_there};
 use crate::sockets::Sockets;

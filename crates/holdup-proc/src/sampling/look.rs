@@ -6,12 +6,12 @@
 use super::arguments::{around, length, path, poll_set, select_set, unix_address};
 use super::clocks::{Turns, turns};
 use super::described;
-use super::diag::Diag;
-use super::route;
 use super::site::Site;
+use super::sockets::diag::Diag;
+use super::sockets::route;
+use super::sockets::tcp_state::{self, Watched};
+use super::sockets::unix_peers;
 use super::task::text_in;
-use super::tcp_state::{self, Watched};
-use super::unix_peers;
 use crate::descriptors;
 use crate::mountinfo;
 use crate::root::Root;

@@ -5,8 +5,8 @@
 //! ended. A connection that was made between two looks and never waited for is not told.
 
 use super::described;
-use super::diag::Diag;
-use super::tcp_state;
+use super::sockets::diag::Diag;
+use super::sockets::tcp_state;
 use holdup_evidence::network::{Connection, Outcome};
 use holdup_evidence::{Ns, Object, ThreadId};
 use std::collections::{HashMap, HashSet};

@@ -5,7 +5,7 @@
 use super::described;
 use super::look::{Answer, Polled};
 use super::site::Site;
-use super::tcp_state::Watched;
+use super::sockets::tcp_state::Watched;
 use crate::descriptors::Open;
 use holdup_evidence::{
     Event, KernelStackId, LockHolder, Ns, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,

@@ -8,7 +8,7 @@
 use crate::collect::moment::Moment;
 use holdup_evidence::{Earlier, Event, Ns, SaidSince, Serving, SocketAddress};
 use holdup_proc::clocks;
-use holdup_proc::sampling::last_words::{Asker, LastWord, Said};
+use holdup_proc::sampling::sockets::last_words::{Asker, LastWord, Said};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 

@@ -53,14 +53,14 @@ pub struct Figures {
 impl Figures {
     /// Whether the kernel holds back what it could send for this machine's own device: as much stands there as it lets stand, a millisecond's worth
     /// and two segments at least (`tcp_small_queue_check`).
-    pub(super) fn throttled(&self) -> bool {
+    pub(in crate::sampling) fn throttled(&self) -> bool {
         let least = self.segment.saturating_mul(2);
         let limit = u64::from(least).max(self.pace);
         self.unsent > 0 && self.room() && u64::from(self.in_devices) > limit
     }
 
     /// As in `tcp(7)`.
-    pub(super) fn state(&self) -> u8 {
+    pub(in crate::sampling) fn state(&self) -> u8 {
         self.state
     }
 
@@ -145,7 +145,13 @@ impl Watched {
 }
 
 /// What the kernel says of a connection. `None` where it knows none of these ends and this inode.
-pub(super) fn of(diag: &Diag, local: SocketAddr, peer: SocketAddr, inode: u64, at: Ns) -> Option<Figures> {
+pub(in crate::sampling) fn of(
+    diag: &Diag,
+    local: SocketAddr,
+    peer: SocketAddr,
+    inode: u64,
+    at: Ns,
+) -> Option<Figures> {
     let answer = diag.ask(BY_FAMILY, &request(local, peer, &[INFO, MEMORY]))?;
     figures(&answer, inode, at)
 }
@@ -188,8 +194,8 @@ fn figures(answer: &[u8], inode: u64, at: Ns) -> Option<Figures> {
 #[cfg(test)]
 mod tests {
     use super::{Figures, Watched, figures, of};
-    use crate::sampling::diag::{Diag, HEADER};
-    use crate::sampling::route::Device;
+    use crate::sampling::sockets::diag::{Diag, HEADER};
+    use crate::sampling::sockets::route::Device;
     use holdup_evidence::ThreadId;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};

@@ -6,21 +6,21 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h).
-pub(super) const BY_FAMILY: u16 = 20;
+pub(in crate::sampling) const BY_FAMILY: u16 = 20;
 
 /// Bytes of `struct nlmsghdr`.
-pub(super) const HEADER: usize = 16;
+pub(in crate::sampling) const HEADER: usize = 16;
 
 /// Longest answer, bytes: a TCP socket's has some four hundred.
 const ANSWER: usize = 4096;
 
 /// A way to ask.
 #[derive(Debug)]
-pub(super) struct Diag(OwnedFd);
+pub(in crate::sampling) struct Diag(OwnedFd);
 
 impl Diag {
     /// `None` where there is none: the kernel has no such sockets, or a filter refuses them. `of`: `NETLINK_SOCK_DIAG` and the like.
-    pub(super) fn open(of: libc::c_int) -> Option<Diag> {
+    pub(in crate::sampling) fn open(of: libc::c_int) -> Option<Diag> {
         // SAFETY: makes a descriptor, or none.
         let socket = unsafe {
             libc::socket(
@@ -34,7 +34,7 @@ impl Diag {
     }
 
     /// The kernel's answer to a request of this type; an error's has another type than what was asked for.
-    pub(super) fn ask(&self, kind: u16, request: &[u8]) -> Option<Vec<u8>> {
+    pub(in crate::sampling) fn ask(&self, kind: u16, request: &[u8]) -> Option<Vec<u8>> {
         /// `NLM_F_REQUEST`.
         const ASKS: u16 = 1;
         let mut bytes = Vec::with_capacity(HEADER + request.len());
@@ -59,22 +59,22 @@ impl Diag {
 }
 
 /// The type of an answer.
-pub(super) fn kind(answer: &[u8]) -> Option<u16> {
+pub(in crate::sampling) fn kind(answer: &[u8]) -> Option<u16> {
     half(answer, 4)
 }
 
 /// Four bytes at a place.
-pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(in crate::sampling) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// Two.
-pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(in crate::sampling) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// What the attribute of this type holds; they begin at `from`.
-pub(super) fn attribute(answer: &[u8], from: usize, wanted: u16) -> Option<&[u8]> {
+pub(in crate::sampling) fn attribute(answer: &[u8], from: usize, wanted: u16) -> Option<&[u8]> {
     let mut at = from;
     loop {
         let length = usize::from(half(answer, at)?);

@@ -4,23 +4,23 @@ use super::diag::HEADER;
 use std::net::{IpAddr, SocketAddr};
 
 /// Attributes of an answer: `struct tcp_info`, and the memory that the socket has.
-pub(super) const INFO: u16 = 2;
-pub(super) const MEMORY: u16 = 7;
+pub(in crate::sampling) const INFO: u16 = 2;
+pub(in crate::sampling) const MEMORY: u16 = 7;
 
 /// Where an answer has the state, which timer runs and for how many more milliseconds, bytes that were received and not read, the queue of
 /// what is not acknowledged, the inode: in `struct inet_diag_msg`.
-pub(super) const STATE: usize = HEADER + 1;
-pub(super) const TIMER: usize = HEADER + 2;
-pub(super) const EXPIRES: usize = HEADER + 52;
-pub(super) const UNREAD: usize = HEADER + 56;
-pub(super) const WRITE_QUEUE: usize = HEADER + 60;
-pub(super) const INODE: usize = HEADER + 68;
+pub(in crate::sampling) const STATE: usize = HEADER + 1;
+pub(in crate::sampling) const TIMER: usize = HEADER + 2;
+pub(in crate::sampling) const EXPIRES: usize = HEADER + 52;
+pub(in crate::sampling) const UNREAD: usize = HEADER + 56;
+pub(in crate::sampling) const WRITE_QUEUE: usize = HEADER + 60;
+pub(in crate::sampling) const INODE: usize = HEADER + 68;
 
 /// Where its attributes begin, behind that.
-pub(super) const ATTRIBUTES: usize = HEADER + 72;
+pub(in crate::sampling) const ATTRIBUTES: usize = HEADER + 72;
 
 /// `struct inet_diag_req_v2`: the TCP socket with these ends, whatever its device, with these attributes.
-pub(super) fn request(local: SocketAddr, peer: SocketAddr, attributes: &[u16]) -> Vec<u8> {
+pub(in crate::sampling) fn request(local: SocketAddr, peer: SocketAddr, attributes: &[u16]) -> Vec<u8> {
     const TCP: u8 = 6;
     const ANY: u32 = u32::MAX;
     // A bit for each attribute, from the first on.

@@ -34,7 +34,7 @@ pub struct Device {
 }
 
 /// The device by which packets to an address leave, by the kernel's own choice of route.
-pub(super) fn device(to: SocketAddr) -> Option<Device> {
+pub(in crate::sampling) fn device(to: SocketAddr) -> Option<Device> {
     let diag = Diag::open(libc::NETLINK_ROUTE)?;
     let answer = diag.ask(GET_ROUTE, &route_request(to.ip().to_canonical())?)?;
     if diag::kind(&answer)? != ROUTE {
