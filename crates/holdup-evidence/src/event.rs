@@ -499,6 +499,13 @@ pub enum Event {
         /// The new name.
         name: String,
     },
+    /// A process was met whose maker had ended before anybody could see who that was.
+    Orphan {
+        /// Since when, at the latest.
+        at: Ns,
+        /// Its first thread.
+        thread: ThreadId,
+    },
     /// An object that later events refer to.
     Object {
         /// Its id.

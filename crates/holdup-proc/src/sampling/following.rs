@@ -133,6 +133,7 @@ impl Sampler {
                 ..Counted::default()
             },
         };
+        let was_there = adopted.is_some();
         self.events.push(Event::Start(holdup_evidence::Start {
             at: born,
             thread: id,
@@ -147,6 +148,13 @@ impl Sampler {
             role,
             adopted,
         }));
+        // Its parent had ended before it was found.
+        if parent.is_none() && of == self.own && id != ThreadId(0) && pid == tid && !was_there {
+            self.events.push(Event::Orphan {
+                at: self.now.max(born),
+                thread: id,
+            });
+        }
         let begun = &mut self.next_process;
         let process = self.processes.entry(pid).or_insert_with(|| {
             *begun += 1;

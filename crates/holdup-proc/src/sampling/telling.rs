@@ -42,6 +42,13 @@ struct Round {
     woken_by: BTreeMap<ThreadId, WokenBy>,
 }
 
+/// Whether somebody sleeps on, or has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleeps {
+    On,
+    Over,
+}
+
 /// Who woke a thread.
 #[derive(Debug, Clone, Copy)]
 struct WokenBy {
@@ -87,7 +94,7 @@ impl Sampler {
             self.waiters()
         };
         for id in ended {
-            if let Some(waiter) = self.who_waits_for(id, &waiters, true) {
+            if let Some(waiter) = self.who_waits_for(id, &waiters, Sleeps::Over) {
                 let of_it = round.waited_for.entry(waiter).or_insert(id);
                 // Of several children that ended between two looks, the one that waited for another ended after that one.
                 if self.waited_for_somebody(id) && !self.waited_for_somebody(*of_it) {
@@ -141,7 +148,7 @@ impl Sampler {
         for id in ended {
             let so_far = rounds.get(&id).copied().unwrap_or(0);
             if so_far < ROUNDS
-                && self.who_waits_for(id, &waiters, false).is_some()
+                && self.who_waits_for(id, &waiters, Sleeps::On).is_some()
                 && let Some(found) = self.found.remove(&id)
             {
                 self.unnoticed.insert(id, (found, so_far + 1));
@@ -158,11 +165,31 @@ impl Sampler {
         ended.map(|(id, _)| *id).collect()
     }
 
-    /// Those that were seen waiting for the end of somebody.
+    /// Whether a thread was seen asleep when it was looked at before, or has blocked since that and gone on.
+    fn has_waited(&self, id: ThreadId) -> bool {
+        let (Some(thread), Some(found)) = (self.threads.get(&id), self.found.get(&id)) else {
+            return false;
+        };
+        let Some((_, before)) = thread.account.ran_after() else {
+            return thread.account.asleep().is_some();
+        };
+        let look = self.last_look(found);
+        let now = look.as_ref().and_then(|look| look.counted.blockings);
+        // It sleeps, or it has given its CPU up for good.
+        let other = look.is_some_and(|look| look.asleep.is_some()) || matches!(found, Found::Ended(_));
+        before
+            .zip(now)
+            .is_some_and(|(before, now)| now > before + u64::from(other))
+    }
+
+    /// Those that were seen waiting for the end of somebody when they were seen asleep last. Who is woken for something else goes on
+    /// waiting: a parent is told that its child stops and goes on.
     fn waiters(&self) -> Waiters {
         let mut waiters = Waiters::default();
         for (id, thread) in &self.threads {
-            let Some((waiting, _)) = thread.account.asleep() else {
+            let asleep = thread.account.asleep().map(|(waiting, _)| waiting);
+            let ran_after = || thread.account.ran_after().map(|(waiting, _)| waiting);
+            let Some(waiting) = asleep.or_else(ran_after) else {
                 continue;
             };
             let call = waiting.site.call.and_then(|call| call.name());
@@ -178,13 +205,24 @@ impl Sampler {
     }
 
     /// Who was seen waiting for the end of a thread, of those who were found (or were not, because they sleep on).
-    fn who_waits_for(&self, ended: ThreadId, waiters: &Waiters, found: bool) -> Option<ThreadId> {
+    fn who_waits_for(&self, ended: ThreadId, waiters: &Waiters, sleeps: Sleeps) -> Option<ThreadId> {
         let thread = self.threads.get(&ended)?;
         let parent = self.processes.get(&thread.pid)?.parent;
+        // Nobody has taken notice of a process whose status can still be had.
+        let unnoticed =
+            thread.tid == thread.pid && matches!(self.found.get(&ended), Some(Found::Ended(Some(_))));
         let of = |id: &ThreadId| self.threads.get(id).map(|waiter| waiter.pid);
+        let fits = |id: &ThreadId| {
+            let on = match self.found.get(id) {
+                None => true,
+                Some(Found::Looked(look, _)) => unnoticed && look.asleep.is_some(),
+                Some(Found::Ended(_)) => false,
+            };
+            *id != ended && on == (sleeps == Sleeps::On) && (on || self.has_waited(*id))
+        };
         let candidates = waiters
             .of(thread.pid, thread.tid, parent)
-            .filter(|id| *id != ended && self.found.contains_key(id) == found)
+            .filter(fits)
             .filter(|id| of(id).is_some_and(|pid| pid == parent || pid == thread.pid));
         candidates.min_by_key(|id| (of(id) != Some(parent), *id))
     }

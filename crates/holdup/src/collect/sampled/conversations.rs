@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 /// Between two looks at the connections that are known, and at which there are, nanoseconds.
 const BETWEEN: Ns = 50_000_000;
-const ANEW: Ns = 1_000_000_000;
+const ANEW: Ns = 100_000_000;
 
 /// What looks take is at most this part of the time.
 const SELDOM: Ns = 400;
