@@ -31,7 +31,7 @@ impl Attribution {
     /// A process was met whose creator had ended.
     pub(super) fn orphan(&mut self, thread: ThreadId, at: Ns) {
         if let Some(thread) = self.threads.get_mut(&thread) {
-            thread.orphan = Some(at);
+            thread.orphan.get_or_insert(at);
         }
     }
 

@@ -281,7 +281,7 @@ impl<S: Clone> Account<S> {
         Some(Asleep {
             site,
             since: self.at,
-            doubt: 0,
+            doubt: unplaced.blocked,
         })
     }
 

@@ -30,6 +30,7 @@ pub mod task;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod unmet;
 mod waiters;
 mod waiting;
 mod woken;

@@ -282,6 +282,12 @@ impl Sampler {
         };
         let cpu = interval.cpu;
         if let Some(stat) = &stat {
+            self.children_counted(id, stat);
+        }
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
+        if let Some(stat) = &stat {
             let queued = thread.account.counted().queued.saturating_sub(queued);
             self.instead.queued(id, stat, queued);
             if stat.state == STOPPED {
@@ -341,12 +347,16 @@ impl Sampler {
                     };
                 }
             }
+            if matches!(waker, Waker::Unknown) {
+                waker = self.tell_unmet(id, piece).unwrap_or(waker);
+            }
             self.tell_piece(id, piece, waker);
         }
         self.tell_births(id, &interval, stacks);
         self.tell_woken(id, interval.running(), round, stacks);
         for piece in &interval.after {
-            self.tell_piece(id, piece, Waker::Unknown);
+            let waker = self.tell_unmet(id, piece).unwrap_or(Waker::Unknown);
+            self.tell_piece(id, piece, waker);
         }
         interval.ran.0
     }
