@@ -129,9 +129,14 @@ impl Sampler {
             .site
             .as_ref()
             .filter(|_| piece.doubt >= length && thread.tid == pid)?;
+        // Who is new is met in the wait that goes on.
+        let lived = |id: &ThreadId| {
+            let ended = matches!(self.found.get(id), Some(Found::Ended(_)));
+            let born = self.threads.get(id).map(|thread| thread.born);
+            !ended && born.is_some_and(|born| born <= self.last)
+        };
         let lives = |(other, process): (&u32, &super::sampler::Process)| {
-            let ended = |id| matches!(self.found.get(id), Some(Found::Ended(_)));
-            *other != pid && process.parent == pid && !process.members.iter().all(ended)
+            *other != pid && process.parent == pid && process.members.iter().any(lived)
         };
         if !for_a_child(site) || self.processes.iter().any(lives) {
             return None;
