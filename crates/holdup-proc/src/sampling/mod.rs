@@ -9,6 +9,7 @@ mod adopting;
 mod answers;
 mod arguments;
 pub mod aside;
+mod awaited_ends;
 pub mod clocks;
 pub mod described;
 mod following;
