@@ -64,50 +64,64 @@ const LOOKS_IN: &[libc::c_long] = &[
     libc::SYS_pidfd_getfd,
 ];
 
-/// Makes the calling process one to which these calls are answered so.
-fn filtered(calls: &[libc::c_long], answer: u32) -> std::io::Result<()> {
-    let code = |bits: u32| bits as u16;
-    let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
-    let mut filter = vec![step(code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS), 0, 0)];
-    for (place, call) in calls.iter().enumerate() {
-        let rest = (calls.len() - place) as u8;
-        filter.push(step(
-            code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K),
-            rest,
-            *call as u32,
-        ));
-    }
-    filter.push(step(
-        code(libc::BPF_RET | libc::BPF_K),
-        0,
-        libc::SECCOMP_RET_ALLOW,
-    ));
-    filter.push(step(code(libc::BPF_RET | libc::BPF_K), 0, answer));
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    // SAFETY: the filter lives until the call returns; the kernel copies it.
-    let refused = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-            || libc::prctl(
-                libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER,
-                &raw const program,
-            ) != 0
-    };
-    if refused {
-        Err(std::io::Error::last_os_error())
-    } else {
-        Ok(())
+fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
     }
 }
 
+/// A filter by which these calls are answered so; with `first`, only those whose first argument is that.
+fn filter(calls: &[libc::c_long], first: Option<i32>, answer: u32) -> Vec<libc::sock_filter> {
+    /// Where a call's number and the lower half of its first argument are in what a filter is given.
+    const NUMBER: u32 = 0;
+    const FIRST: u32 = 16;
+    let load = |at| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, at);
+    let skip_unless = |value, steps| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, steps, value);
+    let end = |answer| step(libc::BPF_RET | libc::BPF_K, 0, 0, answer);
+    let mut filter = Vec::new();
+    for call in calls {
+        let then: Vec<libc::sock_filter> = match first {
+            Some(first) => vec![load(FIRST), skip_unless(first as u32, 1), end(answer)],
+            None => vec![end(answer)],
+        };
+        filter.extend([load(NUMBER), skip_unless(*call as u32, then.len() as u8)]);
+        filter.extend(then);
+    }
+    filter.push(end(libc::SECCOMP_RET_ALLOW));
+    filter
+}
+
 /// Puts a filter on the child that a command becomes.
-fn with_filter(mut command: Command, calls: &'static [libc::c_long], answer: u32) -> Command {
-    // SAFETY: memory is allocated after the fork, which the C library's allocator allows in its own child.
-    unsafe { command.pre_exec(move || filtered(calls, answer)) };
+fn under(mut command: Command, mut filter: Vec<libc::sock_filter>) -> Command {
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: filter.len() as u16,
+            filter: filter.as_mut_ptr(),
+        };
+        // SAFETY: the filter lives until the call returns; the kernel copies it.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) != 0
+        };
+        match refused {
+            true => Err(std::io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    };
+    // SAFETY: two calls are made after the fork, and nothing else.
+    unsafe { command.pre_exec(install) };
     command
+}
+
+fn with_filter(command: Command, calls: &[libc::c_long], answer: u32) -> Command {
+    under(command, filter(calls, None, answer))
 }
 
 /// A file of `/proc/sys`, put back at the end.
@@ -139,6 +153,8 @@ struct Told {
     /// Whether the main cause's asker is a function.
     function: bool,
     not_measured: Vec<String>,
+    /// Their fixes.
+    fixes: Vec<String>,
 }
 
 /// `setpriv WORDS… holdup`, with a copy of holdup that anybody may run.
@@ -201,7 +217,7 @@ impl Case {
             told.backend,
             told.cause,
             if told.function { "function" } else { "process" },
-            told.not_measured.join("; ")
+            told.beyond_the_usual().join("; ")
         );
         // Sampling does not always see the shell learn of the end of the one that slept: then the time stays with its wait for that.
         let sampled = told.backend == "proc" && told.cause == "process.child";
@@ -227,7 +243,25 @@ impl Told {
             sleeps: waits.iter().any(|wait| wait["cause"] == "timer.sleep"),
             function: wait.is_some_and(|wait| wait["asker"]["frame"].is_string()),
             not_measured: unseen.iter().map(|line| word(&line["what"])).collect(),
+            fixes: unseen.iter().map(|line| word(&line["fix"])).collect(),
         }
+    }
+
+    /// What is lost beyond what sampling never sees.
+    fn beyond_the_usual(&self) -> Vec<&str> {
+        const USUAL: [&str; 4] = [
+            "who ended each wait",
+            "which waits were over between two looks",
+            "kernel stacks beyond the innermost function",
+            "callers beyond a function",
+        ];
+        let all = self.not_measured.iter().map(String::as_str);
+        all.filter(|what| !USUAL.iter().any(|usual| what.starts_with(usual)))
+            .collect()
+    }
+
+    fn fixed_by(&self, words: &str) -> bool {
+        self.fixes.iter().any(|fix| fix.contains(words))
     }
 
     fn lacks(&self, words: &str) -> bool {
@@ -424,7 +458,163 @@ fn a_filter_on_looking_into_others() {
         assert_eq!(told.backend, "proc");
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
         assert!(!told.function, "{name}");
+        assert!(
+            told.lacks("which function asked") && told.fixed_by("process_vm_readv"),
+            "{name}"
+        );
     }
+}
+
+/// Calls that a filter may kill for, that are not about another's memory, and what of the report hangs on each.
+const KILLED_FOR: [(&str, libc::c_long, Option<i32>, &str); 6] = [
+    ("bpf", libc::SYS_bpf, None, ""),
+    (
+        "perf_event_open",
+        libc::SYS_perf_event_open,
+        None,
+        "user stacks of threads on a CPU",
+    ),
+    ("pidfd_open", libc::SYS_pidfd_open, None, ""),
+    ("kcmp", libc::SYS_kcmp, None, ""),
+    ("io_uring_setup", libc::SYS_io_uring_setup, None, ""),
+    ("socket(AF_NETLINK)", libc::SYS_socket, Some(libc::AF_NETLINK), ""),
+];
+
+#[test]
+fn a_filter_that_kills_costs_what_the_call_would_have_told_and_not_holdup() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    for (name, call, first, lost) in KILLED_FOR {
+        for (who, command) in [("an ordinary user", case.nobody("")), ("root", case.with(&[]))] {
+            let name = format!("killed for {name}, {who}");
+            let told = case.told(
+                &name,
+                under(command, filter(&[call], first, libc::SECCOMP_RET_KILL_PROCESS)),
+            );
+            assert!(told.function, "{name}");
+            let takes_tracing = [libc::SYS_bpf, libc::SYS_perf_event_open].contains(&call);
+            let traced = who == "root" && !takes_tracing;
+            assert_eq!(told.backend == "bpf", traced, "{name}");
+            assert!(traced || lost.is_empty() || told.lacks(lost), "{name}");
+        }
+    }
+}
+
+#[test]
+fn without_descriptors_of_processes() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    // As kernels before Linux 5.3 answer, and filters that are older than the call.
+    for (name, errno) in [("ENOSYS", libc::ENOSYS), ("EPERM", libc::EPERM)] {
+        let answer = libc::SECCOMP_RET_ERRNO | errno as u32;
+        for (who, command) in [("an ordinary user", case.nobody("")), ("root", case.with(&[]))] {
+            let name = format!("pidfd_open: {name}, {who}");
+            assert!(
+                case.told(&name, with_filter(command, &[libc::SYS_pidfd_open], answer))
+                    .function
+            );
+        }
+    }
+}
+
+/// `unshare WORDS… sh -ec SCRIPT setpriv … holdup` as an ordinary user.
+fn unshared(case: &Case, words: &[&str], script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    let script = format!("{script}; exec \"$0\" \"$@\"");
+    command.args(words).args(["sh", "-ec", &script, "setpriv"]);
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+    command.arg(case.holdup());
+    command
+}
+
+#[test]
+fn without_sys_threads_on_a_cpu_are_still_seen() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let command = unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /sys");
+    let report = case.reported("nothing in /sys", command, &COMPUTES);
+    let told = Told::of(&report);
+    assert_eq!(told.cause, "cpu.user");
+    assert!(told.function, "{report:#}");
+}
+
+#[test]
+fn a_proc_that_shows_nothing_or_somebody_elses_processes_is_said_to() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    for (name, mut command) in [
+        (
+            "no /proc",
+            unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /proc"),
+        ),
+        (
+            "the /proc of another PID namespace",
+            unshared(&case, &["--pid", "--fork", "--kill-child"], "true"),
+        ),
+    ] {
+        let output = command
+            .args(["run", "--", "true"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{name}: {said}");
+        assert_eq!(said.lines().count(), 1, "{name}: {said}");
+        assert!(said.contains("mount -t proc proc /proc"), "{name}: {said}");
+    }
+}
+
+/// Many processes that sleep at the same time.
+const MANY: [&str; 3] = [
+    "sh",
+    "-c",
+    "i=0; while [ $i -lt 40 ]; do sleep 1 & i=$((i + 1)); done; wait; exit 3",
+];
+
+#[test]
+fn limits_of_holdups_own() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let case = Case::new();
+    let limited = |limit: &str| {
+        let mut command = Command::new("prlimit");
+        command
+            .arg(limit)
+            .args(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+        command.arg(case.holdup());
+        command
+    };
+    let report = case.reported("64 open files", limited("--nofile=64:64"), &MANY);
+    let told = Told::of(&report);
+    assert!(told.sleeps, "who is followed is told in full: {report:#}");
+    assert!(
+        told.lacks("threads beyond") && told.fixed_by("ulimit -n"),
+        "{report:#}"
+    );
+    assert!(!told.lacks("the system call in"), "{report:#}");
+    // So few that not one further thread is followed.
+    let report = case.reported("12 open files", limited("--nofile=12:12"), &COMMAND);
+    assert!(Told::of(&report).fixed_by("ulimit -n"), "{report:#}");
+    // Another user than that of the other tests, of whom nobody else runs anything: holdup, the shell and `sleep`.
+    let mut command = Command::new("prlimit");
+    command.args(["--nproc=3:3", "setpriv", "--reuid", "64123", "--regid", "64123"]);
+    command.args(["--clear-groups"]).arg(case.holdup());
+    let report = case.reported("3 processes", command, &COMMAND);
+    let told = Told::of(&report);
+    assert!(
+        told.lacks("which call each thread waited in") && told.fixed_by("ulimit -u"),
+        "{report:#}"
+    );
+    // The report can't be written, which is no reason to lose CMD's status.
+    let file = case.directory.path().join("none.json");
+    let output = limited("--fsize=0:0")
+        .args(["run", "-q", "--json", file.to_str().unwrap(), "--"])
+        .args(COMMAND)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(STATUS), "{said}");
+    assert!(said.contains("cannot write the report"), "{said}");
 }
 
 /// A command that is on a CPU all the time, by a program that names its own functions.

@@ -19,6 +19,7 @@ impl Sampler {
             self.kernel_stacks = false;
         }
         let pid = thread.pid;
+        let unmapped = answer.maps.as_ref().is_none_or(Vec::is_empty);
         if let Some(mappings) = answer.maps.take().filter(|mappings| !mappings.is_empty()) {
             stacks.mapped(pid, &mappings);
             if let Some(process) = self.processes.get_mut(&pid) {
@@ -29,6 +30,7 @@ impl Sampler {
         let steady = before == after;
         let registers = answer.site.registers;
         let memory = answer.stack.take().filter(|_| steady);
+        let unread = answer.want.stack && registers.is_some() && memory.is_none();
         let stack = match (registers, memory) {
             (Some(registers), Some(memory)) => {
                 if !stacks.knows(pid, registers.1)
@@ -45,9 +47,18 @@ impl Sampler {
             }
             _ => None,
         };
-        if answer.site.call.is_none() && answer.site.function.is_none() && !answer.site.runs {
-            self.shortfall.calls += 1;
+        // Of one that ended, or ran, meanwhile nothing is missing. Who shows no call shows nothing else either, and that is said once.
+        let there = steady && (before.is_some() || !thread.folder.counts_turns());
+        if there && !answer.site.runs && answer.site.call.is_none() {
+            let missing = match answer.site.function {
+                None => &mut self.shortfall.calls,
+                Some(_) if !answer.shown => &mut self.shortfall.arguments,
+                Some(_) => &mut 0,
+            };
+            *missing += 1;
         }
+        self.shortfall.memory += u64::from(there && unread);
+        self.shortfall.mappings += u64::from(there && answer.shown && answer.want.maps && unmapped);
         let runs = answer.site.runs;
         let turns = after.or(before).map(|turns| turns.count);
         let stale = answer.stale;

@@ -21,6 +21,7 @@ use holdup_evidence::{FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddr
 use nix::fcntl::readlinkat;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Descriptors of a polled set that are looked at.
 pub(super) const POLLED: usize = 16;
@@ -58,7 +59,7 @@ pub struct Question {
     /// Its id.
     pub tid: u32,
     /// Its folder.
-    pub folder: OwnedFd,
+    pub folder: Arc<OwnedFd>,
     /// How it sleeps.
     pub state: TaskState,
     /// What is wanted.
@@ -83,6 +84,10 @@ pub struct Polled {
 pub struct Answer {
     /// Of which question.
     pub key: u32,
+    /// What was wanted.
+    pub want: Want,
+    /// Whether the file was there that has the call and its arguments.
+    pub shown: bool,
     /// How often the thread had run, before and after everything else was read.
     pub turns: (Option<Turns>, Option<Turns>),
     /// What it waits in.
@@ -222,6 +227,8 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     let call = site.call.unwrap_or_default();
     let mut answer = Answer {
         key,
+        want,
+        shown: syscall.is_some_and(|text| !text.is_empty()),
         turns: (before, None),
         kernel_stack: None,
         object: None,
@@ -292,7 +299,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     answer.tcp = links.connection(&answer);
     (answer.peers, answer.stale) = (std::mem::take(&mut links.peers), links.stale);
     if want.maps {
-        answer.maps = maps::executable(&links.eye.root, pid);
+        answer.maps = maps::executable_in(&folder);
     }
     if want.stack
         && let Some((sp, _)) = answer.site.registers

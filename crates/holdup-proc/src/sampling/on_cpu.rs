@@ -76,7 +76,10 @@ impl OnCpu {
     /// # Errors
     /// When the kernel refuses: permission, a filter, no memory to lock, or too many CPUs.
     pub fn watch(&mut self, tid: u32) -> Result<(), Errno> {
-        if self.cpus.is_empty() || self.cpus.len() > MOST_CPUS {
+        if self.cpus.is_empty() {
+            return Err(Errno::ENODEV);
+        }
+        if self.cpus.len() > MOST_CPUS {
             return Err(Errno::E2BIG);
         }
         if self.others.len() > MOST_EVENTS {
@@ -109,6 +112,14 @@ impl OnCpu {
         }
         seen
     }
+}
+
+/// Whether the calling thread may be watched: then a refusal has to do with whom it was for.
+#[must_use]
+pub fn may_watch_itself(cpu: u32) -> bool {
+    /// The calling thread.
+    const ITSELF: u32 = 0;
+    open(ITSELF, cpu).is_ok()
 }
 
 fn open(tid: u32, cpu: u32) -> Result<OwnedFd, Errno> {
