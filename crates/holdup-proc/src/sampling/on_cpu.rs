@@ -56,17 +56,20 @@ pub struct Seen {
 #[derive(Debug, Default)]
 pub struct OnCpu {
     cpus: Vec<u32>,
+    /// Events at most.
+    most: usize,
     rings: Vec<Ring>,
     /// Events that write into those.
     others: Vec<OwnedFd>,
 }
 
 impl OnCpu {
-    /// For these CPUs; nobody is watched yet.
+    /// For these CPUs, with so many open files at most; nobody is watched yet.
     #[must_use]
-    pub fn new(cpus: Vec<u32>) -> OnCpu {
+    pub fn new(cpus: Vec<u32>, files: usize) -> OnCpu {
         OnCpu {
             cpus,
+            most: files.min(MOST_EVENTS),
             ..OnCpu::default()
         }
     }
@@ -82,7 +85,7 @@ impl OnCpu {
         if self.cpus.len() > MOST_CPUS {
             return Err(Errno::E2BIG);
         }
-        if self.others.len() > MOST_EVENTS {
+        if self.rings.len() + self.others.len() + self.cpus.len() > self.most {
             return Err(Errno::EMFILE);
         }
         if self.rings.is_empty() {
@@ -234,6 +237,6 @@ mod tests {
 
     #[test]
     fn nobody_can_be_watched_on_no_cpu() {
-        assert!(OnCpu::new(Vec::new()).watch(std::process::id()).is_err());
+        assert!(OnCpu::new(Vec::new(), 9).watch(std::process::id()).is_err());
     }
 }

@@ -24,17 +24,17 @@ pub enum NotWatched {
 }
 
 impl Sampler {
-    /// From now on running threads are seen, those that are followed already and all that they make.
+    /// From now on running threads are seen, those that are followed already and all that they make, by so many open files at most.
     ///
     /// # Errors
     /// When the kernel refuses; then nobody is.
-    pub fn watch_running(&mut self) -> Result<(), NotWatched> {
+    pub fn watch_running(&mut self, files: usize) -> Result<(), NotWatched> {
         if filters::kills(filters::Call::PerfEvents) {
             return Err(NotWatched::Kills);
         }
         let cpus = cpuinfo::which_online(&self.root);
         let own = cpus.first().copied();
-        let mut on_cpu = OnCpu::new(cpus);
+        let mut on_cpu = OnCpu::new(cpus, files);
         for thread in self.threads.values() {
             match on_cpu.watch(thread.tid) {
                 // It is gone.

@@ -135,15 +135,15 @@ impl Sampling {
         Ok(sampling)
     }
 
-    /// From now on running threads are seen, where that is allowed; what files that leaves is for those that are followed.
+    /// From now on running threads are seen, where that is allowed, by half of the files that may still be opened at most; what that leaves is for
+    /// those that are followed.
     fn watch_running(&mut self) {
-        self.running = self.sampler.watch_running();
-        if let Some(files) = room::left() {
-            if files == 0 && self.running.is_err() {
-                self.running = Err(NotWatched::Refused(Errno::EMFILE));
-            }
-            self.sampler.keep_within(files);
-        }
+        let files = room::left();
+        self.running = match files {
+            0 => Err(NotWatched::Refused(Errno::EMFILE)),
+            files => self.sampler.watch_running(files / 2),
+        };
+        self.sampler.keep_within(room::left());
     }
 
     fn of_nobody(adopter: u32, attribution: Attribution) -> Sampling {

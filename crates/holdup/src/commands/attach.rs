@@ -87,7 +87,11 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         Some(collected) => collected,
     };
     drop(progress);
-    let collected = collected.map_err(|error| without_evidence(error, "what runs"))?;
+    let collected = match args.backend {
+        Backend::Bpf => collected.map_err(|error| without_evidence(error, "what runs"))?,
+        // Sampling needs no privilege: what it says of itself is what is the matter.
+        Backend::Auto | Backend::Proc => collected?,
+    };
     if args.report.verbose {
         collected
             .problems

@@ -60,6 +60,10 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
         }
         // CMD runs and must not be left alone because of our trouble.
         Err(error) if subject.runs() => say(&format!("observing the command failed: {error:#}")),
+        // Sampling needs no privilege: what it says of itself is what is the matter.
+        Err(error) if !matches!(plan.source, Source::Traced(_)) && !error.is::<NotShown>() => {
+            return Err(error);
+        }
         Err(error) => return Err(without_evidence(error, "the command")),
     }
     see_out(&mut subject, &mut signals)

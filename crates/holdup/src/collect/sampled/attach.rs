@@ -68,6 +68,7 @@ pub(crate) fn attach(
     // Before waits are met: who began to wait as a client had asked has that request.
     let asked = conversations.begin(&pids.iter().copied().collect(), &mut moment);
     sampling.push(asked);
+    sampling.sampler.keep_within(room::left());
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());

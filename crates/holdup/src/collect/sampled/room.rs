@@ -11,14 +11,14 @@ pub(super) fn make() {
     }
 }
 
-/// Files that may still be opened; `None` where that can't be told.
-pub(super) fn left() -> Option<usize> {
+/// Files that may still be opened.
+pub(super) fn left() -> usize {
     /// The lowest numbers are given out first, and holdup has opened few by then.
     const LOOKED_AT: libc::c_int = 4_096;
-    let (limit, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(libc::RLIM_INFINITY, |(limit, _)| limit);
     // SAFETY: asks, and changes nothing.
     let is_open = |descriptor: &libc::c_int| unsafe { libc::fcntl(*descriptor, libc::F_GETFD) } >= 0;
     // Listing /proc/self/fd would take a descriptor, and there may be none.
     let open = (0..LOOKED_AT).filter(is_open).count();
-    Some(usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(open))
+    usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(open)
 }
