@@ -5,6 +5,7 @@
 
 use crate::root::Root;
 use crate::sampling::file_in;
+use crate::tasks;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
@@ -32,11 +33,24 @@ pub struct Mapping {
 /// The executable mappings of a process; `None` when it is gone, or another's. May block.
 #[must_use]
 pub fn executable(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
-    of_kind(root, pid, 2, b'x')
+    let mappings = of_kind(root, pid, 2, b'x')?;
+    if !mappings.is_empty() {
+        return Some(mappings);
+    }
+    // That of a main thread that has ended while others run shows nothing any more.
+    let tasks = root.proc.join(pid.to_string()).join("task");
+    let of_thread = |tid: u32| {
+        of_file(
+            File::open(tasks.join(tid.to_string()).join("maps")).ok()?,
+            2,
+            b'x',
+        )
+    };
+    let mut of_others = tasks::threads(root, pid).into_iter().filter_map(of_thread);
+    of_others.find(|mappings| !mappings.is_empty()).or(Some(mappings))
 }
 
-/// The same of the process that a thread belongs to, by the thread's folder below `/proc`: that of a main thread that has ended while others run
-/// shows nothing any more. May block.
+/// The same of the process that a thread belongs to, by the thread's folder below `/proc`. May block.
 #[must_use]
 pub fn executable_in(folder: &OwnedFd) -> Option<Vec<Mapping>> {
     of_file(file_in(folder, "maps")?, 2, b'x')
@@ -143,7 +157,7 @@ mod tests {
         let tree = Tree::new(&[("proc/7/maps", ""), ("proc/7/task/9/maps", CODE)]);
         let folder = Folder::open(&tree.root, 7, 9).unwrap().again();
         assert_eq!(executable_in(&folder).unwrap()[0].path, "/usr/bin/x");
-        assert!(executable(&tree.root, 7).unwrap().is_empty());
+        assert_eq!(executable(&tree.root, 7).unwrap()[0].path, "/usr/bin/x");
     }
 
     #[test]

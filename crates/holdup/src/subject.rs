@@ -366,7 +366,7 @@ mod tests {
     fn descriptors_of_holdup_do_not_reach_cmd() {
         let mut subject = Subject::prepare(&command(&["true"])).unwrap();
         let own = [
-            subject.pidfd.as_raw_fd(),
+            subject.pidfd.as_ref().unwrap().as_raw_fd(),
             subject.failure.as_raw_fd(),
             subject.go.as_ref().unwrap().as_raw_fd(),
         ];

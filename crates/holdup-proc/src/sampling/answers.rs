@@ -49,11 +49,10 @@ impl Sampler {
         };
         // Of one that ended, or ran, meanwhile nothing is missing. Who shows no call shows nothing else either, and that is said once.
         let there = steady && (before.is_some() || !thread.folder.counts_turns());
-        if there && !answer.site.runs && answer.site.call.is_none() {
+        if there && !answer.shown {
             let missing = match answer.site.function {
                 None => &mut self.shortfall.calls,
-                Some(_) if !answer.shown => &mut self.shortfall.arguments,
-                Some(_) => &mut 0,
+                Some(_) => &mut self.shortfall.arguments,
             };
             *missing += 1;
         }

@@ -86,7 +86,7 @@ pub struct Answer {
     pub key: u32,
     /// What was wanted.
     pub want: Want,
-    /// Whether the file was there that has the call and its arguments.
+    /// Whether the kernel says which call it is in, or that it is in none.
     pub shown: bool,
     /// How often the thread had run, before and after everything else was read.
     pub turns: (Option<Turns>, Option<Turns>),
@@ -228,7 +228,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     let mut answer = Answer {
         key,
         want,
-        shown: syscall.is_some_and(|text| !text.is_empty()),
+        shown: syscall.as_deref().is_some_and(is_shown),
         turns: (before, None),
         kernel_stack: None,
         object: None,
@@ -482,6 +482,12 @@ impl Seen<'_> {
     }
 }
 
+/// Whether this is what the kernel writes to `syscall`: a call's number, -1 for none, or that the thread runs.
+fn is_shown(text: &str) -> bool {
+    let word = text.split_ascii_whitespace().next().unwrap_or_default();
+    word == "running" || word.parse::<i64>().is_ok()
+}
+
 /// Who traces a thread, as its `status` says.
 fn tracer(root: &Root, folder: &OwnedFd) -> Option<LockOwner> {
     let text = text_in(folder, "status")?;
@@ -503,7 +509,17 @@ fn functions(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::functions;
+    use super::{functions, is_shown};
+
+    #[test]
+    fn who_says_that_it_is_in_no_call_has_said_so() {
+        assert!(
+            ["running\n", "-1 0x7ffc 0x7f00\n", "0 0x1 0x2\n"]
+                .into_iter()
+                .all(is_shown)
+        );
+        assert!(!["", "\n", "rubbish 7"].into_iter().any(is_shown));
+    }
 
     #[test]
     fn kernel_functions_have_no_offsets() {

@@ -72,6 +72,14 @@ fn without_sys_threads_on_a_cpu_are_still_seen() {
 }
 
 #[test]
+fn without_devices() {
+    let _alone = alone();
+    let case = Case::new();
+    let command = unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /dev");
+    assert!(case.told("nothing in /dev, an ordinary user", command).function);
+}
+
+#[test]
 fn a_proc_that_shows_nothing_or_somebody_elses_processes_is_said_to() {
     let _alone = alone();
     let case = Case::new();

@@ -207,9 +207,9 @@ pub(super) fn cpu_of_children() -> Ns {
 
 #[cfg(test)]
 mod tests {
-    use super::Unseen;
-    use super::refused::{self, AS_THEIR_USER};
+    use super::{Unseen, why_not_running};
     use holdup_proc::sampling::{NotWatched, Shortfall};
+    use nix::errno::Errno;
 
     #[test]
     fn what_is_never_seen_is_always_said_and_the_rest_where_it_happened() {
