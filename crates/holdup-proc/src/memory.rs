@@ -5,6 +5,7 @@
 
 use crate::filters;
 use crate::root::Root;
+use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::io::IoSliceMut;
@@ -39,6 +40,22 @@ pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
     (filled > 0).then_some(bytes)
 }
 
+/// Whether reading a thread's memory is refused as such, rather than that it is gone or has nothing there.
+#[must_use]
+pub fn is_refused(tid: u32, address: u64) -> bool {
+    if filters::kills(filters::Call::Memory) {
+        return true;
+    }
+    let (Ok(pid), Ok(base)) = (i32::try_from(tid), usize::try_from(address)) else {
+        return false;
+    };
+    let mut byte = [0];
+    let mut local = [IoSliceMut::new(&mut byte)];
+    let remote = [RemoteIoVec { base, len: 1 }];
+    let answer = process_vm_readv(Pid::from_raw(pid), &mut local, &remote);
+    matches!(answer, Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS))
+}
+
 /// How often a thread has blocked since its birth.
 #[must_use]
 pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
@@ -51,7 +68,7 @@ pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{read, voluntary_switches};
+    use super::{is_refused, read, voluntary_switches};
     use crate::root::Tree;
 
     #[test]
@@ -64,6 +81,7 @@ mod tests {
             None,
             "nothing is mapped at the bottom"
         );
+        assert!(!is_refused(std::process::id(), 8), "it is not there, which is no refusal");
     }
 
     #[test]

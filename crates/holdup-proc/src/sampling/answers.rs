@@ -30,7 +30,6 @@ impl Sampler {
         let steady = before == after;
         let registers = answer.site.registers;
         let memory = answer.stack.take().filter(|_| steady);
-        let unread = answer.want.stack && registers.is_some() && memory.is_none();
         let stack = match (registers, memory) {
             (Some(registers), Some(memory)) => {
                 if !stacks.knows(pid, registers.1)
@@ -56,7 +55,7 @@ impl Sampler {
             };
             *missing += 1;
         }
-        self.shortfall.memory += u64::from(there && unread);
+        self.shortfall.memory += u64::from(answer.refused);
         self.shortfall.mappings += u64::from(there && answer.shown && answer.want.maps && unmapped);
         let runs = answer.site.runs;
         let turns = after.or(before).map(|turns| turns.count);

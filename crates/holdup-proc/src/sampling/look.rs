@@ -118,6 +118,8 @@ pub struct Answer {
     pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
     pub stack: Option<Vec<u8>>,
+    /// Whether that was refused.
+    pub refused: bool,
     /// The executable mappings of its process.
     pub maps: Option<Vec<maps::Mapping>>,
 }
@@ -245,6 +247,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
             .then(|| tracer(&eye.root, &folder))
             .flatten(),
         stack: None,
+        refused: false,
         maps: None,
         site,
     };
@@ -305,6 +308,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         && let Some((sp, _)) = answer.site.registers
     {
         answer.stack = memory::read(tid, sp, STACK);
+        answer.refused = answer.stack.is_none() && memory::is_refused(tid, sp);
     }
     answer.turns.1 = counted();
     answer

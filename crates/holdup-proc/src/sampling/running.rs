@@ -27,7 +27,7 @@ impl Sampler {
     /// From now on running threads are seen, those that are followed already and all that they make, by so many open files at most.
     ///
     /// # Errors
-    /// When the kernel refuses; then nobody is.
+    /// When the kernel refuses: then nobody is seen, unless what it refuses is others' programs alone.
     pub fn watch_running(&mut self, files: usize) -> Result<(), NotWatched> {
         if filters::kills(filters::Call::PerfEvents) {
             return Err(NotWatched::Kills);
@@ -35,18 +35,22 @@ impl Sampler {
         let cpus = cpuinfo::which_online(&self.root);
         let own = cpus.first().copied();
         let mut on_cpu = OnCpu::new(cpus, files);
+        let mut others = false;
         for thread in self.threads.values() {
             match on_cpu.watch(thread.tid) {
                 // It is gone.
                 Err(Errno::ESRCH) => {}
                 Err(Errno::EACCES | Errno::EPERM) if own.is_some_and(on_cpu::may_watch_itself) => {
-                    return Err(NotWatched::Others);
+                    others = true;
                 }
                 other => other.map_err(NotWatched::Refused)?,
             }
         }
         self.on_cpu = on_cpu;
-        Ok(())
+        match others {
+            true => Err(NotWatched::Others),
+            false => Ok(()),
+        }
     }
 
     /// What was seen since the last round. As many as may be had are taken at even distances, so that no CPU comes first.

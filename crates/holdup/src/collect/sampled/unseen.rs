@@ -148,7 +148,7 @@ fn why_not_running(why: NotWatched) -> (String, &'static str) {
         }
         NotWatched::Others => {
             return (
-                "users may watch their own programs, and only those that may be traced".to_owned(),
+                "users may watch their own programs, if those may be traced: not all of these are".to_owned(),
                 AS_THEIR_USER,
             );
         }
