@@ -81,7 +81,10 @@ mod tests {
             None,
             "nothing is mapped at the bottom"
         );
-        assert!(!is_refused(std::process::id(), 8), "it is not there, which is no refusal");
+        assert!(
+            !is_refused(std::process::id(), 8),
+            "it is not there, which is no refusal"
+        );
     }
 
     #[test]
