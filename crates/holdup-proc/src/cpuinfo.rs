@@ -1,7 +1,7 @@
 //! `/proc/cpuinfo`: whether the CPU makes random numbers, and whether it is a virtual one;
 //! `/sys/devices/system/cpu/online`: how many there are.
 
-use crate::root::{Problem, Root, note, text, word};
+use crate::root::{Problem, Root, note, text, text_if_there, word};
 
 /// What the CPU's flags say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,7 +80,9 @@ pub fn which_online(root: &Root) -> Vec<u32> {
     /// More than any machine has: a list that says so is wrong.
     const MOST: u32 = 1 << 16;
     let file = root.sys.join("devices/system/cpu/online");
-    let list = word(&file, &mut Vec::new()).unwrap_or_default();
+    let Some(list) = word(&file, &mut Vec::new()) else {
+        return in_stat(root);
+    };
     if count(&list).is_none_or(|count| count > MOST) {
         return Vec::new();
     }
@@ -89,6 +91,13 @@ pub fn which_online(root: &Root) -> Vec<u32> {
         Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
     });
     ranges.flatten().collect()
+}
+
+/// The same by `/proc/stat`, which has a line of each, for where there is no `/sys`.
+fn in_stat(root: &Root) -> Vec<u32> {
+    let text = text_if_there(&root.proc.join("stat")).unwrap_or_default();
+    let number = |line: &str| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok();
+    text.lines().filter_map(number).collect()
 }
 
 fn count(list: &str) -> Option<u32> {
@@ -137,5 +146,8 @@ mod tests {
         assert_eq!(which("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(which("0-4294967290\n"), [0_u32; 0]);
         assert_eq!(which("x\n"), [0_u32; 0]);
+        let stat = "cpu  9 9 9\ncpu0 1 2 3\ncpu3 1 2 3\nintr 7\n";
+        let without_sys = Tree::new(&[("proc/stat", stat)]);
+        assert_eq!(which_online(&without_sys.root), [0, 3]);
     }
 }

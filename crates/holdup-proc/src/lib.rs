@@ -23,6 +23,7 @@ pub mod deleted;
 pub mod descriptors;
 pub mod facts;
 pub mod file_locks;
+pub mod filters;
 pub mod frozen;
 pub mod host_counters;
 pub mod kernel_log;

@@ -4,8 +4,11 @@
 //! at. So it is never read in line: only by threads that may be left behind (`collect/look.rs` of the command).
 
 use crate::root::Root;
+use crate::sampling::file_in;
+use crate::tasks;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 
 /// Most that is read, bytes: some 80,000 mappings.
 const MOST: u64 = 8 << 20;
@@ -30,7 +33,27 @@ pub struct Mapping {
 /// The executable mappings of a process; `None` when it is gone, or another's. May block.
 #[must_use]
 pub fn executable(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
-    of_kind(root, pid, 2, b'x')
+    let mappings = of_kind(root, pid, 2, b'x')?;
+    if !mappings.is_empty() {
+        return Some(mappings);
+    }
+    // That of a main thread that has ended while others run shows nothing any more.
+    let tasks = root.proc.join(pid.to_string()).join("task");
+    let of_thread = |tid: u32| {
+        of_file(
+            File::open(tasks.join(tid.to_string()).join("maps")).ok()?,
+            2,
+            b'x',
+        )
+    };
+    let mut of_others = tasks::threads(root, pid).into_iter().filter_map(of_thread);
+    of_others.find(|mappings| !mappings.is_empty()).or(Some(mappings))
+}
+
+/// The same of the process that a thread belongs to, by the thread's folder below `/proc`. May block.
+#[must_use]
+pub fn executable_in(folder: &OwnedFd) -> Option<Vec<Mapping>> {
+    of_file(file_in(folder, "maps")?, 2, b'x')
 }
 
 /// What a process shares with others that have it mapped too; `None` when it is gone, or another's. May block.
@@ -77,7 +100,14 @@ pub fn is_there(root: &Root, pid: u32, address: u64) -> Option<bool> {
 
 /// Those that have this letter at this place of their permissions.
 fn of_kind(root: &Root, pid: u32, place: usize, letter: u8) -> Option<Vec<Mapping>> {
-    let file = File::open(root.proc.join(pid.to_string()).join("maps")).ok()?;
+    of_file(
+        File::open(root.proc.join(pid.to_string()).join("maps")).ok()?,
+        place,
+        letter,
+    )
+}
+
+fn of_file(file: File, place: usize, letter: u8) -> Option<Vec<Mapping>> {
     let mut mappings = Vec::new();
     for line in BufReader::new(file.take(MOST)).split(b'\n') {
         let line = line.ok()?;
@@ -116,8 +146,19 @@ fn mapping(line: &str, place: usize, letter: u8) -> Option<Mapping> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mapping, executable, is_there, only_data, shared};
+    use super::{Mapping, executable, executable_in, is_there, only_data, shared};
     use crate::root::{Root, Tree};
+    use crate::sampling::task::Folder;
+
+    #[test]
+    fn code_is_known_when_the_main_thread_has_ended() {
+        // The kernel shows nothing below the process, and all below a thread that runs.
+        const CODE: &str = "2000-3000 r-xp 00001000 08:01 131 /usr/bin/x\n";
+        let tree = Tree::new(&[("proc/7/maps", ""), ("proc/7/task/9/maps", CODE)]);
+        let folder = Folder::open(&tree.root, 7, 9).unwrap().again();
+        assert_eq!(executable_in(&folder).unwrap()[0].path, "/usr/bin/x");
+        assert_eq!(executable(&tree.root, 7).unwrap()[0].path, "/usr/bin/x");
+    }
 
     #[test]
     fn the_only_file_of_data_is_found_where_there_is_one() {

@@ -3,58 +3,21 @@
 //! Copying another process's memory never waits for that process's locks on its address space longer than a
 //! page look-up takes, and fails on pages that are not there.
 
+use crate::filters;
 use crate::root::Root;
+use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::io::IoSliceMut;
-use std::sync::OnceLock;
 
 /// Pieces end at multiples of this, so that the last one ends with the mapping, bytes.
 const PIECE: usize = 1024;
-
-/// Whether this process lives to see the answer of a call that reads another's memory; asked once.
-static SURVIVED: OnceLock<bool> = OnceLock::new();
-
-/// Finds out whether a filter on system calls would kill this process for reading another's memory: a child tries it on itself. Where
-/// it would, [`read`] reads nothing from then on. To be called before anything is observed; a process without a filter tries
-/// nothing.
-pub fn beware_of_filters(root: &Root) {
-    SURVIVED.get_or_init(|| !is_filtered(root) || a_child_survives());
-}
-
-fn is_filtered(root: &Root) -> bool {
-    /// `SECCOMP_MODE_FILTER`.
-    const FILTER: &str = "2";
-    let status = std::fs::read_to_string(root.proc.join("self/status")).unwrap_or_default();
-    let mut lines = status.lines();
-    lines
-        .find_map(|line| line.strip_prefix("Seccomp:"))
-        .is_some_and(|mode| mode.trim() == FILTER)
-}
-
-fn a_child_survives() -> bool {
-    let mut byte = 0u8;
-    let place = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    // SAFETY: the child makes system calls alone, on its own memory, and ends without running anything of its parent's.
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::process_vm_readv(libc::getpid(), &raw const place, 1, &raw const place, 1, 0);
-            libc::_exit(0);
-        }
-        let mut status = 0;
-        child > 0 && libc::waitpid(child, &raw mut status, 0) == child && libc::WIFEXITED(status)
-    }
-}
 
 /// Up to `most` bytes of a thread's memory from `address` upward; `None` when not even the first piece can be
 /// read.
 #[must_use]
 pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
-    if SURVIVED.get() == Some(&false) {
+    if filters::kills(filters::Call::Memory) {
         return None;
     }
     let start = usize::try_from(address).ok()?;
@@ -77,6 +40,22 @@ pub fn read(tid: u32, address: u64, most: usize) -> Option<Vec<u8>> {
     (filled > 0).then_some(bytes)
 }
 
+/// Whether reading a thread's memory is refused as such, rather than that it is gone or has nothing there.
+#[must_use]
+pub fn is_refused(tid: u32, address: u64) -> bool {
+    if filters::kills(filters::Call::Memory) {
+        return true;
+    }
+    let (Ok(pid), Ok(base)) = (i32::try_from(tid), usize::try_from(address)) else {
+        return false;
+    };
+    let mut byte = [0];
+    let mut local = [IoSliceMut::new(&mut byte)];
+    let remote = [RemoteIoVec { base, len: 1 }];
+    let answer = process_vm_readv(Pid::from_raw(pid), &mut local, &remote);
+    matches!(answer, Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS))
+}
+
 /// How often a thread has blocked since its birth.
 #[must_use]
 pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
@@ -89,7 +68,7 @@ pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{read, voluntary_switches};
+    use super::{is_refused, read, voluntary_switches};
     use crate::root::Tree;
 
     #[test]
@@ -101,6 +80,10 @@ mod tests {
             read(std::process::id(), 8, 64),
             None,
             "nothing is mapped at the bottom"
+        );
+        assert!(
+            !is_refused(std::process::id(), 8),
+            "it is not there, which is no refusal"
         );
     }
 

@@ -4,6 +4,7 @@
 //! [`Tracer`] today; what it hands out is named ([`naming`]) and pushed into the attribution at once, so that memory does
 //! not grow with the number of waits.
 
+mod allowed;
 mod asleep;
 mod attach;
 mod behind;
@@ -28,6 +29,7 @@ mod said_stacks;
 mod sampled;
 mod serving;
 
+pub(crate) use allowed::to_trace as allowed_to_trace;
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
@@ -149,6 +151,7 @@ impl Observation {
         attribution: Attribution,
         cmd: Option<u32>,
     ) -> anyhow::Result<Observation> {
+        allowed::to_trace()?;
         let root = Root::system();
         let mut problems = Vec::new();
         let mut not_measured = Vec::new();

@@ -10,10 +10,11 @@ use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
 use holdup_analysis::report::Report;
 use holdup_views::Style;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Where the report for the person goes.
@@ -40,6 +41,16 @@ pub(crate) struct Outputs {
 enum Sink {
     Stdout,
     File(File, PathBuf),
+}
+
+/// What reads as empty, and what takes what is written: `/dev/null`, or pipes without another end, where a root folder has no devices.
+fn nothing() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
+        return Ok((null.try_clone()?.into(), null.into()));
+    }
+    let (read, _) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+    let (_, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+    Ok((read, write))
 }
 
 impl Outputs {
@@ -82,16 +93,12 @@ impl Outputs {
     /// open the other end of a pipe would not see that CMD closed it.
     ///
     /// # Errors
-    /// When `/dev/null` can't be opened.
+    /// When the system refuses a descriptor.
     pub(crate) fn leave_stdio_to_cmd(&self) -> anyhow::Result<()> {
-        let null = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/null")
-            .context("cannot open /dev/null")?;
-        nix::unistd::dup2_stdin(&null).context("cannot let go of stdin")?;
+        let (read, write) = nothing().context("cannot let go of stdin and stdout")?;
+        nix::unistd::dup2_stdin(&read).context("cannot let go of stdin")?;
         if !self.files.iter().any(|(_, sink)| matches!(sink, Sink::Stdout)) {
-            nix::unistd::dup2_stdout(&null).context("cannot let go of stdout")?;
+            nix::unistd::dup2_stdout(&write).context("cannot let go of stdout")?;
         }
         Ok(())
     }

@@ -162,7 +162,9 @@ fn process(root: &Root, id: u32) -> anyhow::Result<u32> {
     let Some(pid) = names::process_of(root, id) else {
         bail!("there is no process {id}; `ps -e` lists those there are");
     };
-    if names::state(root, pid) == Some('Z') {
+    // A main thread may have ended while others run.
+    let ended = |tid: u32| names::state(root, tid).is_none_or(|state| state == 'Z' || state == 'X');
+    if names::state(root, pid) == Some('Z') && tasks::threads(root, pid).into_iter().all(ended) {
         bail!(
             "process {pid} has ended and waits only for its parent to take note (a zombie): nothing of it can wait for anything"
         );

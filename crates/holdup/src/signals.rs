@@ -13,7 +13,7 @@ use crate::subject::Subject;
 use anyhow::Context;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -84,6 +84,9 @@ impl Signals {
             &inherited,
         );
         set.thread_block().context("cannot block signals")?;
+        // A report that outgrows the limit on files is an error of writing it, and must not cost CMD's exit status.
+        // SAFETY: SIG_IGN is not a handler.
+        unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.context("cannot watch signals")?;
         let descriptor = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .context("cannot watch signals")?;
         Ok(Signals {
@@ -140,10 +143,13 @@ impl Signals {
 
     /// Sleeps until a signal came, CMD ended or the time is up, whichever is first.
     pub(crate) fn wait(&self, cmd: &Subject, timeout: PollTimeout) {
-        let mut descriptors = [
-            PollFd::new(self.fd(), PollFlags::POLLIN),
-            PollFd::new(cmd.pidfd(), PollFlags::POLLIN),
-        ];
+        let own = PollFd::new(self.fd(), PollFlags::POLLIN);
+        let ends = cmd.pidfd().map(|ends| PollFd::new(ends, PollFlags::POLLIN));
+        let timeout = match ends {
+            Some(_) => timeout,
+            None => soonest(timeout),
+        };
+        let mut descriptors: Vec<PollFd<'_>> = [own].into_iter().chain(ends).collect();
         // An error here means that it is time to look, which the caller does anyway.
         poll(&mut descriptors, timeout).ok();
     }
@@ -165,6 +171,15 @@ impl Signals {
                 Ok(None) | Err(_) => return None,
             }
         }
+    }
+}
+
+/// At most as long as an end of CMD that nothing tells of may go unnoticed.
+fn soonest(timeout: PollTimeout) -> PollTimeout {
+    const MOST: u8 = 10;
+    match timeout.as_millis() {
+        Some(short) if short < u32::from(MOST) => timeout,
+        _ => PollTimeout::from(MOST),
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) use user::User;
 
 use crate::inherited::Inherited;
 use anyhow::Context;
+use holdup_proc::{Root, filters};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
@@ -44,12 +45,27 @@ pub(crate) struct Command {
 pub(crate) struct Subject {
     command: Command,
     pid: Pid,
-    pidfd: OwnedFd,
+    /// Tells at once when it ends; `None` where the kernel, or a filter, has no such descriptors.
+    pidfd: Option<OwnedFd>,
     /// Until the go-ahead.
     go: Option<File>,
     failure: File,
     ended: Option<Ended>,
 }
+
+/// `/proc` does not show the process that holdup has started, or is that of another PID namespace.
+#[derive(Debug)]
+pub(crate) struct NotShown;
+
+impl std::fmt::Display for NotShown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "/proc does not show the processes of this PID namespace, so holdup sees none of them: mount one that does (mount -t proc proc /proc)",
+        )
+    }
+}
+
+impl std::error::Error for NotShown {}
 
 /// How CMD ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +101,7 @@ impl Subject {
     /// # Errors
     /// As above, and when the child can't get there.
     pub(crate) fn prepare_in(command: &Command, setting: Option<&Setting<'_>>) -> anyhow::Result<Subject> {
+        filters::beware(&Root::system());
         let image = child::Image::new(command, Inherited::at_start())?;
         // An inherited "ignore SIGCHLD" would make the kernel throw CMD's exit status away. CMD itself gets
         // the inherited one back.
@@ -117,28 +134,38 @@ impl Subject {
         Ok(Subject {
             command: command.clone(),
             pid,
-            pidfd: pidfd_open(pid).context("cannot watch a process (Linux 5.3 or later is needed)")?,
+            pidfd: pidfd_open(pid).ok(),
             go: Some(go_write.into()),
             failure,
             ended: None,
         })
     }
 
+    /// Whether the child has not ended.
+    fn lives(&self) -> bool {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(Id::Pid(self.pid), flags) == Ok(WaitStatus::StillAlive)
+    }
+
     /// Returns when the child sleeps on its pipe, so that letting it go is a waking that the tracer sees.
     ///
     /// # Errors
-    /// When the child is gone.
+    /// When the child is gone, or `/proc` does not show it: [`NotShown`].
     pub(crate) fn wait_until_ready(&self) -> anyhow::Result<()> {
         loop {
-            let stat =
-                std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).context("the child is gone")?;
+            let stat = match std::fs::read_to_string(format!("/proc/{}/stat", self.pid)) {
+                Ok(stat) if proc_is_ours() => stat,
+                Err(_) if !self.lives() => anyhow::bail!("the child that becomes the command is gone"),
+                _ => return Err(NotShown.into()),
+            };
             // The state follows the name, which is in brackets and may hold any character.
             match stat
                 .rsplit_once(')')
                 .and_then(|(_, rest)| rest.trim_start().chars().next())
             {
                 Some('S') => return Ok(()),
-                Some('Z' | 'X') | None => anyhow::bail!("the child is gone"),
+                None => return Err(NotShown.into()),
+                Some('Z' | 'X') => anyhow::bail!("the child that becomes the command is gone"),
                 Some(_) => std::thread::yield_now(),
             }
         }
@@ -167,9 +194,9 @@ impl Subject {
         self.pid.as_raw().cast_unsigned()
     }
 
-    /// Becomes readable when CMD ends.
-    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+    /// Becomes readable when CMD ends, where there is such a thing.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
     /// How CMD ended, `None` while it runs. Never blocks.
@@ -251,7 +278,17 @@ impl Drop for Subject {
     }
 }
 
+/// Whether `/proc` shows this PID namespace: in that of another one, processes have other numbers.
+pub(crate) fn proc_is_ours() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    own.is_some_and(|own| own.to_str() == Some(&std::process::id().to_string()))
+}
+
+/// Linux 5.3 has it; older versions of containers' filters refuse what they do not know.
 fn pidfd_open(pid: Pid) -> nix::Result<OwnedFd> {
+    if filters::kills(filters::Call::ProcessDescriptor) {
+        return Err(Errno::EPERM);
+    }
     // SAFETY: the call takes two integers; what it returns is a descriptor that nobody else owns, closed at
     // exec by the kernel's own choice.
     unsafe {
@@ -329,7 +366,7 @@ mod tests {
     fn descriptors_of_holdup_do_not_reach_cmd() {
         let mut subject = Subject::prepare(&command(&["true"])).unwrap();
         let own = [
-            subject.pidfd.as_raw_fd(),
+            subject.pidfd.as_ref().unwrap().as_raw_fd(),
             subject.failure.as_raw_fd(),
             subject.go.as_ref().unwrap().as_raw_fd(),
         ];

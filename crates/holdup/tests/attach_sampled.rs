@@ -55,6 +55,38 @@ fn told(output: &Output) -> serde_json::Value {
     report
 }
 
+/// A program whose main thread ends as soon as another, which says so, sleeps.
+const WITHOUT_MAIN_THREAD: &str = "\
+import ctypes, threading, time
+def nap():
+    print('up', flush=True)
+    time.sleep(1000)
+threading.Thread(target=nap).start()
+ctypes.CDLL(None).pthread_exit(None)";
+
+#[test]
+fn a_process_whose_main_thread_has_ended_is_no_zombie() {
+    let open = Open::new();
+    let mut program = theirs(&["/usr/bin/python3", "-c", WITHOUT_MAIN_THREAD]);
+    let mut program = Guarded::spawn(program.stdout(Stdio::piped()));
+    let pid = program.0.id();
+    support::read_until(program.0.stdout.as_mut().unwrap(), "up\n");
+    let status = format!("/proc/{pid}/status");
+    while !std::fs::read_to_string(&status).unwrap().contains("State:\tZ") {
+        std::thread::yield_now();
+    }
+    let report = told(
+        &open
+            .attach(&["-p", &pid.to_string(), "--backend", "proc", "-d", "1"])
+            .output()
+            .unwrap(),
+    );
+    let wait = &list(&report, "waits")[0];
+    assert_eq!(wait["cause"], "timer.sleep", "{wait:#}");
+    // Its code is known, too: the kernel shows it below the threads that run.
+    assert!(wait["asker"]["frame"].is_string(), "{wait:#}");
+}
+
 /// The same user's command.
 fn theirs(words: &[&str]) -> Command {
     let mut command = Command::new("setpriv");

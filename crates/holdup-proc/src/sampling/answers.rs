@@ -19,6 +19,7 @@ impl Sampler {
             self.kernel_stacks = false;
         }
         let pid = thread.pid;
+        let unmapped = answer.maps.as_ref().is_none_or(Vec::is_empty);
         if let Some(mappings) = answer.maps.take().filter(|mappings| !mappings.is_empty()) {
             stacks.mapped(pid, &mappings);
             if let Some(process) = self.processes.get_mut(&pid) {
@@ -45,9 +46,17 @@ impl Sampler {
             }
             _ => None,
         };
-        if answer.site.call.is_none() && answer.site.function.is_none() && !answer.site.runs {
-            self.shortfall.calls += 1;
+        // Of one that ended, or ran, meanwhile nothing is missing. Who shows no call shows nothing else either, and that is said once.
+        let there = steady && (before.is_some() || !thread.folder.counts_turns());
+        if there && !answer.shown {
+            let missing = match answer.site.function {
+                None => &mut self.shortfall.calls,
+                Some(_) => &mut self.shortfall.arguments,
+            };
+            *missing += 1;
         }
+        self.shortfall.memory += u64::from(answer.refused);
+        self.shortfall.mappings += u64::from(there && answer.shown && answer.want.maps && unmapped);
         let runs = answer.site.runs;
         let turns = after.or(before).map(|turns| turns.count);
         let stale = answer.stale;

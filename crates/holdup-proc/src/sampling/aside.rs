@@ -41,6 +41,8 @@ pub struct Aside {
     root: Root,
     reader: Option<Reader>,
     started: u32,
+    /// Whether a reader was refused.
+    refused: bool,
     stuck: HashSet<u32>,
 }
 
@@ -52,6 +54,7 @@ impl Aside {
             root,
             reader: None,
             started: 0,
+            refused: false,
             stuck: HashSet::new(),
         }
     }
@@ -59,6 +62,11 @@ impl Aside {
     /// Processes that were given up.
     pub fn stuck(&self) -> impl Iterator<Item = u32> {
         self.stuck.iter().copied()
+    }
+
+    /// Whether nobody reads, because no thread could be started.
+    pub fn is_without_reader(&self) -> bool {
+        self.refused && self.reader.is_none()
     }
 
     /// Answers that have come; those to these questions, if they come in time.
@@ -71,6 +79,7 @@ impl Aside {
         if self.reader.is_none() && self.started < MOST_READERS {
             self.started += 1;
             self.reader = start(&self.root);
+            self.refused |= self.reader.is_none();
         }
         let Some(reader) = &mut self.reader else {
             return answers;
@@ -149,7 +158,7 @@ mod tests {
             key: pid,
             pid,
             tid: pid,
-            folder: Folder::open(&tree.root, pid, pid).unwrap().again().unwrap(),
+            folder: Folder::open(&tree.root, pid, pid).unwrap().again(),
             state: TaskState::Interruptible,
             want: Want::default(),
         }

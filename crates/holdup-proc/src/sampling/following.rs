@@ -5,10 +5,11 @@
 use super::account::Account;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
 use super::processes::{self, Threads};
-use super::sampler::{MOST_THREADS, Newborn, Process, SCAN, Sampler, Stacks, Tracked};
+use super::sampler::{Newborn, Process, SCAN, SCAN_SHARE, Sampler, Stacks, Tracked};
 use super::site::has_ended;
 use super::task::Folder;
 use super::unmet::Unmet;
+use crate::clocks as machine;
 use holdup_evidence::{Event, Ns, Role, ThreadId};
 use std::collections::BTreeSet;
 
@@ -20,23 +21,40 @@ impl Sampler {
         let pid = thread.pid;
         match processes::children(&thread.folder) {
             Some(children) => self.add_processes(children.into_iter().map(|child| (child, pid)).collect()),
-            None if self.now.saturating_sub(self.scanned) > SCAN => {
-                self.scanned = self.now;
-                let mut found = processes::parents(&self.root);
-                // Parents come before their children, so that a grandchild is met with its parent.
-                found.sort_unstable();
-                for (child, parent) in found {
-                    if self.processes.contains_key(&parent) {
-                        self.add_processes(vec![(child, parent)]);
-                    }
-                }
-            }
+            // One that is gone has none.
+            None if thread.folder.text("stat").is_some() => self.scan(),
             None => {}
         }
     }
 
+    /// Looks at all processes for those that are children of some that are followed, as often as that may be done.
+    fn scan(&mut self) {
+        let began = machine::monotonic();
+        if began < self.scan_due {
+            return;
+        }
+        let apart = self.now.saturating_sub(self.scanned);
+        self.shortfall.without_children = self.shortfall.without_children.max(Some(apart));
+        self.scanned = self.now;
+        let mut found = processes::parents(&self.root);
+        // Parents come before their children, so that a grandchild is met with its parent.
+        found.sort_unstable();
+        for (child, parent) in found {
+            let new = self.newborn.iter().any(|newborn| newborn.pid == parent);
+            if new || parent == self.own || self.processes.contains_key(&parent) {
+                self.add_processes(vec![(child, parent)]);
+            }
+        }
+        let now = machine::monotonic();
+        self.scan_due = now + SCAN.max(now.saturating_sub(began) * SCAN_SHARE);
+    }
+
     /// Those that have lost their parent are ours now.
     pub(super) fn find_orphans(&mut self) {
+        if self.shortfall.without_children.is_some() {
+            // Who made it may sleep by now, and is not looked at for that.
+            self.scan();
+        }
         let own = self.own;
         let ours = crate::tasks::children(&self.root, own);
         self.add_processes(ours.into_iter().map(|child| (child, own)).collect());
@@ -70,12 +88,12 @@ impl Sampler {
     }
 
     pub(super) fn newborn(&mut self, pid: u32, tid: u32, parent: u32) -> Option<Newborn> {
-        if self.threads.len() + self.newborn.len() >= MOST_THREADS {
+        if self.threads.len() + self.newborn.len() >= self.most_threads {
             self.shortfall.threads += 1;
             return None;
         }
         let Some(folder) = Folder::open(&self.root, pid, tid) else {
-            // No descriptor left; a thread that is gone by now is no loss.
+            // No descriptor left, for all that was reckoned; a thread that is gone by now is no loss.
             self.shortfall.threads += u64::from(crate::tasks::threads(&self.root, pid).contains(&tid));
             return None;
         };

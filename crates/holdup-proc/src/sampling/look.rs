@@ -21,6 +21,7 @@ use holdup_evidence::{FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddr
 use nix::fcntl::readlinkat;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Descriptors of a polled set that are looked at.
 pub(super) const POLLED: usize = 16;
@@ -58,7 +59,7 @@ pub struct Question {
     /// Its id.
     pub tid: u32,
     /// Its folder.
-    pub folder: OwnedFd,
+    pub folder: Arc<OwnedFd>,
     /// How it sleeps.
     pub state: TaskState,
     /// What is wanted.
@@ -83,6 +84,10 @@ pub struct Polled {
 pub struct Answer {
     /// Of which question.
     pub key: u32,
+    /// What was wanted.
+    pub want: Want,
+    /// Whether the kernel says which call it is in, or that it is in none.
+    pub shown: bool,
     /// How often the thread had run, before and after everything else was read.
     pub turns: (Option<Turns>, Option<Turns>),
     /// What it waits in.
@@ -113,6 +118,8 @@ pub struct Answer {
     pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
     pub stack: Option<Vec<u8>>,
+    /// Whether that was refused.
+    pub refused: bool,
     /// The executable mappings of its process.
     pub maps: Option<Vec<maps::Mapping>>,
 }
@@ -222,6 +229,8 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     let call = site.call.unwrap_or_default();
     let mut answer = Answer {
         key,
+        want,
+        shown: syscall.as_deref().is_some_and(is_shown),
         turns: (before, None),
         kernel_stack: None,
         object: None,
@@ -238,6 +247,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
             .then(|| tracer(&eye.root, &folder))
             .flatten(),
         stack: None,
+        refused: false,
         maps: None,
         site,
     };
@@ -292,12 +302,13 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     answer.tcp = links.connection(&answer);
     (answer.peers, answer.stale) = (std::mem::take(&mut links.peers), links.stale);
     if want.maps {
-        answer.maps = maps::executable(&links.eye.root, pid);
+        answer.maps = maps::executable_in(&folder);
     }
     if want.stack
         && let Some((sp, _)) = answer.site.registers
     {
         answer.stack = memory::read(tid, sp, STACK);
+        answer.refused = answer.stack.is_none() && memory::is_refused(tid, sp);
     }
     answer.turns.1 = counted();
     answer
@@ -475,6 +486,12 @@ impl Seen<'_> {
     }
 }
 
+/// Whether this is what the kernel writes to `syscall`: a call's number, -1 for none, or that the thread runs.
+fn is_shown(text: &str) -> bool {
+    let word = text.split_ascii_whitespace().next().unwrap_or_default();
+    word == "running" || word.parse::<i64>().is_ok()
+}
+
 /// Who traces a thread, as its `status` says.
 fn tracer(root: &Root, folder: &OwnedFd) -> Option<LockOwner> {
     let text = text_in(folder, "status")?;
@@ -496,7 +513,17 @@ fn functions(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::functions;
+    use super::{functions, is_shown};
+
+    #[test]
+    fn who_says_that_it_is_in_no_call_has_said_so() {
+        assert!(
+            ["running\n", "-1 0x7ffc 0x7f00\n", "0 0x1 0x2\n"]
+                .into_iter()
+                .all(is_shown)
+        );
+        assert!(!["", "\n", "rubbish 7"].into_iter().any(is_shown));
+    }
 
     #[test]
     fn kernel_functions_have_no_offsets() {

@@ -37,4 +37,6 @@ mod waiting;
 mod woken;
 
 pub use rate::Rate;
-pub use sampler::{Sampler, Shortfall, Stacks};
+pub use running::NotWatched;
+pub use sampler::{MOST_THREADS, Sampler, Shortfall, Stacks};
+pub(crate) use task::file_in;

@@ -56,17 +56,20 @@ pub struct Seen {
 #[derive(Debug, Default)]
 pub struct OnCpu {
     cpus: Vec<u32>,
+    /// Events at most.
+    most: usize,
     rings: Vec<Ring>,
     /// Events that write into those.
     others: Vec<OwnedFd>,
 }
 
 impl OnCpu {
-    /// For these CPUs; nobody is watched yet.
+    /// For these CPUs, with so many open files at most; nobody is watched yet.
     #[must_use]
-    pub fn new(cpus: Vec<u32>) -> OnCpu {
+    pub fn new(cpus: Vec<u32>, files: usize) -> OnCpu {
         OnCpu {
             cpus,
+            most: files.min(MOST_EVENTS),
             ..OnCpu::default()
         }
     }
@@ -76,10 +79,13 @@ impl OnCpu {
     /// # Errors
     /// When the kernel refuses: permission, a filter, no memory to lock, or too many CPUs.
     pub fn watch(&mut self, tid: u32) -> Result<(), Errno> {
-        if self.cpus.is_empty() || self.cpus.len() > MOST_CPUS {
+        if self.cpus.is_empty() {
+            return Err(Errno::ENODEV);
+        }
+        if self.cpus.len() > MOST_CPUS {
             return Err(Errno::E2BIG);
         }
-        if self.others.len() > MOST_EVENTS {
+        if self.rings.len() + self.others.len() + self.cpus.len() > self.most {
             return Err(Errno::EMFILE);
         }
         if self.rings.is_empty() {
@@ -109,6 +115,14 @@ impl OnCpu {
         }
         seen
     }
+}
+
+/// Whether the calling thread may be watched: then a refusal has to do with whom it was for.
+#[must_use]
+pub fn may_watch_itself(cpu: u32) -> bool {
+    /// The calling thread.
+    const ITSELF: u32 = 0;
+    open(ITSELF, cpu).is_ok()
 }
 
 fn open(tid: u32, cpu: u32) -> Result<OwnedFd, Errno> {
@@ -223,6 +237,6 @@ mod tests {
 
     #[test]
     fn nobody_can_be_watched_on_no_cpu() {
-        assert!(OnCpu::new(Vec::new()).watch(std::process::id()).is_err());
+        assert!(OnCpu::new(Vec::new(), 9).watch(std::process::id()).is_err());
     }
 }

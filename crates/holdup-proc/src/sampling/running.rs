@@ -3,30 +3,54 @@
 //! In: samples of the software clock ([`super::on_cpu`]). Out: stacks with each thread. The kernel's ticks say how much of the time was the
 //! thread's own code, so a stack is told with the next of those.
 
-use super::on_cpu::{OnCpu, PERIOD};
+use super::on_cpu::{self, OnCpu, PERIOD};
 use super::sampler::{Sampler, Stacks};
 use crate::cpuinfo;
+use crate::filters;
 use nix::errno::Errno;
 
 /// Stacks that are kept of a thread until it is told about.
 const MOST: usize = 256;
 
+/// Why running threads are not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotWatched {
+    /// A filter on system calls ends whoever asks.
+    Kills,
+    /// The user may watch their own programs, and these are not.
+    Others,
+    /// The kernel refuses.
+    Refused(Errno),
+}
+
 impl Sampler {
-    /// From now on running threads are seen, those that are followed already and all that they make.
+    /// From now on running threads are seen, those that are followed already and all that they make, by so many open files at most.
     ///
     /// # Errors
-    /// When the kernel refuses; then nobody is.
-    pub fn watch_running(&mut self) -> Result<(), Errno> {
-        let mut on_cpu = OnCpu::new(cpuinfo::which_online(&self.root));
+    /// When the kernel refuses: then nobody is seen, unless what it refuses is others' programs alone.
+    pub fn watch_running(&mut self, files: usize) -> Result<(), NotWatched> {
+        if filters::kills(filters::Call::PerfEvents) {
+            return Err(NotWatched::Kills);
+        }
+        let cpus = cpuinfo::which_online(&self.root);
+        let own = cpus.first().copied();
+        let mut on_cpu = OnCpu::new(cpus, files);
+        let mut others = false;
         for thread in self.threads.values() {
             match on_cpu.watch(thread.tid) {
                 // It is gone.
                 Err(Errno::ESRCH) => {}
-                other => other?,
+                Err(Errno::EACCES | Errno::EPERM) if own.is_some_and(on_cpu::may_watch_itself) => {
+                    others = true;
+                }
+                other => other.map_err(NotWatched::Refused)?,
             }
         }
         self.on_cpu = on_cpu;
-        Ok(())
+        match others {
+            true => Err(NotWatched::Others),
+            false => Ok(()),
+        }
     }
 
     /// What was seen since the last round. As many as may be had are taken at even distances, so that no CPU comes first.

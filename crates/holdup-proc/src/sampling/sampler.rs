@@ -27,7 +27,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Threads that are followed at most: each has two files open and some kilobytes of books.
-pub(super) const MOST_THREADS: usize = 20_000;
+pub const MOST_THREADS: usize = 20_000;
+
+/// Files that a thread has open: its folder, its `schedstat`, and the list of threads of a process that has one alone.
+const OF_A_THREAD: usize = 3;
+
+/// Files that are left for what is read now and then.
+const OF_READERS: usize = 24;
 
 /// Threads that are looked at closely in one round, at least, and as a part of all: a close look costs as much as some twenty glances at
 /// who has not run. With many threads that go on, each round takes the next ones in turn, and rounds stay frequent enough to see
@@ -38,8 +44,10 @@ const OF_ALL: usize = 16;
 /// Generations that are met in one round: children of those that are new, theirs, and so on.
 const GENERATIONS: usize = 4;
 
-/// Between two looks at all processes for children that nobody lists, in nanoseconds.
-pub(super) const SCAN: Ns = 1_000_000_000;
+/// Between two looks at all processes for children that nobody lists, in nanoseconds, and in what one of them takes: it may have a hundredth of
+/// a CPU.
+pub(super) const SCAN: Ns = 5_000_000;
+pub(super) const SCAN_SHARE: Ns = 100;
 
 /// Turns stacks into numbers.
 pub trait Stacks {
@@ -130,6 +138,16 @@ pub struct Shortfall {
     pub calls: u64,
     /// Looks at sleeping threads.
     pub looks: u64,
+    /// Sleeping threads whose `syscall` could not be read, though the function in which they sleep could.
+    pub arguments: u64,
+    /// Sleeping threads whose stack's memory could not be read.
+    pub memory: u64,
+    /// Processes whose mappings could not be read.
+    pub mappings: u64,
+    /// Whether no thread could be started that reads what may block.
+    pub without_reader: bool,
+    /// Where the kernel does not list children: the longest time between two looks at all processes, nanoseconds.
+    pub without_children: Option<Ns>,
     /// Threads of which the kernel counts no time in queues.
     pub without_turns: bool,
     /// Whether nobody counts how often a thread blocks.
@@ -164,6 +182,10 @@ pub struct Sampler {
     pub(super) cpu_of_ended: Ns,
     pub(super) kernel_stacks: bool,
     pub(super) scanned: Ns,
+    /// When the next such look is due.
+    pub(super) scan_due: Ns,
+    /// How many threads may be followed.
+    pub(super) most_threads: usize,
     pub(super) other_ends: OtherEnds,
     /// Threads that were seen in a wait with somebody in the way, since that was asked for.
     pub(super) with_holder: Vec<ThreadId>,
@@ -216,6 +238,8 @@ impl Sampler {
             cpu_of_ended: 0,
             kernel_stacks: true,
             scanned: 0,
+            scan_due: 0,
+            most_threads: MOST_THREADS,
             other_ends: OtherEnds::default(),
             with_holder: Vec::new(),
             next_process: 0,
@@ -285,7 +309,22 @@ impl Sampler {
     /// What could not be had so far.
     #[must_use]
     pub fn shortfall(&self) -> Shortfall {
-        self.shortfall
+        Shortfall {
+            without_reader: self.aside.is_without_reader(),
+            ..self.shortfall
+        }
+    }
+
+    /// How many threads are followed at most.
+    #[must_use]
+    pub fn most_threads(&self) -> usize {
+        self.most_threads
+    }
+
+    /// Follows no more threads than so many further open files have room for.
+    pub fn keep_within(&mut self, files: usize) {
+        let room = files.saturating_sub(OF_READERS) / OF_A_THREAD;
+        self.most_threads = MOST_THREADS.min(self.threads.len() + room);
     }
 
     /// Processes whose call, memory and stacks could not be read in time.
@@ -472,7 +511,7 @@ impl Tracked {
             key: id.0,
             pid: self.pid,
             tid: self.tid,
-            folder: self.folder.again()?,
+            folder: self.folder.again(),
             state,
             want: Want {
                 stack,

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// Longest text that is read of one file, bytes: `status` has some 1,500 where a machine has many CPUs.
 const LONGEST: usize = 8 << 10;
@@ -18,7 +19,7 @@ const LONGEST: usize = 8 << 10;
 /// A thread's folder.
 #[derive(Debug)]
 pub struct Folder {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     /// Kept open, because it is read at each look; `None` where the kernel has none.
     schedstat: Option<File>,
 }
@@ -30,15 +31,18 @@ impl Folder {
         let path = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = open(&path, flags, Mode::empty()).ok()?;
-        let schedstat = file(&folder, "schedstat");
-        Some(Folder { folder, schedstat })
+        let schedstat = file_in(&folder, "schedstat");
+        Some(Folder {
+            folder: Arc::new(folder),
+            schedstat,
+        })
     }
 
     /// The text of a file; `None` when it, or the thread, is not there, or may not be read.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         let mut bytes = Vec::new();
-        file(&self.folder, name)?
+        file_in(&self.folder, name)?
             .take(LONGEST as u64)
             .read_to_end(&mut bytes)
             .ok()?;
@@ -61,10 +65,10 @@ impl Folder {
         self.schedstat.is_some()
     }
 
-    /// Another handle of the same folder, for a reader that may be left behind.
+    /// The same open folder, for a reader that may be left behind.
     #[must_use]
-    pub fn again(&self) -> Option<OwnedFd> {
-        self.folder.try_clone().ok()
+    pub fn again(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.folder)
     }
 }
 
@@ -72,14 +76,16 @@ impl Folder {
 #[must_use]
 pub fn text_in(folder: &OwnedFd, name: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    file(folder, name)?
+    file_in(folder, name)?
         .take(LONGEST as u64)
         .read_to_end(&mut bytes)
         .ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn file(folder: &OwnedFd, name: &str) -> Option<File> {
+/// A file in such a folder, open.
+#[must_use]
+pub fn file_in(folder: &OwnedFd, name: &str) -> Option<File> {
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
     openat(folder, name, flags, Mode::empty()).ok().map(File::from)
 }

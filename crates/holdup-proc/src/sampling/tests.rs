@@ -37,6 +37,51 @@ fn stat(pid: u32, began: u64) -> String {
     format!("{pid} (sleeper) S {OWN} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {began} 0 0 0 0 0 0")
 }
 
+/// A process as those have it who look at all of them.
+fn add_child(tree: &Tree, pid: u32, parent: u32) {
+    add(tree, pid, 5, &["children"]);
+    let text = stat(pid, 5).replace(&format!("S {OWN} "), &format!("S {parent} "));
+    tree.write(&format!("proc/{pid}/task/{pid}/stat"), &text);
+    tree.write(&format!("proc/{pid}/stat"), &text);
+}
+
+#[test]
+fn children_that_are_not_listed_are_found_by_their_parents() {
+    let tree = Tree::new(&[]);
+    for (pid, parent) in [(7, OWN), (8, 7), (9, 8), (20, 19)] {
+        add_child(&tree, pid, parent);
+    }
+    let mut sampler = sampler(&tree);
+    round(&mut sampler);
+    assert!(
+        sampler.follows(8) && sampler.follows(9),
+        "a grandchild with its parent"
+    );
+    assert!(!sampler.follows(20), "another's");
+    // Nobody runs from now on: who sleeps has made nothing since, as far as the kernel's counts go.
+    add_child(&tree, 10, 7);
+    while !sampler.follows(10) {
+        round(&mut sampler);
+    }
+    assert!(sampler.shortfall().without_children.is_some(), "and it is said");
+}
+
+#[test]
+fn no_more_threads_are_followed_than_there_are_files_for() {
+    let tree = Tree::new(&[]);
+    add(&tree, 7, 5, &["children"]);
+    tree.write("proc/7/task/7/children", "8 9 10 11 ");
+    for child in 8..12 {
+        add(&tree, child, 5, &[]);
+    }
+    let mut sampler = sampler(&tree);
+    sampler.keep_within(30);
+    round(&mut sampler);
+    let followed = (8..12).filter(|child| sampler.follows(*child)).count();
+    assert_eq!((followed, sampler.most_threads()), (2, 3));
+    assert!(sampler.shortfall().threads > 0, "and it is said");
+}
+
 /// A process that sleeps in `clock_nanosleep`, without some of its files.
 fn add(tree: &Tree, pid: u32, began: u64, without: &[&str]) {
     for (name, text) in [

@@ -8,6 +8,8 @@ mod attach;
 mod beyond;
 mod conversations;
 mod machines;
+mod refused;
+mod room;
 mod stacks;
 mod stops;
 mod unnamed;
@@ -18,15 +20,14 @@ pub(crate) use attach::attach;
 use super::run::Limit;
 use super::{Collected, Cut, own_cpu_time};
 use crate::signals::{Control, Signals};
-use crate::subject::{Ended, Subject};
-use anyhow::Context;
+use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
-use holdup_proc::sampling::{Rate, Sampler};
-use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, memory, mountinfo};
+use holdup_proc::sampling::{NotWatched, Rate, Sampler};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use machines::SampledMachines;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
@@ -49,7 +50,7 @@ struct Sampling {
     problems: Vec<Problem>,
     started: Ns,
     /// Whether running threads are seen.
-    running: Result<(), Errno>,
+    running: Result<(), NotWatched>,
     /// What else was not seen.
     not_measured: Vec<NotMeasured>,
 }
@@ -96,11 +97,8 @@ fn observe(
     adopter: u32,
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Sampling, Option<Ended>)> {
-    room_for_files();
-    memory::beware_of_filters(&Root::system());
-    subject
-        .wait_until_ready()
-        .context("the child that becomes the command does not answer")?;
+    room::make();
+    subject.wait_until_ready()?;
     let mut sampling = Sampling::begin(subject.pid(), adopter)?;
     subject.go();
     let mut ended: Option<Ended> = None;
@@ -121,15 +119,6 @@ fn timeout(nap: Duration) -> PollTimeout {
     PollTimeout::try_from(nap.as_millis().max(1)).unwrap_or(PollTimeout::MAX)
 }
 
-/// Each thread that is followed has two files open; what the system allows at most is asked for. CMD, forked before, keeps its
-/// own limit.
-fn room_for_files() {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        setrlimit(Resource::RLIMIT_NOFILE, most, most).ok();
-    }
-}
-
 /// Processes whose parent ends become holdup's children instead of the system's first process's, so that they are still found.
 fn adopt_orphans() {
     // SAFETY: changes nothing but who orphans among this process's descendants are given to.
@@ -139,12 +128,22 @@ fn adopt_orphans() {
 impl Sampling {
     fn begin(pid: u32, adopter: u32) -> anyhow::Result<Sampling> {
         let mut sampling = Sampling::of_nobody(adopter, Attribution::new());
-        anyhow::ensure!(
-            sampling.sampler.begin(pid, sampling.started),
-            "/proc does not show the command's process; is it mounted?"
-        );
-        sampling.running = sampling.sampler.watch_running();
+        if !sampling.sampler.begin(pid, sampling.started) {
+            return Err(NotShown.into());
+        }
+        sampling.watch_running();
         Ok(sampling)
+    }
+
+    /// From now on running threads are seen, where that is allowed, by half of the files that may still be opened at most; what that leaves is for
+    /// those that are followed.
+    fn watch_running(&mut self) {
+        let files = room::left();
+        self.running = match files {
+            0 => Err(NotWatched::Refused(Errno::EMFILE)),
+            files => self.sampler.watch_running(files / 2),
+        };
+        self.sampler.keep_within(room::left());
     }
 
     fn of_nobody(adopter: u32, attribution: Attribution) -> Sampling {
@@ -202,6 +201,7 @@ impl Sampling {
             stuck: &stuck,
             lasted: now.saturating_sub(self.started),
             running: self.running.err(),
+            followed: self.sampler.most_threads(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
         let not_measured = unseen.told().into_iter().chain(self.not_measured).collect();

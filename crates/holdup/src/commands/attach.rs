@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
 use crate::selection::Selection;
 use crate::signals::Signals;
-use crate::{collect, verdict};
+use crate::{collect, subject, verdict};
 use std::time::Duration;
 
 /// How long a person waits for a whole answer without wondering.
@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// When what was named is not there, or nothing could be observed.
 pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     let selection = Selection::new(args)?;
+    anyhow::ensure!(subject::proc_is_ours(), subject::NotShown);
     selection.resolve()?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     let scope = Scope {
@@ -86,7 +87,11 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         Some(collected) => collected,
     };
     drop(progress);
-    let collected = collected.map_err(|error| without_evidence(error, "what runs"))?;
+    let collected = match args.backend {
+        Backend::Bpf => collected.map_err(|error| without_evidence(error, "what runs"))?,
+        // Sampling needs no privilege: what it says of itself is what is the matter.
+        Backend::Auto | Backend::Proc => collected?,
+    };
     if args.report.verbose {
         collected
             .problems

@@ -8,7 +8,7 @@ mod source_test;
 mod table;
 
 use crate::cli::{Color, DoctorArgs};
-use crate::{output, terminal};
+use crate::{collect, output, terminal};
 use holdup_analysis::randomness::aspects;
 use holdup_proc::Root;
 use holdup_proc::capability::{self, Machine};
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &DoctorArgs, color: Color) -> anyhow::Result<u8> {
     let mut problems = Vec::new();
     let root = Root::system();
     let machine = capability::read(&root, &mut problems);
-    let checkup = decide(&machine, &holdup_bpf::probe());
+    let checkup = decide(&machine, &trials());
     let mut text = table::text(&checkup, &machine);
     let randomness = aspects(&randomness::read(&root, try_generator(), &mut problems));
     let look = terminal::look(&std::io::stdout(), color);
@@ -117,10 +117,7 @@ pub(crate) fn run(args: &DoctorArgs, color: Color) -> anyhow::Result<u8> {
 /// The first thing that this machine or these privileges lack for `holdup run` to work: what hangs on it fails
 /// too. `None` when nothing is found to be lacking.
 pub(crate) fn lacking() -> Option<String> {
-    let checkup = decide(
-        &capability::read(&Root::system(), &mut Vec::new()),
-        &holdup_bpf::probe(),
-    );
+    let checkup = decide(&capability::read(&Root::system(), &mut Vec::new()), &trials());
     checkup
         .rows
         .into_iter()
@@ -129,6 +126,18 @@ pub(crate) fn lacking() -> Option<String> {
             State::No(why) => Some(why),
             State::Yes(_) | State::NotTold(_) => None,
         })
+}
+
+/// What the tracer tries; where a filter would end holdup for that, nothing but this.
+fn trials() -> Vec<Trial> {
+    match collect::allowed_to_trace() {
+        Ok(()) => holdup_bpf::probe(),
+        Err(forbidden) => vec![Trial {
+            name: "load".to_owned(),
+            required: true,
+            state: Err(forbidden.to_string()),
+        }],
+    }
 }
 
 /// What the facts and the trials mean.

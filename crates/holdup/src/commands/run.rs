@@ -6,7 +6,7 @@ use crate::commands::doctor;
 use crate::output::{Outputs, Place, say};
 use crate::recorded::{Recording, Scope};
 use crate::signals::Signals;
-use crate::subject::{Command, NotStarted, Subject, User};
+use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{anyhow, bail};
@@ -60,6 +60,10 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
         }
         // CMD runs and must not be left alone because of our trouble.
         Err(error) if subject.runs() => say(&format!("observing the command failed: {error:#}")),
+        // Sampling needs no privilege: what it says of itself is what is the matter.
+        Err(error) if !matches!(plan.source, Source::Traced(_)) && !error.is::<NotShown>() => {
+            return Err(error);
+        }
         Err(error) => return Err(without_evidence(error, "the command")),
     }
     see_out(&mut subject, &mut signals)
@@ -106,10 +110,15 @@ fn collect_by(source: &Source, subject: &mut Subject, signals: &mut Signals) -> 
         Source::Traced(how) => return collect::run(subject, signals, *how),
         Source::Sampled => return collect::sample(subject, signals, None),
         Source::Best(how) => match collect::run(subject, signals, *how) {
-            Err(error) if subject.is_held_back() && !error.is::<NotStarted>() => (how, error),
+            Err(error) if subject.is_held_back() && !error.is::<NotStarted>() && !error.is::<NotShown>() => {
+                (how, error)
+            }
             collected => return collected,
         },
     };
+    if !subject::proc_is_ours() {
+        return Err(NotShown.into());
+    }
     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
     say(&format!(
         "/proc is sampled, because the command cannot be traced here: {why}; `holdup doctor` says what to change"
@@ -123,6 +132,9 @@ fn collect_by(source: &Source, subject: &mut Subject, signals: &mut Signals) -> 
 /// A CMD that did not start is its own sentence; anything else is a matter of this machine or these privileges.
 /// `what` is what should have been observed.
 pub(crate) fn without_evidence(error: anyhow::Error, what: &str) -> anyhow::Error {
+    if let Some(not_shown) = error.downcast_ref::<NotShown>() {
+        return anyhow!("{not_shown}");
+    }
     if error.is::<NotStarted>() || error.is::<collect::EndedBefore>() {
         return error;
     }

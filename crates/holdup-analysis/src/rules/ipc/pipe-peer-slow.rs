@@ -32,17 +32,26 @@ fn writes(wait: &AttributedWait) -> bool {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let key = |wait: &AttributedWait| (wait.asker.name.pid, writes(wait));
     let groups = run.worth(waits, waits.split(key), MATTERS);
-    Verdict::Fires(groups.iter().map(finding).collect())
+    Verdict::Fires(
+        groups
+            .iter()
+            .map(|group| finding(group, run.attributed.by_looks))
+            .collect(),
+    )
 }
 
-fn finding(group: &Waits<'_>) -> Finding {
+fn finding(group: &Waits<'_>, by_looks: bool) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let peer = holders.first().map(|holder| say::who(&holder.name));
     // A trace of calls shows who is at the other end only where it follows that one too.
     let unseen = peer.is_none() && !main.read_at.is_empty();
+    // Nor do looks always show it: a program that wakes itself, or hands out turns, has both ends in several processes.
+    let unmet = peer.is_none() && by_looks;
     let title = match (writes(main), &peer) {
+        (true, None) if unmet => format!("{who} waits for room in a pipe; who reads from it was not seen"),
+        (false, None) if unmet => format!("{who} waits to read from a pipe; who writes into it was not seen"),
         (true, None) if unseen => {
             format!("{who} waits for room in a pipe; who reads from it is not in the trace")
         }
@@ -55,7 +64,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         (false, None) => format!("{who} reads from a pipe into which nobody writes"),
     };
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
-    let severity = if group.handed_on() || unseen {
+    let severity = if group.handed_on() || unseen || unmet {
         Severity::Note
     } else {
         Severity::Warning

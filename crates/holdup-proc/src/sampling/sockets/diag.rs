@@ -3,6 +3,7 @@
 //! In: a request. Out: the answer's bytes, and its attributes. The kernel answers before `send` returns, so nothing here waits; a first
 //! question may make the kernel load a module, which is why it is asked beside the loop.
 
+use crate::filters;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h).
@@ -21,6 +22,9 @@ pub(in crate::sampling) struct Diag(OwnedFd);
 impl Diag {
     /// `None` where there is none: the kernel has no such sockets, or a filter refuses them. `of`: `NETLINK_SOCK_DIAG` and the like.
     pub(in crate::sampling) fn open(of: libc::c_int) -> Option<Diag> {
+        if filters::kills(filters::Call::Netlink) {
+            return None;
+        }
         // SAFETY: makes a descriptor, or none.
         let socket = unsafe {
             libc::socket(

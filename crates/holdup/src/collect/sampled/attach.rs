@@ -8,14 +8,14 @@ use super::super::moment::Moment;
 use super::super::queues::Queues;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
 use super::conversations::Conversations;
-use super::{Sampling, room_for_files, timeout};
+use super::{Sampling, room, timeout};
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
 use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
-use holdup_proc::{Root, clocks, facts, memory};
+use holdup_proc::{Root, clocks, facts, filters};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -57,8 +57,8 @@ pub(crate) fn attach(
     notice: &mut dyn FnMut(Notice<'_>),
 ) -> anyhow::Result<Collected> {
     let pids = selection.resolve()?;
-    room_for_files();
-    memory::beware_of_filters(&Root::system());
+    room::make();
+    filters::beware(&Root::system());
     let mut moment = Moment::now();
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
@@ -68,11 +68,12 @@ pub(crate) fn attach(
     // Before waits are met: who began to wait as a client had asked has that request.
     let asked = conversations.begin(&pids.iter().copied().collect(), &mut moment);
     sampling.push(asked);
+    sampling.sampler.keep_within(room::left());
     sampling.sampler.adopt(&pids, sampling.started);
     if sampling.sampler.living() == 0 {
         return Err(EndedBefore.into());
     }
-    sampling.running = sampling.sampler.watch_running();
+    sampling.watch_running();
     sampling.not_measured = before_and_beside(sampling.sampler.since_unknown());
     let mut figures = Figures::begin(&Root::system());
     let began = Instant::now();

@@ -2,8 +2,9 @@
 //!
 //! In: what was counted while sampling. Out: lines of the report.
 
+use super::refused::{self, AS_THEIR_USER};
 use holdup_evidence::{NotMeasured, Ns};
-use holdup_proc::sampling::Shortfall;
+use holdup_proc::sampling::{NotWatched, Shortfall};
 use holdup_proc::{Root, sysctl};
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -24,7 +25,9 @@ pub(super) struct Unseen<'a> {
     /// How long was looked.
     pub(super) lasted: Ns,
     /// Why running threads are not seen, where they are not.
-    pub(super) running: Option<Errno>,
+    pub(super) running: Option<NotWatched>,
+    /// How many threads may be followed.
+    pub(super) followed: usize,
     /// CPU time of children that no thread that was seen has used.
     pub(super) cpu_unseen: Ns,
 }
@@ -85,18 +88,7 @@ impl Unseen<'_> {
             lines.push(line("user stacks of threads on a CPU".to_owned(), why, fix));
         }
         let shortfall = &self.shortfall;
-        let own = "look at processes of your own user, that are not set-user-ID, and may be traced (PR_SET_DUMPABLE)";
-        if shortfall.calls > 0 {
-            lines.push(line(
-                format!(
-                    "the system call in {} of {} looks at sleeping threads",
-                    shortfall.calls,
-                    shortfall.looks.max(shortfall.calls)
-                ),
-                "the kernel did not show /proc/PID/syscall and wchan of them".to_owned(),
-                own,
-            ));
-        }
+        lines.extend(refused::told(shortfall, self.followed));
         if shortfall.without_turns {
             lines.push(line(
                 "time in queues for a CPU, and CPU time finer than 10 ms".to_owned(),
@@ -109,6 +101,17 @@ impl Unseen<'_> {
                 "how often each thread waited".to_owned(),
                 "/proc/PID/status is missing or may not be read".to_owned(),
                 "the kernel's own /proc",
+            ));
+        }
+        if let Some(apart) = shortfall.without_children {
+            lines.push(line(
+                format!(
+                    "processes that lived between two looks at all of them, {} apart at most",
+                    milliseconds(apart)
+                ),
+                "/proc/PID/task/TID/children is missing, so children are found by their parents' numbers"
+                    .to_owned(),
+                "a kernel with CONFIG_PROC_CHILDREN, and its own /proc",
             ));
         }
         if !self.stuck.is_empty() {
@@ -134,7 +137,22 @@ impl Unseen<'_> {
 }
 
 /// Why the kernel shows no running thread, and what would change that.
-fn why_not_running(refused: Errno) -> (String, &'static str) {
+fn why_not_running(why: NotWatched) -> (String, &'static str) {
+    let refused = match why {
+        NotWatched::Refused(refused) => refused,
+        NotWatched::Kills => {
+            return (
+                "a filter on system calls (seccomp) kills whoever calls perf_event_open".to_owned(),
+                "allow perf_event_open in that filter, or run holdup outside",
+            );
+        }
+        NotWatched::Others => {
+            return (
+                "users may watch their own programs, if those may be traced: not all of these are".to_owned(),
+                AS_THEIR_USER,
+            );
+        }
+    };
     match refused {
         Errno::EACCES | Errno::EPERM => {
             let setting = sysctl::number(&Root::system(), "kernel/perf_event_paranoid");
@@ -154,6 +172,18 @@ fn why_not_running(refused: Errno) -> (String, &'static str) {
         Errno::ENOSYS | Errno::ENOENT | Errno::EOPNOTSUPP => (
             "the kernel has no performance events".to_owned(),
             "a kernel with CONFIG_PERF_EVENTS",
+        ),
+        Errno::EMFILE => (
+            "each thread takes an open file for each CPU, and there may be no more".to_owned(),
+            "a higher limit on open files (ulimit -n), or fewer threads",
+        ),
+        Errno::ENODEV => (
+            "neither /sys/devices/system/cpu nor /proc/stat lists the CPUs".to_owned(),
+            "the kernel's own /sys or /proc/stat",
+        ),
+        Errno::E2BIG => (
+            "the machine has too many CPUs for an event of each thread on each of them".to_owned(),
+            SAME,
         ),
         other => (format!("the kernel shows none: {}", other.desc()), SAME),
     }
@@ -177,8 +207,9 @@ pub(super) fn cpu_of_children() -> Ns {
 
 #[cfg(test)]
 mod tests {
-    use super::Unseen;
-    use holdup_proc::sampling::Shortfall;
+    use super::{Unseen, why_not_running};
+    use holdup_proc::sampling::{NotWatched, Shortfall};
+    use nix::errno::Errno;
 
     #[test]
     fn what_is_never_seen_is_always_said_and_the_rest_where_it_happened() {
@@ -191,18 +222,36 @@ mod tests {
             stuck: &[],
             lasted: 100_000_000,
             running: None,
+            followed: 20_000,
             cpu_unseen: 0,
         };
         let usual = unseen.told();
         assert!(usual[0].why.contains("not root"), "{usual:?}");
         assert!(usual.iter().all(|line| !line.fix.is_empty()), "{usual:?}");
         assert!(usual.iter().any(|line| line.what.contains("10.0 ms apart")));
-        unseen.shortfall.calls = 3;
         unseen.shortfall.without_turns = true;
         unseen.shortfall.without_blockings = true;
         unseen.stuck = &[7];
-        unseen.running = Some(nix::errno::Errno::ENOSYS);
+        unseen.shortfall.without_children = Some(1);
+        unseen.running = Some(NotWatched::Refused(Errno::ENOSYS));
         unseen.cpu_unseen = 20_000_000;
         assert_eq!(unseen.told().len(), usual.len() + 6);
+    }
+
+    #[test]
+    fn why_running_threads_are_not_seen_is_told_apart() {
+        let all = [
+            NotWatched::Kills,
+            NotWatched::Others,
+            NotWatched::Refused(Errno::ENOSYS),
+            NotWatched::Refused(Errno::EMFILE),
+            NotWatched::Refused(Errno::ENODEV),
+            NotWatched::Refused(Errno::E2BIG),
+        ]
+        .map(why_not_running);
+        for (place, one) in all.iter().enumerate() {
+            assert!(!one.1.is_empty());
+            assert!(all[..place].iter().all(|other| other.0 != one.0), "{one:?}");
+        }
     }
 }

@@ -63,7 +63,7 @@ impl Sight {
             trial.required
         });
         let lost = if essential {
-            "tracing: holdup run samples /proc instead, attach and record do not work".to_owned()
+            "tracing: holdup run and attach sample /proc instead, record does not work".to_owned()
         } else {
             self.lost()
         };

@@ -191,7 +191,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// Has the kernel take the programs for the next segment, if it has not yet.
-    fn load(&mut self) -> Result<(), holdup_bpf::TraceError> {
+    fn load(&mut self) -> anyhow::Result<()> {
+        collect::allowed_to_trace()?;
         if self.loaded[self.turn].is_none() {
             let loaded = Loaded::load(self.tracing())?;
             self.loaded[self.turn] = Some(Kept { loaded, used: false });
@@ -202,7 +203,7 @@ impl<'a> Rounds<'a> {
     /// Forks one, and waits until it watches. `None`: it could not, and has said why.
     fn begin(&mut self, before: Option<&Observer>) -> anyhow::Result<Option<Observer>> {
         if let Err(error) = self.load() {
-            self.complain(&anyhow::Error::from(error));
+            self.complain(&error);
             self.failing = true;
             return Ok(None);
         }
