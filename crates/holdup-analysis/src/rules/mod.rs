@@ -7,6 +7,7 @@
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
+mod awaited_threads;
 mod blocked;
 mod calls;
 mod clocks;
