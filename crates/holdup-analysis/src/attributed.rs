@@ -79,6 +79,22 @@ pub struct Requests {
     pub slow: Option<SlowRequest>,
     /// By the listener that they came in on, by port.
     pub listeners: Vec<OfListener>,
+    /// Those of `count` that a timer of the server's own held up.
+    #[serde(default)]
+    pub held: HeldByTimer,
+}
+
+/// Requests that were answered as a poll's time limit had run out, and not before: they were open all the while, and nothing had become
+/// ready that could have been waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeldByTimer {
+    /// How many.
+    pub count: u64,
+    /// From when each was read to when it was answered, added up.
+    pub ns: Ns,
+    /// The longest.
+    pub longest: Ns,
 }
 
 /// Requests that came in on one listener, as far as the sample tells that is kept of all.

@@ -91,6 +91,10 @@ const PRIMITIVES: &[(&[&str], Primitive)] = &[
     ),
 ];
 
+/// Files that hold C++'s library, and the functions in which it waits for a future with a system call of its own.
+const CPP_LIBRARY: &[&str] = &["libstdc++.so"];
+const CPP_FUTURE: &str = "__atomic_futex_unsigned";
+
 /// Files that hold the Python interpreter: the program, or the library where it is embedded.
 const PYTHON: &[&str] = &["python3", "libpython3"];
 
@@ -191,12 +195,21 @@ pub(crate) enum Primitive {
     ReadWriteLock,
     /// A mutex.
     Mutex,
+    /// A future of C++, which its promise sets.
+    Future,
 }
 
 /// What of the C library a thread waits in, and Python's lock objects by what they are made of; `None` where the stack does not
 /// show it, and where the allocator waits for a lock of its own.
 pub(crate) fn primitive(stack: &[Frame]) -> Option<Primitive> {
-    let (library, _) = split(stack);
+    let (library, callers) = split(stack);
+    let future = callers.first().filter(|frame| within(frame, CPP_LIBRARY));
+    if future
+        .and_then(bare)
+        .is_some_and(|name| name.contains(CPP_FUTURE))
+    {
+        return Some(Primitive::Future);
+    }
     let mut outermost = library.iter().rev().filter_map(bare);
     outermost.find_map(|name| {
         // With debugging symbols it is the name within the library.
@@ -376,6 +389,15 @@ mod tests {
             ("server", "take"),
         ];
         assert_eq!(told(&semaphore), Some(Primitive::Semaphore));
+        let future = [
+            ("libc.so.6", "syscall"),
+            (
+                "libstdc++.so.6.0.30",
+                "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned int*, unsigned int)",
+            ),
+            ("server", "std::future<int>::get()"),
+        ];
+        assert_eq!(told(&future), Some(Primitive::Future));
         let own = [("server", "pthread_barrier_wait"), ("server", "main")];
         assert_eq!(told(&own), None, "a function of the program's own");
         let python = [

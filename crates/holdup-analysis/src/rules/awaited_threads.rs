@@ -63,6 +63,8 @@ impl Awaited<'_> {
             Primitive::Semaphore if held => format!("{who} for a semaphore that nobody has posted yet"),
             Primitive::Semaphore => format!("{who} for a semaphore that somebody else posts"),
             Primitive::ThreadEnd => format!("{who} for the end of another thread"),
+            Primitive::Future if held => format!("{who} for a future that nobody has set yet"),
+            Primitive::Future => format!("{who} for a future that another thread sets"),
             Primitive::ReadWriteLock => format!("{who} for a reader-writer lock"),
             Primitive::Mutex => format!("{who} for a mutex"),
         }
@@ -132,6 +134,9 @@ impl Awaited<'_> {
             Primitive::Semaphore => &[
                 "see who should post it; one that took it and died posts nothing, and a semaphore keeps no note of who that was",
                 "where it guards something: a robust mutex (PTHREAD_MUTEX_ROBUST) or a file lock, which are let go when their holder dies",
+            ],
+            Primitive::Future => &[
+                "see who has the promise, and what keeps that one from setting it: a promise that is kept and never set lasts for ever",
             ],
             Primitive::ThreadEnd => &["look at what that thread waits for"],
             Primitive::ReadWriteLock | Primitive::Mutex => {

@@ -84,7 +84,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let main = waits.main();
     let on = match main.resource.name.as_str() {
-        "" => String::new(),
+        "" | "a signal" => String::new(),
         name => format!(": {name}"),
     };
     let holders = waits.holders();
@@ -98,6 +98,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             say::who(&main.asker.name),
             say::who_with_pid(&child.name)
         ),
+        None if main.cause == Cause::IpcSignal => {
+            format!("{} waits for a signal", say::who(&main.asker.name))
+        }
         None => format!("{}{on}", say::sentence(main.cause)),
     };
     let finding = RULE
