@@ -108,11 +108,13 @@ impl Awaited<'_> {
         if more > 0 {
             told.push(format!("{more} more kinds"));
         }
-        let text = format!(
-            "of its {}: {}",
-            say::several(most.len() as u64, "other thread"),
-            told.join("; ")
-        );
+        let text = match most.len() {
+            1 => format!(
+                "its only other thread: {}",
+                told.join("").trim_start_matches("1 ")
+            ),
+            count => format!("of its {count} other threads: {}", told.join("; ")),
+        };
         Some(Evidence::new(text, "the process's threads meanwhile"))
     }
 

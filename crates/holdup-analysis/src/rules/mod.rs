@@ -23,6 +23,7 @@ mod halted;
 mod java_seeds;
 mod java_waits;
 mod levels;
+mod libuv_pool;
 mod list;
 mod listeners;
 mod log_times;
