@@ -1,4 +1,4 @@
-# nginx lets ten requests a second through, and holds back what is more: four clients ask at once. The twin's limit is above
+# nginx lets ten requests a second through, and holds back what is more: two clients ask at once. The twin's limit is above
 # what they ask, and they pause.
 setup() {
     local client rate=10 pause=0
@@ -16,17 +16,17 @@ server {
     }
 }
 END
-    for client in 1 2 3 4; do
+    for client in 1 2; do
         helper python3 "$scenario/client.py" 8080 "$pause"
     done
     worker=$(pgrep --parent "$nginx")
 }
 stall() {
-    attach --pid "$worker" --duration 3
+    attach --pid "$worker" --duration 4
     # There is always a request that is held back.
     truth '"waited_ns": 1, "elapsed_ns": 1'
 }
 healthy() {
-    attach --pid "$worker" --duration 3
+    attach --pid "$worker" --duration 4
     truth '"waited_ns": 0, "elapsed_ns": 1'
 }
