@@ -2,6 +2,10 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod requests;
+
+pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
+
 use crate::churn::Churn;
 use crate::connections::{Connections, TcpSeen};
 use crate::host_figures::HostFigures;
@@ -49,75 +53,6 @@ pub struct Attributed {
     pub host_figures: HostFigures,
     /// What it would have taken without its waits; `None` where nobody asked.
     pub predictions: Option<Predictions>,
-}
-
-/// Requests that were read on accepted connections, up to the first of each answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Requests {
-    /// How many were answered.
-    pub count: u64,
-    /// Median.
-    pub p50: Ns,
-    /// 99th percentile.
-    pub p99: Ns,
-    /// The slowest.
-    pub longest: Ns,
-    /// How many had been read and not answered when observation ended.
-    pub open: u64,
-    /// How long ago the oldest of those was read.
-    pub oldest_open: Ns,
-    /// Connections on which something was read last that nobody works on: no request, or one that was lost.
-    #[serde(default)]
-    pub resting: u64,
-    /// Whether those that were read before anybody looked would be among them.
-    #[serde(default)]
-    pub earlier_told: bool,
-    /// The time of threads that had a request to answer, by cause.
-    pub causes: BTreeMap<Cause, Tally>,
-    /// What the slow ones waited for.
-    pub slow: Option<SlowRequest>,
-    /// By the listener that they came in on, by port.
-    pub listeners: Vec<OfListener>,
-}
-
-/// Requests that came in on one listener, as far as the sample tells that is kept of all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct OfListener {
-    /// The port; `None` for all Unix sockets.
-    pub port: Option<u16>,
-    /// How many were answered.
-    pub count: u64,
-    /// Median.
-    pub p50: Ns,
-    /// 99th percentile.
-    pub p99: Ns,
-    /// The slowest that was told.
-    pub longest: Ns,
-    /// How many had been read and not answered when observation ended.
-    pub open: u64,
-}
-
-/// The slowest hundredth of requests beside the middle half, a request each.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SlowRequest {
-    /// How many they are.
-    pub number: u64,
-    /// How long they took, on average.
-    pub ns: Ns,
-    /// How long the others took.
-    pub usual: Ns,
-    /// What they had more of than the others, most first.
-    pub more: Vec<(Cause, Ns)>,
-    /// Method and path of one of them, where it was HTTP/1 in the clear, or the command in Redis's protocol. Hostile text.
-    pub line: Option<String>,
-    /// One thread answers nearly all requests, and none that it read later than one of these before it: whoever else asks meanwhile
-    /// waits, and that is in no request's time, which begins when it is read.
-    pub nobody_else: bool,
-    /// The port that all of them came in on, where others came in elsewhere.
-    pub port: Option<u16>,
 }
 
 /// How much time, in how many pieces.

@@ -28,6 +28,7 @@ pub mod frozen;
 pub mod host_counters;
 pub mod kernel_log;
 pub mod links;
+pub mod listen_queues;
 pub mod listeners;
 pub mod maps;
 pub mod memory;

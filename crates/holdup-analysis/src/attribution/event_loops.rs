@@ -66,6 +66,12 @@ impl Attribution {
 }
 
 /// Whether a call is one of an event loop.
+/// Whether a call waits for several things, for so long at most.
+pub(super) fn polls(call: &Call) -> bool {
+    call.name()
+        .is_some_and(|name| name.starts_with("epoll_") || name.ends_with("poll") || name.contains("select"))
+}
+
 fn is_epoll(call: &Call) -> bool {
     call.name().is_some_and(|name| name.starts_with("epoll_"))
 }

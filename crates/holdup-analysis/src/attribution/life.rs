@@ -327,7 +327,7 @@ impl Attribution {
             });
         }
         let spent = std::mem::take(&mut thread.with_requests);
-        self.answering.add(id, &spent, thread.at);
+        self.answering.add(id, &spent, thread.at, thread.answers_by_timer);
         self.people.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED

@@ -12,7 +12,7 @@ use super::listeners::Listeners;
 use super::named_requests::named;
 use super::slow_requests::slow;
 use super::windows::AnsweredIn;
-use crate::attributed::{Requests, Tally};
+use crate::attributed::{HeldByTimer, Requests, Tally};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
 use std::collections::{BTreeMap, HashMap};
 
@@ -100,6 +100,7 @@ pub(super) struct Answering {
     /// Of threads that are gone.
     spent: BTreeMap<Cause, Tally>,
     listeners: Listeners,
+    held: HeldByTimer,
     /// When they were answered: how many that is, and how long they took.
     pub(super) answered_in: AnsweredIn,
 }
@@ -124,7 +125,14 @@ impl Attribution {
                 self.answering.read(request, before, begins, *port);
             }
             RequestStep::Answered => {
+                let timer = thread.timer_ran_since;
                 if let Some((open, after)) = self.over(request.connection) {
+                    if timer.is_some_and(|since| open.read_at <= since) {
+                        self.answering.held(&open, request.at);
+                        if let Some(thread) = self.threads.get_mut(&id) {
+                            thread.answers_by_timer = true;
+                        }
+                    }
                     let ns = request.at.saturating_sub(open.read_at);
                     let answered_in = &mut self.answering.answered_in;
                     answered_in.add(&mut self.book.axis, request.at, ns, open.weight);
@@ -226,6 +234,14 @@ impl Answering {
         }
     }
 
+    /// It was answered as a timer had run out.
+    fn held(&mut self, open: &Open, at: Ns) {
+        let (ns, weight) = (at.saturating_sub(open.read_at), u64::from(open.weight));
+        self.held.count += weight;
+        self.held.ns = self.held.ns.saturating_add(ns.saturating_mul(weight));
+        self.held.longest = self.held.longest.max(ns);
+    }
+
     fn answered(&mut self, at: Ns, open: Open, after: Vec<(Cause, Ns)>) {
         let ns = at.saturating_sub(open.read_at);
         let since = |(cause, ns): (Cause, Ns)| {
@@ -271,11 +287,12 @@ impl Answering {
         self.random >> 32
     }
 
-    /// A thread's time with requests open: it is gone at `at`.
-    pub(super) fn add(&mut self, reader: ThreadId, spent: &Spent, at: Ns) {
+    /// A thread's time with requests open: it is gone at `at`. `by_timer`: it answers requests as timers run out, so that what waits for
+    /// time to pass is one of them.
+    pub(super) fn add(&mut self, reader: ThreadId, spent: &Spent, at: Ns, by_timer: bool) {
         let now = totals(spent);
         for open in self.open.values_mut().filter(|open| open.reader == reader) {
-            open.resting = !open.earlier && open.rests(&now, at);
+            open.resting = !open.earlier && !by_timer && open.rests(&now, at);
         }
         for (cause, tally) in spent {
             let sum = self.spent.entry(*cause).or_default();
@@ -327,6 +344,7 @@ impl Answering {
             causes: self.spent,
             slow: slow(&self.kept),
             listeners: self.listeners.told(&self.kept, &ports),
+            held: self.held,
         }
     }
 }
@@ -472,6 +490,7 @@ mod tests {
                 },
             )],
             5_000,
+            false,
         );
         let requests = answering.finish(5_000, &UntoldRequests::default(), 0);
         assert_eq!((requests.count, requests.open, requests.resting), (2, 0, 1));

@@ -162,6 +162,10 @@ pub(super) struct Thread {
     pub(super) blocked: Option<Blocked>,
     /// Requests that it has read and nobody has answered.
     pub(super) requests: u32,
+    /// Since when its last wait was, where that was a poll whose time limit ran out.
+    pub(super) timer_ran_since: Option<Ns>,
+    /// It has answered a request as such a limit had run out.
+    pub(super) answers_by_timer: bool,
     /// Those of them that it had read before anybody looked.
     pub(super) earlier: u32,
     /// Its time while it had such.
@@ -218,6 +222,8 @@ impl Thread {
             estimated: None,
             blocked: None,
             requests: 0,
+            timer_ran_since: None,
+            answers_by_timer: false,
             earlier: 0,
             with_requests: Vec::new(),
             doing: Doing::default(),

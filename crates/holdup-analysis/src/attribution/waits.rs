@@ -1,6 +1,7 @@
 //! Waits, what their memory said, and CPU samples.
 
 use super::Attribution;
+use super::event_loops;
 use super::idle;
 use super::jvms::OfJvm;
 use super::owners;
@@ -287,10 +288,17 @@ impl Attribution {
         let idles = |work: &idle::Work| {
             owners::of(wait).is_none() && (!serves || matches!(work, idle::Work::OfClients(_)))
         };
-        if let Some(work) = work.filter(idles) {
+        let timer_ran = told.timed_out && !over.open && event_loops::polls(&wait.call);
+        // Whom it has asked for what a request needs, it waits for, however often it looks meanwhile.
+        let holds = timer_ran && thread.answers_by_timer && serves && wait.unanswered.is_none();
+        if holds && matches!(told.cause, Cause::PollWait | Cause::TimerSleep) {
+            told.cause = Cause::TimerSleep;
+            told.what = whats.classified(Role::Wait, Classified::sleep(&wait.call));
+        } else if let Some(work) = work.filter(idles) {
             told.cause = Cause::Idle;
             told.what = whats.classified(Role::Wait, Classified::idle(&wait.call, work.phrase()));
         }
+        thread.timer_ran_since = timer_ran.then_some(wait.start);
         if serves {
             // A time-out may be the request's own.
             let for_time = told.cause == Cause::Idle && told.timed_out;

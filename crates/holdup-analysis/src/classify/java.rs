@@ -341,7 +341,11 @@ fn synchronised(near: &[&str]) -> Shown {
                 .iter()
                 .any(|start| method(queue).starts_with(start));
             let what = if puts { "room in" } else { "something to take from" };
-            Shown::Awaits("queue", format!("{what} a {name}"))
+            let article = match name.starts_with(['A', 'E', 'I', 'O', 'U']) {
+                true => "an",
+                false => "a",
+            };
+            Shown::Awaits("queue", format!("{what} {article} {name}"))
         }
         None if awaits.is_some() => Shown::Awaits("signal", "a condition to be signalled".to_owned()),
         None => Shown::Awaits("signal", "to be unparked".to_owned()),

@@ -111,6 +111,23 @@ impl Classified {
         }
     }
 
+    /// A wait for time to pass.
+    #[must_use]
+    pub fn sleep(call: &Call) -> Classified {
+        let resource = named(ResourceKind::Kernel, "timer");
+        Classified {
+            cause: Cause::TimerSleep,
+            resource: match call.name() {
+                Some(name) => with(resource, "call", name),
+                None => resource,
+            },
+            timed_out: true,
+            bytes: None,
+            call: call.name(),
+            why_unknown: None,
+        }
+    }
+
     /// A wait for work, in words.
     #[must_use]
     pub fn idle(call: &Call, work: String) -> Classified {

@@ -198,6 +198,8 @@ mod real_time_thread_hogs_cpu;
 mod received_not_read;
 #[path = "mem/reclaim-takes-cpu.rs"]
 mod reclaim_takes_cpu;
+#[path = "net/requests-held-by-timer.rs"]
+mod requests_held_by_timer;
 #[path = "runtime/safepoint-slow-to-reach.rs"]
 mod safepoint_slow_to_reach;
 #[path = "net/segments-sent-again.rs"]
@@ -480,6 +482,8 @@ pub enum RuleId {
     ReceivedNotRead,
     /// `reclaim-takes-cpu`
     ReclaimTakesCpu,
+    /// `requests-held-by-timer`
+    RequestsHeldByTimer,
     /// `safepoint-slow-to-reach`
     SafepointSlowToReach,
     /// `segments-sent-again`
@@ -666,6 +670,7 @@ impl RuleId {
             RuleId::RealTimeThreadHogsCpu => "real-time-thread-hogs-cpu",
             RuleId::ReceivedNotRead => "received-not-read",
             RuleId::ReclaimTakesCpu => "reclaim-takes-cpu",
+            RuleId::RequestsHeldByTimer => "requests-held-by-timer",
             RuleId::SafepointSlowToReach => "safepoint-slow-to-reach",
             RuleId::SegmentsSentAgain => "segments-sent-again",
             RuleId::SemaphoreHeld => "semaphore-held",
@@ -811,6 +816,7 @@ impl RuleId {
             RuleId::RealTimeThreadHogsCpu => include_str!("cpu/real-time-thread-hogs-cpu.md"),
             RuleId::ReceivedNotRead => include_str!("net/received-not-read.md"),
             RuleId::ReclaimTakesCpu => include_str!("mem/reclaim-takes-cpu.md"),
+            RuleId::RequestsHeldByTimer => include_str!("net/requests-held-by-timer.md"),
             RuleId::SafepointSlowToReach => include_str!("runtime/safepoint-slow-to-reach.md"),
             RuleId::SegmentsSentAgain => include_str!("net/segments-sent-again.md"),
             RuleId::SemaphoreHeld => include_str!("lock/semaphore-held.md"),
@@ -955,6 +961,7 @@ pub const ALL: &[&Rule] = &[
     &real_time_thread_hogs_cpu::RULE,
     &received_not_read::RULE,
     &reclaim_takes_cpu::RULE,
+    &requests_held_by_timer::RULE,
     &safepoint_slow_to_reach::RULE,
     &segments_sent_again::RULE,
     &semaphore_held::RULE,

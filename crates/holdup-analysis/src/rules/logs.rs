@@ -70,6 +70,23 @@ pub(crate) fn quote(observed: &Observed, one: &Happening) -> Evidence {
     Evidence::new(one.text.trim(), place(observed, one))
 }
 
+/// How long before its log was taken something happened, nanoseconds; `None` where whoever took the log wrote down no instant.
+pub(crate) fn ago(observed: &Observed, one: &Happening) -> Option<Ns> {
+    let source = observed.sources.get(usize::try_from(one.quote.source).ok()?)?;
+    let taken = source.taken?;
+    let own = match one.at {
+        Some(When::SinceBoot(at)) => Some(at),
+        _ => one.since_boot,
+    };
+    if let (Some(now), Some(then)) = (taken.since_boot, own) {
+        return now.checked_sub(then);
+    }
+    match (taken.unix, one.at) {
+        (Some(now), Some(When::Unix(then))) => Ns::try_from(i128::from(now) - i128::from(then)).ok(),
+        _ => None,
+    }
+}
+
 /// Something said about a line.
 pub(crate) fn about(observed: &Observed, one: &Happening, text: impl Into<String>) -> Evidence {
     Evidence::new(text, place(observed, one))

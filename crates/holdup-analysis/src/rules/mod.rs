@@ -7,6 +7,7 @@
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
 
+mod awaited_threads;
 mod blocked;
 mod calls;
 mod clocks;
@@ -23,6 +24,7 @@ mod halted;
 mod java_seeds;
 mod java_waits;
 mod levels;
+mod libuv_pool;
 mod list;
 mod listeners;
 mod log_times;

@@ -122,7 +122,8 @@ pub(super) fn lines(
 }
 
 /// Whether nothing held it up. Either it was over at once, and no rule has more than a note to say; or no
-/// rule found anything, and it was on a CPU for half of the time or more. Else it waited, even if no rule
+/// rule found anything, it was on a CPU or waiting for work for half of the time or more, and no thread stood in another wait
+/// for all of it. Else it waited, even if no rule
 /// knows what to say of it.
 pub(crate) fn healthy(report: &Report) -> bool {
     let elapsed = report.subject.wall_ns;
@@ -131,8 +132,22 @@ pub(crate) fn healthy(report: &Report) -> bool {
         .iter()
         .all(|finding| finding.severity == Severity::Note);
     let at_once = elapsed <= AT_ONCE && only_notes && !report.of_threads();
-    let ran = report.findings.is_empty() && at_work(report) >= report.whole_ns().div_ceil(2);
+    let ran =
+        report.findings.is_empty() && !stands(report) && at_work(report) >= report.whole_ns().div_ceil(2);
     !too_little_seen(report) && (at_once || ran)
+}
+
+/// Whether, of processes that were watched, a thread's whole time was a wait for something else than work: whether anybody lacks what it
+/// would do is not known, but that nothing holds it up is not true of that one.
+fn stands(report: &Report) -> bool {
+    let whole = report.subject.wall_ns / 10 * 9;
+    let waits = |cause: Cause| !cause.on_cpu() && !matches!(cause, Cause::Idle | Cause::SchedRunqueue);
+    report.of_threads()
+        && whole > 0
+        && report
+            .waits
+            .iter()
+            .any(|wait| waits(wait.cause) && wait.open && wait.ns >= whole)
 }
 
 /// Time in which nothing held it up: on a CPU, or waiting for work.

@@ -7,6 +7,7 @@
 mod aside;
 mod counters;
 mod kernel_log;
+mod listeners;
 mod once;
 mod places;
 mod snapshots;
@@ -31,11 +32,12 @@ use holdup_evidence::randomness::Randomness;
 use holdup_proc::links::{self, Link};
 use holdup_proc::pressure;
 use holdup_proc::randomness::{self, try_generator};
-use holdup_proc::{Root, clocks, facts};
+use holdup_proc::{Root, clocks, facts, listen_queues};
 use holdup_readers::{Account, Readers, Reading};
 use holdup_views::report::Subject;
+use listeners::Listeners;
 use nix::poll::PollTimeout;
-use once::{Ask, Once};
+use once::Once;
 use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -77,7 +79,11 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let signals = Signals::watch()?;
     let root = Root::system();
     let began = clocks::monotonic();
-    let mut host = Host::new(&root, std::process::id(), holdup_proc::room::of);
+    let ask = Ask {
+        room: holdup_proc::room::of,
+        queues: listen_queues::read,
+    };
+    let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
     let mut progress = Progress::begin(args.report.quiet);
     watch(
@@ -171,6 +177,13 @@ fn watch(
     }
 }
 
+/// What is asked of the kernel itself and not read from its files; a test says it.
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    room: once::Ask,
+    queues: listeners::Ask,
+}
+
 /// A look at a machine.
 #[derive(Debug)]
 struct Host {
@@ -178,6 +191,8 @@ struct Host {
     counters: Counters,
     snapshots: Snapshots,
     once: Once,
+    listeners: Listeners,
+    own: u32,
     /// Pressure when the look began.
     stalled: Vec<(Metric, u64)>,
     /// Network devices when the look began.
@@ -189,7 +204,9 @@ impl Host {
     /// Begins a look at a machine; `own` is the process that looks, and is not listed.
     fn new(root: &Root, own: u32, ask: Ask) -> Host {
         Host {
-            once: Once::start(root, ask),
+            once: Once::start(root, ask.room),
+            listeners: Listeners::new(ask.queues),
+            own,
             stalled: pressure::read(root),
             links: links::read(root),
             root: root.clone(),
@@ -203,6 +220,7 @@ impl Host {
     fn turn(&mut self) {
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
+        self.listeners.turn();
     }
 
     /// What was seen.
@@ -250,6 +268,9 @@ impl Host {
         let stalls = add_source(&mut reading, STALLS, "");
         let stalled = stalled(&self.stalled, &pressure::read(&root), stalls, watched);
         reading.observed.series.extend(stalled);
+        let queues = add_source(&mut reading, listeners::NAME, "");
+        self.listeners
+            .hand_over(&root, self.own, queues, &mut reading.observed);
         let devices = add_source(&mut reading, LINKS, "");
         let links = lost(&self.links, &links::read(&root), devices, watched);
         reading.observed.series.extend(links);

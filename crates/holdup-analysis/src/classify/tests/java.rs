@@ -185,7 +185,7 @@ fn a_worker_without_work_is_idle_and_a_consumer_of_a_queue_awaits() {
         "java.util.concurrent.ArrayBlockingQueue.put",
         CART,
     ];
-    assert_eq!(of(&full).unwrap().1, "room in a ArrayBlockingQueue");
+    assert_eq!(of(&full).unwrap().1, "room in an ArrayBlockingQueue");
     // A task that waits by itself is no worker without work.
     let task = [
         PARK,

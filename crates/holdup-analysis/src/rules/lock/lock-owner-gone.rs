@@ -3,6 +3,7 @@
 use crate::attributed::{Orphaned, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::user_code::{Primitive, primitive};
 use holdup_evidence::{Cause, Ns};
 
 /// Share of the elapsed time from which it is spoken of: what nobody can end lasts until the program is ended from outside,
@@ -52,6 +53,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(waits: &Waits<'_>) -> Option<Finding> {
     let main = waits.iter().find(|wait| wait.orphaned.is_some())?;
     let orphaned = main.orphaned.as_ref()?;
+    let awaited = primitive(&main.asker.stack);
     let who = match orphaned.all_of {
         0 => say::who(&main.asker.name),
         _ => main.asker.name.process.clone(),
@@ -90,7 +92,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         None => Severity::Warning,
     };
     let finding = RULE
-        .finding(severity, title(&who, orphaned), waits)
+        .finding(severity, title(&who, orphaned, awaited), waits)
         .and_if(orphaned.owner.as_ref().map(named))
         .and_if(alone)
         .and_if(all)
@@ -125,6 +127,17 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
                 "or make the lock robust (PTHREAD_MUTEX_ROBUST): the next one is then told that its owner died",
             ))
             .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+        // Of these the child of a fork has a copy, too; but a program with one thread that never forked is the plainer story.
+        None if awaited == Some(Primitive::Condition) => finding
+            .remedy(Remedy::safe(
+                "a signal that comes before the wait begins is lost: keep what is waited for in a variable, set and read with the \
+                 mutex in hand, and wait only while it is not there",
+            ))
+            .remedy(Remedy::safe(
+                "see whether the thread that should have signalled has ended, or was never there: fork copies the memory, and \
+                 only the thread that calls it",
+            ))
+            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
         _ => finding
             .remedy(Remedy::safe(
                 "in a program with threads do not fork and go on: start a program anew (posix_spawn, or exec right after \
@@ -137,7 +150,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     })
 }
 
-fn title(who: &str, orphaned: &Orphaned) -> String {
+fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>) -> String {
     match &orphaned.owner {
         None if orphaned.all_of > 0 => format!(
             "All {} threads of {who} wait for one of them: none is left that could go on",
@@ -155,9 +168,17 @@ fn title(who: &str, orphaned: &Orphaned) -> String {
             "{who} waits for a lock of thread {}, which is gone: nobody can release it",
             owner.tid
         ),
-        None => {
-            format!("{who} waits for a lock or condition that another thread would release, and has none")
-        }
+        None => match awaited {
+            Some(Primitive::Condition) => {
+                format!("{who} waits for a condition that another thread would signal, and has none")
+            }
+            Some(Primitive::Semaphore) => {
+                format!("{who} waits for a semaphore that another thread would post, and has none")
+            }
+            _ => {
+                format!("{who} waits for a lock or condition that another thread would release, and has none")
+            }
+        },
     }
 }
 

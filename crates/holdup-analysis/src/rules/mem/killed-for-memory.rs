@@ -1,7 +1,7 @@
 //! The kernel ended a process because there was no memory left.
 
 use crate::finding::{Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 
@@ -83,6 +83,16 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             cause,
             logs::quote(observed, first),
         );
+        if let Some((last, _)) = of_it.last()
+            && let Some(ago) = logs::ago(observed, last)
+        {
+            let which = match of_it.len() {
+                1 => "that was",
+                _ => "the last of them was",
+            };
+            let text = format!("{which} {} before the log was read", duration(ago));
+            finding = finding.and(logs::about(observed, last, text));
+        }
         if let Some(kib) = kill.resident_kib {
             let text = format!(
                 "{} kept {} in memory",

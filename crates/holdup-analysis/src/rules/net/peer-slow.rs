@@ -135,6 +135,16 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
+/// With the command that looks at a peer of this machine, where it is another process than the one that waits.
+fn look(remedy: Remedy, main: &AttributedWait, peer: Option<&Holder>) -> Remedy {
+    match peer.map(|holder| holder.name.pid) {
+        Some(pid) if pid != 0 && pid != main.asker.name.pid => {
+            remedy.with_command(format!("holdup attach -p {pid}"))
+        }
+        _ => remedy,
+    }
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
@@ -187,9 +197,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             "ask once and remember, or run a cache on this machine",
         )),
         _ => finding
-            .remedy(Remedy::safe(format!(
-                "look at {peer} while this runs: what does it wait for?"
-            )))
+            .remedy(look(
+                Remedy::safe(format!("look at {peer} while this runs: what does it wait for?")),
+                main,
+                holders.first(),
+            ))
             .remedy(Remedy::safe(
                 "ask for less, ask for several things at once, or ask ahead of need",
             )),

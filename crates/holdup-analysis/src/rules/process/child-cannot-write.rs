@@ -1,8 +1,8 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, Link};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 
 /// The rule.
@@ -47,12 +47,47 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 .into_iter()
                 .collect(),
         ),
-        other => Verdict::Clear(format!(
-            "of {} of the elapsed time in waits for children, {} was for one that wanted to write to its parent",
-            percent(run.share(waits.cost())),
-            duration(other.map_or(0, |pair| pair.both)),
-        )),
+        other => {
+            let circle = waits.only(|wait| circle(wait).is_some());
+            if let Some(circle) = circle.filter(|circle| run.matters(circle.cost(), MATTERS)) {
+                return fires(of_circle(&circle));
+            }
+            Verdict::Clear(format!(
+                "of {} of the elapsed time in waits for children, {} was for one that wanted to write to its parent",
+                percent(run.share(waits.cost())),
+                duration(other.map_or(0, |pair| pair.both)),
+            ))
+        }
     }
+}
+
+/// The child, where it was not observed itself, and waits at a pipe for the very thread that waits for it to end.
+fn circle(parent: &AttributedWait) -> Option<&Link> {
+    let [_, child, .., last] = parent.chain.as_slice() else {
+        return None;
+    };
+    let waits = parent.open && child.cause == Cause::IpcPipe && last.name == parent.asker.name;
+    (waits && child.name.pid != parent.asker.name.pid).then_some(child)
+}
+
+/// Which way the pipe goes is not told of a child that was not observed.
+fn of_circle(waits: &Waits<'_>) -> Finding {
+    let main = waits.main();
+    let parent = say::who(&main.asker.name);
+    let child = circle(main).map_or_else(|| "its child".to_owned(), |child| say::who_with_pid(&child.name));
+    let title =
+        format!("{parent} waits for {child} to end, and that one waits for {parent} at a pipe between them");
+    RULE.finding(Severity::Critical, title, waits)
+        .and(Evidence::new(
+            format!("{parent} has the other end of the pipe at which {child} waits"),
+            "descriptors, and the calls that both are in",
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+        ))
+        .remedy(Remedy::safe("if it is the child that reads: close its input when all is written"))
+        .remedy(Remedy::pointless("waiting longer: neither can go on"))
 }
 
 /// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very

@@ -1,7 +1,7 @@
 //! Stopped by a signal, a tracer or the freezer.
 
-use crate::attributed::HowKnown;
-use crate::finding::{Evidence, Remedy, Severity, Verdict};
+use crate::attributed::{AttributedWait, HowKnown};
+use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
 use holdup_evidence::Cause;
 
@@ -17,12 +17,38 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Both(check, halted::seen),
 };
 
+/// Signals by which a terminal stops whoever uses it and is not in its foreground process group.
+const READS: &str = "SIGTTIN";
+const WRITES: &str = "SIGTTOU";
+
+/// What to do where the terminal stopped it: to let it go on does not help, it is stopped again by the next try.
+fn at_terminal(wait: &AttributedWait) -> Option<Vec<Remedy>> {
+    let reads = match wait.resource.detail.get("signal").map(String::as_str) {
+        Some(READS) => true,
+        Some(WRITES) => false,
+        _ => return None,
+    };
+    let mut remedies = vec![Remedy::safe(
+        "under timeout, which puts what it starts into the background: timeout --foreground",
+    )];
+    if reads {
+        remedies.push(Remedy::safe("if it needs no input, start it with </dev/null"));
+    }
+    remedies.push(Remedy::safe(
+        "bring it to the foreground: fg in the shell that started it; a program that starts others and waits for them gives them the \
+         terminal (tcsetpgrp)",
+    ));
+    remedies.push(Remedy::pointless("kill -CONT: its next try stops it again"));
+    Some(remedies)
+}
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let holders = waits.holders();
     let by = holders.first();
     let traced = by.is_some_and(|holder| holder.how_known == HowKnown::Tracer);
+    let signal = main.resource.detail.get("signal").map(String::as_str);
     let verb = match (main.cause, traced) {
         (Cause::ProcessFrozen, _) => "frozen",
         (_, true) => "held by its tracer",
@@ -30,6 +56,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let title = match by {
         Some(holder) if traced => format!("{who} was {verb}, {}", say::who_with_pid(&holder.name)),
+        // Of the terminal's own signals the sender is one of the same job, which used it.
+        _ if at_terminal(main).is_some() => {
+            let tried = match signal {
+                Some(READS) => "reads from its terminal",
+                _ => "writes to its terminal, or sets it",
+            };
+            format!("{who} {tried} from the background, and is stopped for that")
+        }
         Some(holder) => format!("{who} was {verb} by {}", say::who_with_pid(&holder.name)),
         None if waits.open() => format!("{who} was {verb}, and does nothing until it is told to go on"),
         None => format!("{who} was {verb}, and did nothing until it was told to go on"),
@@ -70,8 +104,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             had_a_reason,
         ),
         (_, true) => Remedy::safe("detach the debugger or tracer, or let it stop the program less often"),
-        _ => Remedy::changing("find out why it was stopped, and let it go on", had_a_reason)
-            .with_command(format!("kill -CONT {}", main.asker.name.pid)),
+        _ => {
+            if let Some(terminal) = at_terminal(main) {
+                return fires(terminal.into_iter().fold(finding, Finding::remedy));
+            }
+            Remedy::changing("find out why it was stopped, and let it go on", had_a_reason)
+                .with_command(format!("kill -CONT {}", main.asker.name.pid))
+        }
     };
     fires(finding.remedy(remedy))
 }

@@ -3,7 +3,8 @@
 use crate::attributed::HowKnown;
 use crate::finding::{Confidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, java_waits, percent, say,
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits,
+    percent, say,
 };
 use holdup_evidence::Cause;
 
@@ -68,9 +69,22 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     }
     let waits = own.as_ref().unwrap_or(waits);
+    let explain = |cause: Cause| {
+        Remedy::safe("read what this kind of wait means, and who can end it")
+            .with_command(format!("holdup explain {cause}"))
+    };
+    if let Some(awaited) = awaited_threads::of(waits) {
+        let finding = RULE
+            .finding(Severity::Note, awaited.title(), waits)
+            .and_if(awaited.waits.holders().first().map(say::meanwhile))
+            .and_if(awaited.others(run))
+            .and_if(say::clock(run, waits))
+            .confidence(Confidence::Suspect);
+        return fires(awaited.remedies(finding).remedy(explain(waits.cause())));
+    }
     let main = waits.main();
     let on = match main.resource.name.as_str() {
-        "" => String::new(),
+        "" | "a signal" => String::new(),
         name => format!(": {name}"),
     };
     let holders = waits.holders();
@@ -84,6 +98,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             say::who(&main.asker.name),
             say::who_with_pid(&child.name)
         ),
+        None if main.cause == Cause::IpcSignal => {
+            format!("{} waits for a signal", say::who(&main.asker.name))
+        }
         None => format!("{}{on}", say::sentence(main.cause)),
     };
     let finding = RULE
@@ -92,7 +109,6 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::clock(run, waits))
         .and_if(say::kernel_top(waits))
         .confidence(Confidence::Suspect);
-    let explain = Remedy::safe("read what this kind of wait means, and who can end it");
     let finding = match child {
         Some(child) => finding.remedy(Remedy::safe(format!(
             "look at what {} does",
@@ -100,5 +116,5 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ))),
         None => finding,
     };
-    fires(finding.remedy(explain.with_command(format!("holdup explain {}", main.cause))))
+    fires(finding.remedy(explain(main.cause)))
 }

@@ -4,8 +4,10 @@ use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::ThreadName;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::java::{of_library, of_runtime};
+use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say,
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, duration,
+    java_waits as java, libuv_pool, say,
 };
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeMap;
@@ -21,7 +23,17 @@ pub(crate) const RULE: Rule = Rule {
     id: RuleId::WorkerPoolExhausted,
     about: "all workers of a pool stand in the same wait",
     needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockMonitor, Cause::LockFutex, Cause::NetReceive],
+    causes: &[
+        Cause::LockMonitor,
+        Cause::LockFutex,
+        Cause::NetReceive,
+        Cause::NetDns,
+        Cause::IpcPipe,
+        Cause::DiskRead,
+        Cause::DiskSync,
+        Cause::FsFuse,
+        Cause::FsNetwork,
+    ],
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
@@ -51,6 +63,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .iter()
         .filter(|pool| worth(pool) && java::threads(pool) >= WORKERS);
     findings.extend(stuck.filter(|pool| nobody_left(run, pool)).map(tasks_wanted));
+    let taken = libuv_pool::full(run);
+    let taken = taken
+        .iter()
+        .filter(|pool| pool.both >= HARM_FLOOR && worth(&pool.waits));
+    findings.extend(taken.map(pool_taken));
     match findings.is_empty() {
         true => Verdict::Clear(format!(
             "{} for a connection of a pool, 0 pools whose workers all wait",
@@ -93,6 +110,46 @@ fn connection_wanted(group: &Waits<'_>) -> Finding {
         .and_if(group.holders().first().map(say::meanwhile))
         .confidence(Confidence::Strong);
     keeps_connections(finding)
+}
+
+/// That something queues is not seen; that it would is.
+fn pool_taken(pool: &Full<'_>) -> Finding {
+    let main = pool.waits.main();
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let title = match pool.threads {
+        1 => format!(
+            "The one thread of libuv's pool in {who} waits: calls for files and names queue behind it"
+        ),
+        count => format!(
+            "All {count} threads of libuv's pool in {who} wait at once: calls for files and names queue behind them"
+        ),
+    };
+    let mut does: BTreeMap<Cause, usize> = BTreeMap::new();
+    for wait in pool.waits.iter() {
+        *does.entry(wait.cause).or_default() += 1;
+    }
+    let does: Vec<String> = does
+        .iter()
+        .map(|(cause, count)| format!("{count} {}", cause.phrase()))
+        .collect();
+    let text = format!(
+        "for {} none of them was free: {}",
+        duration(pool.both),
+        does.join(", ")
+    );
+    RULE.finding(Severity::Warning, title, &pool.waits)
+        .and(Evidence::new(text, "user stacks, and when each wait began and ended"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "see what they wait for: it keeps fs, dns.lookup, crypto and zlib calls of all others waiting, and the event loop looks idle",
+        ))
+        .remedy(Remedy::changing(
+            "more threads: UV_THREADPOOL_SIZE, set before the program starts",
+            "what is slow gets more to do",
+        ))
+        .remedy(Remedy::safe(
+            "for names: dns.resolve asks the server without the pool; for pipes and devices: a socket or a stream, and no file",
+        ))
 }
 
 fn tasks_wanted(pool: &Waits<'_>) -> Finding {

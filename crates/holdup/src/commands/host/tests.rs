@@ -1,7 +1,7 @@
 //! Machines laid out as trees of files: what `holdup host` says of each. What a file system answers is said by the test, and the
 //! time by the tree's own clock.
 
-use super::{Host, report};
+use super::{Ask, Host, report};
 use crate::recorded::Evidence;
 use crate::verdict::machine;
 use holdup_analysis::artefacts::attribute;
@@ -105,14 +105,22 @@ impl Machine {
         );
     }
 
-    fn look(&self, ask: super::Ask) -> Report {
+    fn look(&self, room: super::once::Ask) -> Report {
         self.tick(0);
-        let mut host = Host::new(&self.root(), u32::MAX, ask);
+        let mut host = Host::new(&self.root(), u32::MAX, asked(room));
         for turn in 0..TURNS {
             self.tick(turn);
             host.turn();
         }
         told(host)
+    }
+}
+
+/// A kernel that lists no listeners: those of the machine that the tests run on are none of the tree's.
+fn asked(room: super::once::Ask) -> Ask {
+    Ask {
+        room,
+        queues: Vec::new,
     }
 }
 
@@ -299,7 +307,7 @@ fn a_busy_disk_is_found_with_the_idle_cpu_beside_it() {
 fn who_uses_the_cpu_is_told_by_the_clock_of_the_machine() {
     let machine = Machine::new();
     machine.tick(0);
-    let mut host = Host::new(&machine.root(), u32::MAX, roomy);
+    let mut host = Host::new(&machine.root(), u32::MAX, asked(roomy));
     for turn in 0..TURNS {
         machine.tick(turn);
         machine.task(50, 50, "burner", 'R', turn * STEP * 90);
@@ -346,7 +354,7 @@ fn without_privilege_it_says_what_it_does_not_see() {
 #[test]
 fn nothing_at_all_is_said_to_be_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut host = Host::new(&Root::below(folder.path()), u32::MAX, roomy);
+    let mut host = Host::new(&Root::below(folder.path()), u32::MAX, asked(roomy));
     host.turn();
     let report = told(host);
     assert_eq!(report.findings, []);

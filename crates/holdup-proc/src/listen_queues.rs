@@ -1,0 +1,193 @@
+//! The queues of this network namespace's TCP listeners: how many clients wait, and how many may, which no file of `/proc` tells.
+//!
+//! In: nothing. Out: each listener, as the kernel lists them (`sock_diag(7)`); none where it refuses. It answers from its table of
+//! listeners alone, however many connections there are, and before the answer is read, so nothing here waits.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h), and the types of an end and of an error (linux/netlink.h).
+const BY_FAMILY: u16 = 20;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const LIST: u16 = 0x301;
+
+/// Bytes of `struct nlmsghdr`, and of `struct inet_diag_msg` behind it.
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+
+/// Where a message has the port and the address that it listens at, how many clients wait, how many may (`idiag_rqueue`,
+/// `idiag_wqueue`), and its inode.
+const PORT: usize = 4;
+const ADDRESS: usize = 8;
+const WAITING: usize = 56;
+const LIMIT: usize = 60;
+const INODE: usize = 68;
+
+/// Longest part of an answer, bytes.
+const PART: usize = 32 << 10;
+
+/// Parts that are read: some ten thousand listeners.
+const PARTS: usize = 64;
+
+/// A listener's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenQueue {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Clients that it has not accepted.
+    pub waiting: u32,
+    /// How many may wait; the kernel lets in one more.
+    pub limit: u32,
+    /// The listener's inode.
+    pub inode: u64,
+}
+
+/// All listeners' queues now.
+#[must_use]
+pub fn read() -> Vec<ListenQueue> {
+    let mut queues = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        list(family, &mut queues);
+    }
+    queues
+}
+
+fn queue(message: &[u8]) -> Option<ListenQueue> {
+    let ip = message.get(ADDRESS..ADDRESS + 16)?;
+    let ip: IpAddr = match i32::from(*message.first()?) {
+        libc::AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(&ip[..4]).ok()?).into(),
+        libc::AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(ip).ok()?).into(),
+        _ => return None,
+    };
+    let port = u16::from_be_bytes(message.get(PORT..PORT + 2)?.try_into().ok()?);
+    Some(ListenQueue {
+        address: SocketAddr::new(ip, port),
+        waiting: word(message, WAITING)?,
+        limit: word(message, LIMIT)?,
+        inode: u64::from(word(message, INODE)?),
+    })
+}
+
+/// Four bytes at a place.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// `struct inet_diag_req_v2`: all TCP sockets of a family that listen.
+fn request(family: libc::c_int) -> Vec<u8> {
+    const TCP: u8 = 6;
+    const LISTEN: u32 = 1 << 10;
+    const ID: usize = 48;
+    let mut bytes = Vec::with_capacity(HEADER + 8 + ID);
+    bytes.extend(((HEADER + 8 + ID) as u32).to_ne_bytes());
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(LIST.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([family as u8, TCP, 0, 0]);
+    bytes.extend(LISTEN.to_ne_bytes());
+    bytes.extend([0; ID]);
+    bytes
+}
+
+fn list(family: libc::c_int, queues: &mut Vec<ListenQueue>) {
+    // SAFETY: makes a descriptor, or none.
+    let socket = unsafe {
+        libc::socket(
+            libc::AF_NETLINK,
+            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+            libc::NETLINK_SOCK_DIAG,
+        )
+    };
+    if socket < 0 {
+        return;
+    }
+    // SAFETY: it was just made, and is nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let request = request(family);
+    // SAFETY: the buffer is as long as it is said to be.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
+    if sent < 0 {
+        return;
+    }
+    let mut part = vec![0u8; PART];
+    for _ in 0..PARTS {
+        // SAFETY: as above; the descriptor does not block.
+        let length = unsafe { libc::recv(socket.as_raw_fd(), part.as_mut_ptr().cast(), part.len(), 0) };
+        let Ok(length) = usize::try_from(length) else {
+            return;
+        };
+        if take(&part[..length], queues) {
+            return;
+        }
+    }
+}
+
+/// Takes the messages of one part; whether the list ends with it.
+fn take(mut part: &[u8], queues: &mut Vec<ListenQueue>) -> bool {
+    while let Some(length) = word(part, 0).and_then(|length| usize::try_from(length).ok()) {
+        let Some(message) = part.get(..length).filter(|_| length >= HEADER) else {
+            return true;
+        };
+        let kind = word(message, 4).unwrap_or(0) as u16;
+        if kind == DONE || kind == ERROR {
+            return true;
+        }
+        queues.extend(message.get(HEADER..HEADER + MESSAGE).and_then(queue));
+        part = part.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    part.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ADDRESS, DONE, HEADER, INODE, LIMIT, MESSAGE, PORT, WAITING, read, take};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn an_own_listener_has_the_queue_that_it_asked_for_and_the_clients_that_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // SAFETY: the descriptor is open; a second call changes the limit.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 3) }, 0);
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        let queues = read();
+        let own = queues.iter().find(|queue| queue.address == address).unwrap();
+        assert_eq!((own.waiting, own.limit), (1, 3));
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+        assert_eq!(link.to_str().unwrap(), format!("socket:[{}]", own.inode));
+    }
+
+    #[test]
+    fn messages_are_taken_within_bounds() {
+        let message = |kind: u16, port: u16| {
+            let mut bytes = vec![0u8; HEADER + MESSAGE];
+            bytes[..4].copy_from_slice(&((HEADER + MESSAGE) as u32).to_ne_bytes());
+            bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+            let told = &mut bytes[HEADER..];
+            told[0] = libc::AF_INET as u8;
+            told[PORT..PORT + 2].copy_from_slice(&port.to_be_bytes());
+            told[ADDRESS..ADDRESS + 4].copy_from_slice(&[10, 0, 0, 9]);
+            for (at, value) in [(WAITING, 2u32), (LIMIT, 128), (INODE, 77)] {
+                told[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+            }
+            bytes
+        };
+        let mut queues = Vec::new();
+        let part = [message(20, 80), message(20, 81), message(DONE, 0)].concat();
+        assert!(take(&part, &mut queues));
+        let told: Vec<_> = queues
+            .iter()
+            .map(|one| (one.address.to_string(), one.waiting, one.limit, one.inode))
+            .collect();
+        let expected = ["10.0.0.9:80", "10.0.0.9:81"].map(|address| (address.to_owned(), 2, 128, 77));
+        assert_eq!(told, expected);
+        for length in 0..part.len() {
+            take(&part[..length], &mut Vec::new());
+        }
+        assert!(take(&[3, 0, 0, 0], &mut queues), "shorter than its own header");
+    }
+}
