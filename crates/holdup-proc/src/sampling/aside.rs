@@ -152,6 +152,7 @@ mod tests {
             folder: Folder::open(&tree.root, pid, pid).unwrap().again().unwrap(),
             state: TaskState::Interruptible,
             want: Want::default(),
+            runs_in: None,
         }
     }
 

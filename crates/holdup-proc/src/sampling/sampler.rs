@@ -8,6 +8,7 @@
 use super::account::{Account, Look};
 use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
+use super::examined::Examined;
 use super::instead::Instead;
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
@@ -179,6 +180,8 @@ pub struct Sampler {
     pub(super) joins: HashMap<ThreadId, u32>,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
+    /// Sees which calls those are in that the kernel works for.
+    pub(super) examined: Examined,
     /// Sees who has the CPUs.
     pub(super) instead: Instead,
     /// Sees what becomes of requests for connections.
@@ -223,6 +226,7 @@ impl Sampler {
             not_before: 0,
             joins: HashMap::new(),
             on_cpu: OnCpu::default(),
+            examined: Examined::default(),
             instead: Instead::default(),
             requests: Requests::default(),
             adopts_as: Role::Subject,
@@ -259,8 +263,9 @@ impl Sampler {
         let mut from = 0;
         let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
         for _ in 0..GENERATIONS {
-            let questions = self.look(ThreadId(from), &mut room, stacks);
+            let mut questions = self.look(ThreadId(from), &mut room, stacks);
             if from == 0 {
+                questions.extend(self.examine(stacks));
                 self.find_orphans();
             }
             let answers = self.aside.ask(questions, self.now);
@@ -476,6 +481,7 @@ impl Tracked {
                 kernel_stack,
                 maps,
             },
+            runs_in: None,
         })
     }
 

@@ -262,7 +262,9 @@ impl Sampler {
         }
         let ran = self.tell_interval(id, interval, awaited, round, stacks);
         if let Some(stat) = stat {
-            self.tell_samples(id, &stat, cpu, ran);
+            if ended.is_some() || !self.examined.waits(id, &stat) {
+                self.tell_samples(id, &stat, cpu, ran);
+            }
             self.tell_name(id, &stat);
         }
         if let Some((at, clock, code)) = ended {
@@ -395,17 +397,27 @@ impl Sampler {
         let user = stat.user.saturating_sub(thread.ticks.0);
         let kernel = stat.kernel.saturating_sub(thread.ticks.1);
         thread.ticks = (stat.user.max(thread.ticks.0), stat.kernel.max(thread.ticks.1));
+        if self.examined.due(id, kernel, self.now) {
+            self.begin_to_examine(id, stat);
+        }
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
         let kinds = [(true, user), (false, kernel)].map(|(user, count)| (user, count.min(MOST_SAMPLES)));
         for (user, count) in kinds {
             for _ in 0..count {
                 thread.cpu_seq += 1;
+                let (call, object) = match user {
+                    true => (Call::none(), None),
+                    false => self.examined.deal(id, self.now),
+                };
                 self.events.push(Event::Cpu(CpuSample {
                     at,
                     thread: id,
                     seq: thread.cpu_seq,
                     user,
-                    call: if user { Call::none() } else { Call::untold() },
-                    object: None,
+                    call,
+                    object,
                     kernel_stack: None,
                 }));
             }
@@ -438,6 +450,7 @@ impl Sampler {
             if let Some(process) = self.processes.get_mut(&thread.pid) {
                 process.mapped = false;
             }
+            self.examined.forget(id);
             self.events.push(Event::Exec {
                 at: self.now,
                 thread: id,
