@@ -34,6 +34,9 @@ const SOON: Ns = 50_000_000;
 /// How long each step may take, nanoseconds.
 const STEP: Ns = 200_000_000;
 
+/// The same where no call is made from a place: it made one there before it came to what it does now.
+const NOTHING: Ns = 50_000_000;
+
 /// How long what was found is good for, nanoseconds.
 const GOOD_FOR: Ns = 3 * EVERY;
 
@@ -95,7 +98,7 @@ struct Examination {
 pub(super) struct Examined {
     known: BTreeMap<ThreadId, Known>,
     under_way: BTreeMap<ThreadId, Examination>,
-    /// Since when which ticks in the kernel were counted, of those that are not examined.
+    /// Since when ticks in the kernel are counted, and how many it had used by then, of those that are not examined.
     lately: BTreeMap<ThreadId, (Ns, u64)>,
     /// From when on each may be examined again, and how often in a row nothing was found.
     again: BTreeMap<ThreadId, (Ns, u32)>,
@@ -194,18 +197,18 @@ impl Examined {
         known.map_or((Call::untold(), None), Known::deal)
     }
 
-    /// A thread has used so many ticks in the kernel: whether it is worth an examination, and has none.
-    pub(super) fn due(&mut self, id: ThreadId, kernel: u64, now: Ns) -> bool {
+    /// Whether a thread that has used so many ticks is worth an examination, and has none.
+    pub(super) fn due(&mut self, id: ThreadId, stat: &Stat, now: Ns) -> bool {
         let again = self.again.get(&id);
         if self.refused >= REFUSALS || again.is_some_and(|(at, _)| now < *at) {
             return false;
         }
-        let lately = self.lately.entry(id).or_insert((now, 0));
+        let lately = self.lately.entry(id).or_insert((now, stat.kernel));
+        let used = stat.kernel.saturating_sub(lately.1);
         if now.saturating_sub(lately.0) > LATELY {
-            *lately = (now, 0);
+            *lately = (now, stat.kernel);
         }
-        lately.1 += kernel;
-        lately.1 >= WORTH && self.under_way.len() < MOST
+        used >= WORTH && self.under_way.len() < MOST
     }
 
     /// It ends, or runs another program.
@@ -270,7 +273,9 @@ impl Sampler {
             if let Some(probe) = &mut examination.probe {
                 examination.hits.extend(probe.drain());
             }
-            let over = now.saturating_sub(examination.step) > STEP;
+            let nothing = !examination.now.is_empty() && examination.hits.is_empty();
+            let most = if nothing { NOTHING } else { STEP };
+            let over = now.saturating_sub(examination.step) > most;
             let step = if examination.asked {
                 // Answers come in the round in which they were asked for, or are not waited for any longer.
                 Step::Over

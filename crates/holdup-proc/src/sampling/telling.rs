@@ -262,6 +262,9 @@ impl Sampler {
         }
         let ran = self.tell_interval(id, interval, awaited, round, stacks);
         if let Some(stat) = stat {
+            if ended.is_none() && self.examined.due(id, &stat, self.now) {
+                self.begin_to_examine(id, &stat);
+            }
             if ended.is_some() || !self.examined.waits(id, &stat) {
                 self.tell_samples(id, &stat, cpu, ran);
             }
@@ -397,12 +400,6 @@ impl Sampler {
         let user = stat.user.saturating_sub(thread.ticks.0);
         let kernel = stat.kernel.saturating_sub(thread.ticks.1);
         thread.ticks = (stat.user.max(thread.ticks.0), stat.kernel.max(thread.ticks.1));
-        if self.examined.due(id, kernel, self.now) {
-            self.begin_to_examine(id, stat);
-        }
-        let Some(thread) = self.threads.get_mut(&id) else {
-            return;
-        };
         let kinds = [(true, user), (false, kernel)].map(|(user, count)| (user, count.min(MOST_SAMPLES)));
         for (user, count) in kinds {
             for _ in 0..count {
