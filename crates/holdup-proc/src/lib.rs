@@ -25,6 +25,7 @@ pub mod facts;
 pub mod file_locks;
 pub mod frozen;
 pub mod host_counters;
+pub mod interrupts;
 pub mod kernel_log;
 pub mod links;
 pub mod listeners;

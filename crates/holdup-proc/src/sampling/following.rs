@@ -178,6 +178,7 @@ impl Sampler {
                 unasked: false,
                 stack_asked: false,
                 changes: 0,
+                interrupts: [0; holdup_evidence::INTERRUPTS.len()],
                 running: Vec::new(),
                 put_off: false,
                 before,

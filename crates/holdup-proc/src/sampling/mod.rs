@@ -14,6 +14,7 @@ pub mod described;
 mod examined;
 mod following;
 mod instead;
+mod interrupted;
 pub mod look;
 pub mod on_cpu;
 mod measured;

@@ -14,7 +14,7 @@ use super::waiters::Waiters;
 use super::waiting::{Awaited, Waiting};
 use super::woken::Woken;
 use holdup_evidence::{
-    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, Ns, OpenState, TaskName,
     ThreadId, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,6 +230,16 @@ impl Sampler {
             return;
         };
         let queued = thread.account.counted().queued;
+        let now = match &found {
+            Found::Looked(look, stat) => Some((look.counted.cpu, stat.cpu)),
+            Found::Ended(last) => last.as_ref().map(|(counted, stat)| (counted.cpu, stat.cpu)),
+        };
+        if let Some((cpu, on)) = now {
+            let ran = cpu.saturating_sub(thread.account.counted().cpu);
+            let taken = self.interrupted.ran(on, ran, self.now);
+            thread.account.interrupted(taken.iter().sum());
+            thread.interrupts = std::array::from_fn(|kind| thread.interrupts[kind].saturating_add(taken[kind]));
+        }
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
@@ -501,7 +511,7 @@ impl Sampler {
             clock,
             blockings: u64::from(thread.seq),
             lost: (0, 0),
-            interrupts: [0; INTERRUPTS.len()],
+            interrupts: thread.interrupts,
             account: None,
             open,
             exit_code,
