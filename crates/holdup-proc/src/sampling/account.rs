@@ -368,7 +368,8 @@ impl<S: Clone> Account<S> {
         self.at += spent.cpu + spent.queued;
         self.clock.cpu += spent.cpu;
         self.clock.queued += spent.queued;
-        let taken = std::mem::take(&mut self.interrupted).min(self.clock.cpu.saturating_sub(self.clock.interrupt));
+        let taken = self.interrupted.min(spent.cpu);
+        self.interrupted -= taken;
         self.clock.interrupt += taken;
         Interval {
             before,

@@ -104,8 +104,6 @@ pub(super) struct Examined {
     again: BTreeMap<ThreadId, (Ns, u32)>,
     /// How often in a row the kernel did not let this user.
     refused: u32,
-    /// Examinations that found something.
-    told: u64,
 }
 
 impl Known {
@@ -176,11 +174,6 @@ impl Examination {
 }
 
 impl Examined {
-    /// How many examinations told something.
-    pub(super) fn told(&self) -> u64 {
-        self.told
-    }
-
     /// Whether a thread's ticks wait for what is found of it.
     pub(super) fn waits(&mut self, id: ThreadId, stat: &Stat) -> bool {
         let Some(examination) = self.under_way.get_mut(&id) else {
@@ -325,7 +318,6 @@ impl Sampler {
                             *again = now + EVERY.min(SOON * u64::from(*failed));
                         } else {
                             *failed = 0;
-                            self.examined.told += 1;
                             self.examined.known.insert(id, known);
                         }
                     }

@@ -192,6 +192,7 @@ impl Sampler {
             return;
         };
         self.examined.forget(id);
+        self.interrupted.forget(id);
         self.cpu_of_ended = self.cpu_of_ended.saturating_add(thread.account.counted().cpu);
         if self.by_tid.get(&thread.tid) == Some(&id) {
             self.by_tid.remove(&thread.tid);

@@ -8,7 +8,7 @@
 use crate::clocks as machine;
 use crate::interrupts::{self, Counts};
 use crate::root::Root;
-use holdup_evidence::{INTERRUPTS, Ns};
+use holdup_evidence::{INTERRUPTS, Ns, ThreadId};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
@@ -55,22 +55,33 @@ pub(super) struct Interrupted {
     /// By CPU: when it was measured, the part that they take, and how many of each kind there were.
     measured: BTreeMap<u32, (Ns, f64)>,
     kinds: BTreeMap<u32, Counts>,
+    /// How long which threads ran where since there are many and it is not known what they take.
+    before: BTreeMap<(ThreadId, u32), Ns>,
     under_way: Option<(u32, Receiver<Option<f64>>)>,
     /// Interrupts a second where that could not be measured, most.
     unmeasured: Option<(u32, u64)>,
 }
 
 impl Interrupted {
-    /// A thread ran on a CPU for so long. Returns what of it interrupts took, by kind.
-    pub(super) fn ran(&mut self, cpu: u32, ns: Ns, now: Ns) -> [Ns; INTERRUPTS.len()] {
+    /// A thread ran on a CPU for so long. Returns what of it interrupts took, by kind; with what they took before that was measured, where
+    /// there were as many all the while.
+    pub(super) fn ran(&mut self, (thread, cpu): (ThreadId, u32), ns: Ns, now: Ns) -> [Ns; INTERRUPTS.len()] {
         let used = self.used.entry(cpu).or_default();
         *used = used.saturating_add(ns);
         let measured = self.measured.get(&cpu);
         let part = measured.filter(|(at, _)| now.saturating_sub(*at) < GOOD_FOR);
         let (Some((_, part)), Some(kinds)) = (part, self.kinds.get(&cpu)) else {
+            let before = self.before.entry((thread, cpu)).or_default();
+            *before = before.saturating_add(ns);
             return [0; INTERRUPTS.len()];
         };
+        let ns = ns.saturating_add(self.before.remove(&(thread, cpu)).unwrap_or_default());
         split((ns as f64 * part) as Ns, kinds)
+    }
+
+    /// A thread has ended.
+    pub(super) fn forget(&mut self, thread: ThreadId) {
+        self.before.retain(|(of, _), _| *of != thread);
     }
 
     /// A CPU's interrupts a second where what they took could not be measured.
@@ -102,6 +113,7 @@ impl Interrupted {
             self.kinds.insert(cpu, passed);
             if rate < MANY {
                 self.measured.remove(&cpu);
+                self.before.retain(|(_, at), _| *at != cpu);
                 continue;
             }
             let used = used.get(&cpu).copied().unwrap_or_default();
@@ -180,7 +192,6 @@ fn on(cpu: u32) -> Option<f64> {
         if machine::monotonic().saturating_sub(begun) > PATIENCE {
             return None;
         }
-        std::thread::yield_now();
     }
     Some(sum.0 as f64 / sum.1.max(1) as f64)
 }
@@ -239,11 +250,13 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_nothing() {
         let mut interrupted = Interrupted::default();
-        assert_eq!(interrupted.ran(0, 1_000, 5), [0; 6]);
+        let of = |interrupted: &mut Interrupted, cpu, now| interrupted.ran((ThreadId(3), cpu), 1_000, now);
+        assert_eq!(of(&mut interrupted, 0, 5), [0; 6]);
         interrupted.measured.insert(0, (5, 0.5));
         interrupted.kinds.insert(0, [0, 9, 0, 0, 0, 0]);
-        assert_eq!(interrupted.ran(0, 1_000, 6), [0, 500, 0, 0, 0, 0]);
-        assert_eq!(interrupted.ran(1, 1_000, 6), [0; 6]);
-        assert_eq!(interrupted.ran(0, 1_000, u64::MAX), [0; 6], "long ago");
+        assert_eq!(of(&mut interrupted, 0, 6), [0, 1_000, 0, 0, 0, 0], "and before");
+        assert_eq!(of(&mut interrupted, 0, 6), [0, 500, 0, 0, 0, 0]);
+        assert_eq!(of(&mut interrupted, 1, 6), [0; 6]);
+        assert_eq!(of(&mut interrupted, 0, u64::MAX), [0; 6], "long ago");
     }
 }

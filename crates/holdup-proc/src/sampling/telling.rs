@@ -236,7 +236,7 @@ impl Sampler {
         };
         if let Some((cpu, on)) = now {
             let ran = cpu.saturating_sub(thread.account.counted().cpu);
-            let taken = self.interrupted.ran(on, ran, self.now);
+            let taken = self.interrupted.ran((id, on), ran, self.now);
             thread.account.interrupted(taken.iter().sum());
             thread.interrupts = std::array::from_fn(|kind| thread.interrupts[kind].saturating_add(taken[kind]));
         }

@@ -25,6 +25,8 @@ pub(super) struct Unseen<'a> {
     pub(super) lasted: Ns,
     /// Why running threads are not seen, where they are not.
     pub(super) running: Option<Errno>,
+    /// A CPU and its interrupts a second, where there were many and what they took could not be measured.
+    pub(super) interrupts: Option<(u32, u64)>,
     /// CPU time of children that no thread that was seen has used.
     pub(super) cpu_unseen: Ns,
 }
@@ -83,6 +85,13 @@ impl Unseen<'_> {
         if let Some(refused) = self.running {
             let (why, fix) = why_not_running(refused);
             lines.push(line("user stacks of threads on a CPU".to_owned(), why, fix));
+        }
+        if let Some((cpu, rate)) = self.interrupts {
+            lines.push(line(
+                format!("what {rate} interrupts a second took of CPU {cpu}: the time may be counted as the program's own"),
+                "no moment of that CPU could be measured: holdup may not run there, or it is too busy".to_owned(),
+                SAME,
+            ));
         }
         let shortfall = &self.shortfall;
         let own = "look at processes of your own user, that are not set-user-ID, and may be traced (PR_SET_DUMPABLE)";
@@ -183,6 +192,7 @@ mod tests {
     #[test]
     fn what_is_never_seen_is_always_said_and_the_rest_where_it_happened() {
         let mut unseen = Unseen {
+            interrupts: None,
             why: Some("not root"),
             shortfall: Shortfall {
                 rounds: 10,
