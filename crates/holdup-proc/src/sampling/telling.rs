@@ -255,7 +255,7 @@ impl Sampler {
         let cpu = interval.cpu;
         if let Some(stat) = &stat {
             let queued = thread.account.counted().queued.saturating_sub(queued);
-            self.instead.queued(id, stat, queued);
+            self.instead.queued(&self.root, (id, thread.pid), stat, queued);
             if stat.state == STOPPED {
                 self.events
                     .extend(stop_signal(&self.root, thread.pid, id, self.now));
