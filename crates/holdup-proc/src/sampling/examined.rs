@@ -102,6 +102,8 @@ pub(super) struct Examined {
     lately: BTreeMap<ThreadId, (Ns, u64)>,
     /// From when on each may be examined again, and how often in a row nothing was found.
     again: BTreeMap<ThreadId, (Ns, u32)>,
+    /// Times that a thread was seen as a call began or ended.
+    timed: u64,
     /// How often in a row the kernel did not let this user.
     refused: u32,
 }
@@ -174,6 +176,11 @@ impl Examination {
 }
 
 impl Examined {
+    /// Calls that were timed.
+    pub(super) fn timed(&self) -> u64 {
+        self.timed / 2
+    }
+
     /// Whether a thread's ticks wait for what is found of it.
     pub(super) fn waits(&mut self, id: ThreadId, stat: &Stat) -> bool {
         let Some(examination) = self.under_way.get_mut(&id) else {
@@ -264,7 +271,11 @@ impl Sampler {
                 continue;
             };
             if let Some(probe) = &mut examination.probe {
-                examination.hits.extend(probe.drain());
+                let hits = probe.drain();
+                if !examination.now.is_empty() {
+                    self.examined.timed += hits.len() as u64;
+                }
+                examination.hits.extend(hits);
             }
             let nothing = !examination.now.is_empty() && examination.hits.is_empty();
             let most = if nothing { NOTHING } else { STEP };

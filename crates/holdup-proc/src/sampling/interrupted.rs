@@ -219,6 +219,7 @@ fn window(mut clock: impl FnMut() -> Ns) -> Option<(Ns, Ns)> {
 #[cfg(test)]
 mod tests {
     use super::{Interrupted, split, window};
+    use holdup_evidence::ThreadId;
 
     /// A clock that moves on by these steps, again and again.
     fn clock(steps: &'static [u64]) -> impl FnMut() -> u64 {

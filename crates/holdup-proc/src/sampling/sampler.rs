@@ -297,6 +297,12 @@ impl Sampler {
         self.shortfall
     }
 
+    /// Calls of running threads that were timed by breakpoints.
+    #[must_use]
+    pub fn timed_calls(&self) -> u64 {
+        self.examined.timed()
+    }
+
     /// A CPU and its interrupts a second, where there were many and what they took could not be measured.
     #[must_use]
     pub fn interrupts_unmeasured(&self) -> Option<(u32, u64)> {

@@ -202,6 +202,7 @@ impl Sampling {
             stuck: &stuck,
             lasted: now.saturating_sub(self.started),
             running: self.running.err(),
+            timed_calls: self.sampler.timed_calls(),
             interrupts: self.sampler.interrupts_unmeasured(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
