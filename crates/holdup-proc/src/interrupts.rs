@@ -55,14 +55,27 @@ fn counts(text: &str) -> BTreeMap<u32, Counts> {
 /// What a line is about: by its label, or by the names of the devices that share it.
 fn kind(label: &str, about: &[&str]) -> usize {
     /// How the names of drivers begin that are known.
-    const OF_DISKS: [&str; 8] = ["nvme", "ahci", "ata", "mpt", "megasas", "virtio-blk", "mmc", "usb-storage"];
+    const OF_DISKS: [&str; 8] = [
+        "nvme",
+        "ahci",
+        "ata",
+        "mpt",
+        "megasas",
+        "virtio-blk",
+        "mmc",
+        "usb-storage",
+    ];
     const OF_NETWORKS: [&str; 6] = ["eth", "en", "wl", "mlx", "ib", "ena"];
     match label {
         "LOC" => return TIMERS,
         "RES" | "CAL" | "TLB" => return CALLS,
         _ => {}
     }
-    let named = |names: &[&str]| about.iter().any(|word| names.iter().any(|name| word.starts_with(name)));
+    let named = |names: &[&str]| {
+        about
+            .iter()
+            .any(|word| names.iter().any(|name| word.starts_with(name)))
+    };
     match (named(&OF_DISKS), named(&OF_NETWORKS)) {
         (true, false) => DISKS,
         (false, true) => NETWORK,

@@ -386,3 +386,113 @@ impl Examination {
         self.go_on(Step::Ask)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Dealt, Examination, Known, Step};
+    use crate::sampling::measured::Part;
+    use crate::sampling::probe::Hit;
+    use holdup_evidence::Call;
+
+    fn part(name: &str, share: f64, too_fast: bool) -> Part {
+        Part {
+            place: 0x1002,
+            call: Call::named(name),
+            share,
+            too_fast,
+        }
+    }
+
+    /// Half of its ticks were the kernel's.
+    fn examination(parts: Vec<Part>, sole: bool) -> Examination {
+        Examination {
+            step: 0,
+            ticks: [(10, 10), (20, 20)],
+            probe: None,
+            hits: Vec::new(),
+            now: Vec::new(),
+            next: Vec::new(),
+            sole,
+            parts,
+            asked: false,
+            objects: Vec::new(),
+        }
+    }
+
+    fn at(place: u64) -> Hit {
+        Hit {
+            clock: 1,
+            ip: 5,
+            cx: place,
+            ax: 0,
+            args: [0; 4],
+        }
+    }
+
+    #[test]
+    fn ticks_are_dealt_out_by_shares_and_the_rest_is_untold() {
+        let dealt = |name, share| Dealt {
+            call: Call::named(name),
+            object: None,
+            share,
+            owed: 0.0,
+        };
+        let mut known = Known {
+            at: 0,
+            of: vec![dealt("read", 0.6), dealt("write", 0.2)],
+            untold: 0.0,
+        };
+        let calls: Vec<Call> = (0..100).map(|_| known.deal().0).collect();
+        let of = |call: Call| calls.iter().filter(|one| **one == call).count();
+        let counts = [
+            of(Call::named("read")),
+            of(Call::named("write")),
+            of(Call::untold()),
+        ];
+        assert_eq!(counts, [60, 20, 20]);
+    }
+
+    #[test]
+    fn shares_are_of_the_time_in_the_kernel() {
+        let of = |parts, sole| examination(parts, sole).shares();
+        assert_eq!(of(vec![part("read", 0.25, false)], false), [0.5]);
+        assert_eq!(
+            of(vec![part("read", 0.45, false)], false),
+            [1.0],
+            "the rest is within the error"
+        );
+        assert_eq!(
+            of(vec![part("read", 0.6, false), part("write", 0.6, false)], false),
+            [0.5, 0.5]
+        );
+        assert_eq!(
+            of(vec![part("write", 0.01, false)], true),
+            [0.02],
+            "the only place that was seen, and little time in it"
+        );
+        assert_eq!(of(vec![part("clock_gettime", 0.0, true)], true), [1.0]);
+        assert_eq!(of(vec![part("clock_gettime", 0.0, true)], false), [0.0]);
+    }
+
+    #[test]
+    fn places_with_code_are_measured_two_at_a_time() {
+        let mut one = examination(Vec::new(), false);
+        one.hits = [at(8), at(8), at(16), at(24), at(99)].to_vec();
+        let known = |place: u64| place != 99;
+        assert_eq!(one.place(&known, false), Step::GoesOn, "few are seen yet");
+        assert_eq!(one.place(&known, true), Step::Measure);
+        assert_eq!(
+            (one.now.as_slice(), one.next.as_slice()),
+            (&[8, 16][..], &[24][..])
+        );
+        assert_eq!(one.measure(false), Step::GoesOn);
+        assert_eq!(one.measure(true), Step::Measure);
+        assert_eq!(one.now, [24]);
+        assert_eq!(one.measure(true), Step::Ask);
+        assert_eq!(
+            examination(Vec::new(), false).place(&known, true),
+            Step::Over,
+            "nothing was seen"
+        );
+    }
+}

@@ -212,15 +212,17 @@ fn in_same_group(root: &Root, (here, own): (Option<&str>, &Stat), (other, by): (
     };
     // Tasks of the root cgroup are in their session's group, where sessions have some.
     let sessions = text_if_there(&root.proc.join("sys/kernel/sched_autogroup_enabled"));
-    let by_session =
-        sessions.is_some_and(|text| text.trim() == "1") && here == "/";
+    let by_session = sessions.is_some_and(|text| text.trim() == "1") && here == "/";
     here == there && (!by_session || own.session == by.session)
 }
 
 /// The cgroup whose share of the CPUs a process has, from `/proc/PID/cgroup`. Of version 2 it is the nearest above it that the controller is
 /// turned on for; others count for other things.
 fn cpu_group(root: &Root, pid: u32) -> Option<String> {
-    cpu_group_of(root, &text_if_there(&root.proc.join(pid.to_string()).join("cgroup"))?)
+    cpu_group_of(
+        root,
+        &text_if_there(&root.proc.join(pid.to_string()).join("cgroup"))?,
+    )
 }
 
 fn cpu_group_of(root: &Root, text: &str) -> Option<String> {
@@ -233,7 +235,12 @@ fn cpu_group_of(root: &Root, text: &str) -> Option<String> {
     }
     let mut path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mounted = root.sys.join("fs/cgroup");
-    while !path.is_empty() && !mounted.join(path.trim_start_matches('/')).join("cpu.weight").exists() {
+    while !path.is_empty()
+        && !mounted
+            .join(path.trim_start_matches('/'))
+            .join("cpu.weight")
+            .exists()
+    {
         path = path.rsplit_once('/').map_or("", |(above, _)| above);
     }
     Some(if path.is_empty() { "/" } else { path }.to_owned())

@@ -169,8 +169,15 @@ fn open(attributes: &mut bindings::perf_event_attr, tid: u32, leader: &OwnedFd) 
 fn open_as(attributes: &mut bindings::perf_event_attr, tid: u32, leader: i32) -> Result<OwnedFd, Errno> {
     let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::ESRCH)?;
     // SAFETY: the attributes outlive the call.
-    let event =
-        unsafe { perf_event_open(attributes, tid, -1, leader, u64::from(bindings::PERF_FLAG_FD_CLOEXEC)) };
+    let event = unsafe {
+        perf_event_open(
+            attributes,
+            tid,
+            -1,
+            leader,
+            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
+        )
+    };
     if event < 0 {
         return Err(Errno::last());
     }

@@ -14,8 +14,7 @@ use super::waiters::Waiters;
 use super::waiting::{Awaited, Waiting};
 use super::woken::Woken;
 use holdup_evidence::{
-    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, Ns, OpenState, TaskName,
-    ThreadId, Waker,
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, Ns, OpenState, TaskName, ThreadId, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -238,7 +237,8 @@ impl Sampler {
             let ran = cpu.saturating_sub(thread.account.counted().cpu);
             let taken = self.interrupted.ran((id, on), ran, self.now);
             thread.account.interrupted(taken.iter().sum());
-            thread.interrupts = std::array::from_fn(|kind| thread.interrupts[kind].saturating_add(taken[kind]));
+            thread.interrupts =
+                std::array::from_fn(|kind| thread.interrupts[kind].saturating_add(taken[kind]));
         }
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),

@@ -271,7 +271,11 @@ impl Met {
     }
 
     /// The number of an object, told with an event where it is new.
-    pub(super) fn object(&mut self, (key, object): (String, Object), out: &mut Vec<Event>) -> Option<ObjectId> {
+    pub(super) fn object(
+        &mut self,
+        (key, object): (String, Object),
+        out: &mut Vec<Event>,
+    ) -> Option<ObjectId> {
         if let Some(known) = self.objects.get(&key) {
             return Some(*known);
         }
