@@ -8,6 +8,7 @@ pub mod clock;
 pub(crate) mod dumps;
 mod objects;
 pub(crate) mod profile;
+pub(crate) mod sessions;
 mod stacks;
 
 use crate::attributed::{

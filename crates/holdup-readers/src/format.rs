@@ -38,6 +38,8 @@ pub enum Family {
     Host,
     /// What the kernel and the system's services say.
     Logs,
+    /// What database servers say of their sessions.
+    Databases,
     /// What runtimes and libraries say of themselves.
     Runtime,
     /// Anything with times.
@@ -54,6 +56,7 @@ impl Family {
             Family::Calls => "system call traces",
             Family::Host => "figures of a host",
             Family::Logs => "kernel and system logs",
+            Family::Databases => "logs and sessions of databases",
             Family::Runtime => "JVM and TLS logs",
             Family::Times => "logs with times",
         }

@@ -96,7 +96,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 36] = [
+    const KEYS: [&str; 37] = [
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -133,6 +133,7 @@ fn lengths(value: &mut Value) {
         "watched",
         "open_ns",
         "setup_ns",
+        "doing_ns",
     ];
     fn all(value: &mut Value) {
         match value {

@@ -38,6 +38,8 @@ mod compiled_code_given_up;
 mod compiling_takes_the_cpu;
 #[path = "net/connection-cut.rs"]
 mod connection_cut;
+#[path = "lock/connection-pool-empty.rs"]
+mod connection_pool_empty;
 #[path = "net/connection-refused-retried.rs"]
 mod connection_refused_retried;
 #[path = "net/connection-table-full.rs"]
@@ -254,6 +256,8 @@ mod tls_never_resumed;
 mod unit_start_timed_out;
 #[path = "ipc/unix-queue-full.rs"]
 mod unix_queue_full;
+#[path = "net/upstream-times-out.rs"]
+mod upstream_times_out;
 #[path = "mem/userfault-handler-slow.rs"]
 mod userfault_handler_slow;
 #[path = "runtime/virtual-threads-pinned.rs"]
@@ -316,6 +320,8 @@ pub enum RuleId {
     CompilingTakesTheCpu,
     /// `connection-cut`
     ConnectionCut,
+    /// `connection-pool-empty`
+    ConnectionPoolEmpty,
     /// `connection-refused-retried`
     ConnectionRefusedRetried,
     /// `connection-table-full`
@@ -532,6 +538,8 @@ pub enum RuleId {
     UnitStartTimedOut,
     /// `unix-queue-full`
     UnixQueueFull,
+    /// `upstream-times-out`
+    UpstreamTimesOut,
     /// `userfault-handler-slow`
     UserfaultHandlerSlow,
     /// `virtual-threads-pinned`
@@ -578,6 +586,7 @@ impl RuleId {
             RuleId::CompiledCodeGivenUp => "compiled-code-given-up",
             RuleId::CompilingTakesTheCpu => "compiling-takes-the-cpu",
             RuleId::ConnectionCut => "connection-cut",
+            RuleId::ConnectionPoolEmpty => "connection-pool-empty",
             RuleId::ConnectionRefusedRetried => "connection-refused-retried",
             RuleId::ConnectionTableFull => "connection-table-full",
             RuleId::ConnectionUnanswered => "connection-unanswered",
@@ -686,6 +695,7 @@ impl RuleId {
             RuleId::TlsNeverResumed => "tls-never-resumed",
             RuleId::UnitStartTimedOut => "unit-start-timed-out",
             RuleId::UnixQueueFull => "unix-queue-full",
+            RuleId::UpstreamTimesOut => "upstream-times-out",
             RuleId::UserfaultHandlerSlow => "userfault-handler-slow",
             RuleId::VirtualThreadsPinned => "virtual-threads-pinned",
             RuleId::WaitUnexplained => "wait-unexplained",
@@ -721,6 +731,7 @@ impl RuleId {
             RuleId::CompiledCodeGivenUp => include_str!("runtime/compiled-code-given-up.md"),
             RuleId::CompilingTakesTheCpu => include_str!("runtime/compiling-takes-the-cpu.md"),
             RuleId::ConnectionCut => include_str!("net/connection-cut.md"),
+            RuleId::ConnectionPoolEmpty => include_str!("lock/connection-pool-empty.md"),
             RuleId::ConnectionRefusedRetried => include_str!("net/connection-refused-retried.md"),
             RuleId::ConnectionTableFull => include_str!("net/connection-table-full.md"),
             RuleId::ConnectionUnanswered => include_str!("net/connection-unanswered.md"),
@@ -829,6 +840,7 @@ impl RuleId {
             RuleId::TlsNeverResumed => include_str!("net/tls-never-resumed.md"),
             RuleId::UnitStartTimedOut => include_str!("boot/unit-start-timed-out.md"),
             RuleId::UnixQueueFull => include_str!("ipc/unix-queue-full.md"),
+            RuleId::UpstreamTimesOut => include_str!("net/upstream-times-out.md"),
             RuleId::UserfaultHandlerSlow => include_str!("mem/userfault-handler-slow.md"),
             RuleId::VirtualThreadsPinned => include_str!("runtime/virtual-threads-pinned.md"),
             RuleId::WaitUnexplained => include_str!("process/wait-unexplained.md"),
@@ -863,6 +875,7 @@ pub const ALL: &[&Rule] = &[
     &compiled_code_given_up::RULE,
     &compiling_takes_the_cpu::RULE,
     &connection_cut::RULE,
+    &connection_pool_empty::RULE,
     &connection_refused_retried::RULE,
     &connection_table_full::RULE,
     &connection_unanswered::RULE,
@@ -971,6 +984,7 @@ pub const ALL: &[&Rule] = &[
     &tls_never_resumed::RULE,
     &unit_start_timed_out::RULE,
     &unix_queue_full::RULE,
+    &upstream_times_out::RULE,
     &userfault_handler_slow::RULE,
     &virtual_threads_pinned::RULE,
     &wait_unexplained::RULE,

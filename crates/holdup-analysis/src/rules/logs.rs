@@ -6,7 +6,7 @@
 use super::duration;
 use crate::artefacts::clock::Clock;
 use crate::finding::{Evidence, Verdict};
-use holdup_evidence::observed::{Happening, KernelEvent, What, When};
+use holdup_evidence::observed::{Happening, KernelEvent, SpanKind, What, When};
 use holdup_evidence::{Ns, Observed};
 use std::collections::HashMap;
 
@@ -145,4 +145,16 @@ pub(crate) fn clock_face(at: When) -> String {
         When::SinceBoot(ns) => format!("{} after boot", seconds(ns)),
         When::SinceStart(ns) => format!("{} after the start", seconds(ns)),
     }
+}
+
+/// Clear where there is a log with times, none of whose lines says that somebody `did` so; `None` without one.
+pub(super) fn nobody_gave_up(observed: &Observed, did: &str) -> Option<Verdict> {
+    let log = observed
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::LogCovers)?;
+    Some(Verdict::Clear(format!(
+        "{}, and none says that somebody {did}",
+        log.name
+    )))
 }

@@ -11,6 +11,7 @@ mod blocked;
 mod calls;
 mod clocks;
 mod connections;
+mod database_sessions;
 mod decisions;
 mod devices;
 mod doubt;

@@ -1,6 +1,6 @@
 //! What happened at an instant, as logs tell it.
 
-use super::{Quote, When};
+use super::{Quote, SeenSession, When};
 use crate::Ns;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,8 @@ pub enum What {
     Jvm(JvmEvent),
     /// A TLS library.
     Tls(TlsEvent),
+    /// A database server, of one of its sessions.
+    Session(SeenSession),
     /// Any log.
     Log(LogEvent),
 }
@@ -305,6 +307,24 @@ pub enum TlsEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogEvent {
+    /// Somebody waited for a free connection of a pool until it gave up.
+    NoConnectionFree {
+        /// Which pool, or whose, as far as the log names it; else empty.
+        pool: String,
+        /// For how long.
+        ns: Option<Ns>,
+        /// How many connections it has, where told.
+        size: Option<u64>,
+        /// How many waited for one beside it, where told.
+        waiting: Option<u64>,
+    },
+    /// A proxy waited for the server behind it until it gave up.
+    UpstreamSilent {
+        /// Which server.
+        upstream: String,
+        /// What the proxy was at, in its own words.
+        doing: String,
+    },
     /// Time ran backwards: a clock step, or two logs run together.
     Backwards {
         /// By how much.

@@ -11,6 +11,7 @@ mod happening;
 mod quote;
 mod sample;
 mod series;
+mod session;
 mod snapshot;
 mod sockets;
 mod span;
@@ -24,6 +25,7 @@ pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEve
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};
+pub use session::{DatabaseServer, SeenSession, SessionDoing};
 pub use snapshot::{LockRef, LockWait, SeenFile, SeenThread, Snapshot, SnapshotKind, State};
 pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable, TcpState};
 pub use span::{Span, SpanKind};

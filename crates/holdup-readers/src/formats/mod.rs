@@ -1,5 +1,6 @@
 //! The formats, one file each.
 
+mod databases;
 mod df;
 mod dmesg;
 mod dmesg_json;
@@ -39,6 +40,7 @@ use crate::format::Format;
 pub static ALL: &[&Format] = &[
     &profiles::collapsed::FORMAT,
     &kernel_files::machine::CPUINFO,
+    &databases::sessions::FORMAT,
     &df::FORMAT,
     &kernel_files::diskstats::FORMAT,
     &dmesg::FORMAT,
@@ -72,6 +74,7 @@ pub static ALL: &[&Format] = &[
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,
+    &databases::postgresql_log::FORMAT,
     &profiles::pprof::FORMAT,
     &kernel_files::pressure::FORMAT,
     &kernel_files::stat::FORMAT,

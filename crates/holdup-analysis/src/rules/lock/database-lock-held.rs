@@ -2,8 +2,8 @@
 
 use crate::attributed::DATABASE_LOCK;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
-use holdup_evidence::Cause;
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
+use holdup_evidence::{Cause, Observed};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
 const MOST_SESSIONS: usize = 8;
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     from: MATTERS,
     gives_way_to: &[],
     place: Place::End,
-    check: Check::Waits(check),
+    check: Check::Both(check, check_artefacts),
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -31,6 +31,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let kinds = locked.split(|wait| wait.resource.name.clone());
     let kinds = run.worth(&locked, kinds, MATTERS);
     Verdict::Fires(kinds.iter().map(finding).collect())
+}
+
+fn check_artefacts(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    database_sessions::check(RULE.id.id(), observed)
 }
 
 fn finding(waits: &Waits<'_>) -> Finding {

@@ -7,6 +7,7 @@
 
 mod columns;
 
+use super::databases::titles;
 use crate::day_time::{date_line, length};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
@@ -14,7 +15,7 @@ use crate::load;
 use crate::numbers::{decimal, whole};
 use crate::tasks::{self, Listed, Tasks};
 use columns::{Columns, Row};
-use holdup_evidence::observed::{Metric, SeenThread, State, When};
+use holdup_evidence::observed::{Metric, SeenThread, State, What, When};
 
 pub(crate) static FORMAT: Format = Format {
     id: "ps",
@@ -150,6 +151,10 @@ impl Reader {
         let pid = row.pid.or(row.tid);
         if let Some(pid) = row.pid.filter(|pid| row.tid.is_none_or(|tid| tid == *pid)) {
             self.tasks.remember(pid, name, out);
+        }
+        let leader = row.pid.filter(|pid| row.tid.is_none_or(|tid| tid == *pid));
+        if let Some(session) = leader.and_then(|pid| titles::session(pid, without_tree(whole_name))) {
+            out.happened(What::Session(session), self.at, None, whole_name);
         }
         let memory = decimal(row.memory).filter(|share| *share >= tasks::NOTABLE_PERCENT);
         if memory.is_some() && row.tid.is_none_or(|tid| Some(tid) == row.pid) {

@@ -1,10 +1,11 @@
 //! Any log whose lines have times, whoever wrote it: the fallback where no other format fits.
 //!
 //! In: lines, most of which have a time of one of the common kinds. Out: the longest gaps as spans, steps of threads from a
-//! line that begins something to the next, and where time runs backwards. A line without a time belongs to the one before
+//! line that begins something to the next, where time runs backwards, and where a pool or a proxy says that it gave up waiting. A line without a time belongs to the one before
 //! it, as the lines of a stack do. The matcher looks where the last line's time was; nothing is allocated for a line.
 
 mod gaps;
+mod gave_up;
 mod message;
 mod stamp;
 
@@ -14,7 +15,7 @@ use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use gaps::{Entry, Gap, Gaps, Order};
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Happening, LogEvent, Quote, Span, SpanKind, What};
+use holdup_evidence::observed::{Happening, LogEvent, Quote, Span, SpanKind, What, When};
 
 pub(crate) static FORMAT: Format = Format {
     id: "log",
@@ -80,6 +81,8 @@ pub(crate) struct Reader {
     lines: u64,
     backwards: u64,
     first: Option<(Stamp, Quote)>,
+    /// Whether the last line with a time, or one that belongs to it, said that somebody gave up waiting.
+    gave_up: bool,
 }
 
 impl Default for Reader {
@@ -90,6 +93,7 @@ impl Default for Reader {
             lines: 0,
             backwards: 0,
             first: None,
+            gave_up: false,
         }
     }
 }
@@ -122,6 +126,7 @@ impl Reader {
     #[inline]
     pub(crate) fn take(&mut self, line: &[u8], out: &mut Out<'_>) -> (Understood, Option<Step>) {
         let Some(stamp) = self.stamps.of(line) else {
+            self.gave_up(line, None, out);
             let belongs = self.lines > 0 || line.iter().all(u8::is_ascii_whitespace);
             let understood = if belongs {
                 Understood::Ignorable
@@ -131,6 +136,8 @@ impl Reader {
             return (understood, None);
         };
         self.lines += 1;
+        self.gave_up = false;
+        self.gave_up(line, stamp.when(), out);
         let here = out.here();
         if self.first.is_none() {
             self.first = Some((stamp, here.clone()));
@@ -151,6 +158,17 @@ impl Reader {
             self.back(ns, differs, &stamp, line, out);
         }
         (Understood::Evidence, step.map(|gap| Step { gap }))
+    }
+
+    /// Once for a line with a time and the stack below it, which says it again.
+    fn gave_up(&mut self, line: &[u8], at: Option<When>, out: &mut Out<'_>) {
+        if self.gave_up {
+            return;
+        }
+        if let Some(event) = gave_up::event(line) {
+            self.gave_up = true;
+            out.happened(What::Log(event), at, None, line);
+        }
     }
 
     fn back(&mut self, ns: i64, differs: bool, stamp: &Stamp, line: &[u8], out: &mut Out<'_>) {

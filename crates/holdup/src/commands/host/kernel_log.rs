@@ -139,7 +139,7 @@ pub(super) fn keep_trouble(observed: &mut Observed, now: Option<f64>, sight: &mu
             | KernelEvent::Step(_),
         ) => false,
         What::Kernel(_) => true,
-        What::Unit(_) | What::Jvm(_) | What::Tls(_) | What::Log(_) => false,
+        What::Unit(_) | What::Jvm(_) | What::Tls(_) | What::Session(_) | What::Log(_) => false,
     });
 }
 

@@ -1,0 +1,241 @@
+//! Tables as the clients of databases print them.
+//!
+//! In: lines of psql's aligned and expanded forms and its CSV, of the tables of MySQL's client and of its `\G`. Out: rows, each
+//! with the line that it began on. A cell that goes on in further lines is kept as far as its first one.
+
+use crate::gather::text_of;
+
+/// The most columns of a table.
+const COLUMNS: usize = 64;
+
+/// One row: the names of its columns and what stands in them.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) line: u64,
+    cells: Vec<(String, Vec<u8>)>,
+}
+
+impl Row {
+    /// What stands in a column; empty where there is no such column, or nothing in it.
+    pub(super) fn cell(&self, name: &str) -> &[u8] {
+        let cell = self.cells.iter().find(|(column, _)| column == name);
+        let cell = cell.map_or(&b""[..], |(_, cell)| cell);
+        if cell == b"NULL" { b"" } else { cell }
+    }
+
+    /// Whether there is such a column.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.cells.iter().any(|(column, _)| column == name)
+    }
+
+    /// All columns, by name, with what stands in them.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.cells
+            .iter()
+            .map(|(name, cell)| (name.as_str(), cell.as_slice()))
+    }
+}
+
+/// How lines are rows.
+#[derive(Debug, Default)]
+enum Form {
+    #[default]
+    Unknown,
+    /// `a | b`, below a head and a line of dashes; with a frame (`| a | b |`) or without.
+    Columns(Vec<String>),
+    /// A line for each cell.
+    Records(Row),
+    /// Values with commas, below a head.
+    Commas(Vec<String>),
+}
+
+/// What became of a line.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// It ended a row.
+    Row(Row),
+    /// It is part of the table.
+    Part,
+    No,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    form: Form,
+}
+
+impl Table {
+    /// Takes a line.
+    pub(super) fn take(&mut self, line: &[u8], number: u64) -> Taken {
+        if begins_record(line) {
+            let ended = self.end();
+            self.form = Form::Records(Row {
+                line: number,
+                cells: Vec::new(),
+            });
+            return ended.map_or(Taken::Part, Taken::Row);
+        }
+        if let Some(names) = head(line) {
+            self.form = Form::Columns(names);
+            return Taken::Part;
+        }
+        if let Some(names) = comma_head(line) {
+            self.form = Form::Commas(names);
+            return Taken::Part;
+        }
+        if is_frame(line) || is_foot(line) {
+            return Taken::Part;
+        }
+        match &mut self.form {
+            Form::Unknown => Taken::No,
+            Form::Records(row) => match record_cell(line) {
+                Some((name, cell)) if row.cells.len() < COLUMNS => {
+                    row.cells.push((name, cell.to_vec()));
+                    Taken::Part
+                }
+                // A cell goes on; a blank line is behind the last record.
+                _ => Taken::Part,
+            },
+            Form::Columns(names) => match aligned(names, line) {
+                Some(cells) => row(names, cells, number),
+                None => Taken::No,
+            },
+            Form::Commas(names) => match commas(line) {
+                cells if cells.len() == names.len() => row(names, cells, number),
+                _ => Taken::No,
+            },
+        }
+    }
+
+    /// The row that is still open.
+    pub(super) fn end(&mut self) -> Option<Row> {
+        match std::mem::take(&mut self.form) {
+            Form::Records(row) if !row.cells.is_empty() => Some(row),
+            _ => None,
+        }
+    }
+}
+
+fn row(names: &[String], cells: Vec<Vec<u8>>, number: u64) -> Taken {
+    // The rest of a cell that goes on in a second line: nothing stands in the first column.
+    if cells.first().is_none_or(Vec::is_empty) {
+        return Taken::Part;
+    }
+    Taken::Row(Row {
+        line: number,
+        cells: names.iter().cloned().zip(cells).collect(),
+    })
+}
+
+/// `-[ RECORD 1 ]----+----` of psql, `****** 1. row ******` of MySQL's client.
+pub(super) fn begins_record(line: &[u8]) -> bool {
+    let stars = || {
+        let inner = line.strip_prefix(b"***")?;
+        Some(memchr::memmem::find(inner, b". row *").is_some())
+    };
+    line.starts_with(b"-[ RECORD ") || stars().unwrap_or(false)
+}
+
+/// `----+----` or `+----+----+`.
+fn is_frame(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.contains(&b'-') && line.iter().all(|byte| matches!(byte, b'-' | b'+'))
+}
+
+/// `(6 rows)`, `5 rows in set (0.000 sec)`, or nothing.
+fn is_foot(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty()
+        || line.starts_with(b"(") && line.ends_with(b")") && memchr::memmem::find(line, b" row").is_some()
+        || memchr::memmem::find(line, b" in set (").is_some()
+}
+
+/// The names of the columns, if the line is the head of a list of sessions: the session's id, and what it does.
+pub(super) fn head(line: &[u8]) -> Option<Vec<String>> {
+    if !line.contains(&b'|') {
+        return None;
+    }
+    let names: Vec<String> = framed(line)
+        .split(|byte| *byte == b'|')
+        .take(COLUMNS)
+        .map(name)
+        .collect();
+    of_sessions(&names).then_some(names)
+}
+
+/// The same of a file with commas.
+pub(super) fn comma_head(line: &[u8]) -> Option<Vec<String>> {
+    let names: Vec<String> = line.split(|byte| *byte == b',').take(COLUMNS).map(name).collect();
+    of_sessions(&names).then_some(names)
+}
+
+fn of_sessions(names: &[String]) -> bool {
+    let has = |name: &str| names.iter().any(|one| one == name);
+    let words = |name: &String| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'?'))
+    };
+    let postgresql = has("pid") && (has("state") || has("wait_event_type"));
+    let mysql = has("id") && has("command") && has("time") && has("state");
+    (postgresql || mysql) && names.iter().all(words)
+}
+
+fn name(text: &[u8]) -> String {
+    text_of(text.trim_ascii()).to_ascii_lowercase()
+}
+
+/// A line without the bars around it.
+fn framed(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii();
+    let inner = line.strip_prefix(b"|").and_then(|rest| rest.strip_suffix(b"|"));
+    inner.unwrap_or(line)
+}
+
+/// The cells of a row. A statement may have bars of its own: what is too much belongs to the column that has the statement.
+fn aligned(names: &[String], line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let cells: Vec<&[u8]> = framed(line).split(|byte| *byte == b'|').collect();
+    let more = cells.len().checked_sub(names.len())?;
+    let statement = names
+        .iter()
+        .position(|name| matches!(name.as_str(), "query" | "info"))
+        .unwrap_or(names.len().saturating_sub(1));
+    let (before, rest) = cells.split_at_checked(statement)?;
+    let (own, after) = rest.split_at_checked(more + 1)?;
+    let own = own.join(&b'|');
+    let all = before
+        .iter()
+        .copied()
+        .chain([own.as_slice()])
+        .chain(after.iter().copied());
+    Some(all.map(|cell| cell.trim_ascii().to_vec()).collect())
+}
+
+/// A cell of a record: `pid | 15914`, or `Id: 5`.
+fn record_cell(line: &[u8]) -> Option<(String, &[u8])> {
+    let bar = memchr::memchr(b'|', line);
+    let colon = memchr::memchr(b':', line);
+    let at = match (bar, colon) {
+        (Some(bar), Some(colon)) => bar.min(colon),
+        (bar, colon) => bar.or(colon)?,
+    };
+    let name = name(line.get(..at)?);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let cell = line.get(at + 1..)?.trim_ascii();
+    (!name.is_empty() && name.bytes().all(plain)).then_some((name, cell))
+}
+
+/// The values of a line with commas; a quoted one may have commas of its own.
+fn commas(line: &[u8]) -> Vec<Vec<u8>> {
+    let mut cells = vec![Vec::new()];
+    let mut quoted = false;
+    for byte in line {
+        match byte {
+            b'"' => quoted = !quoted,
+            b',' if !quoted => cells.push(Vec::new()),
+            _ => cells.last_mut().expect("there is a first one").push(*byte),
+        }
+    }
+    cells
+}

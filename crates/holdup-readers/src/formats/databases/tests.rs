@@ -1,0 +1,113 @@
+//! What the samples do not have: cells with bars and lines of their own, lengths of days, prefixes of all kinds, and lists
+//! that are cut.
+
+use super::postgresql_log;
+use crate::{read_as, read_text};
+use holdup_evidence::observed::{SeenSession, SessionDoing, What};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn of(reading: crate::Reading) -> Vec<SeenSession> {
+    let happenings = reading.observed.happenings.into_iter();
+    happenings
+        .filter_map(|one| match one.what {
+            What::Session(session) => Some(session),
+            _ => None,
+        })
+        .collect()
+}
+
+fn sessions(text: &str) -> Vec<SeenSession> {
+    of(read_text("s", text.as_bytes()))
+}
+
+#[test]
+fn a_statement_may_have_bars_and_lines_of_its_own() {
+    let list = " pid |        state        | query                    | runtime\n\
+                -----+---------------------+--------------------------+----------------\n\
+                \x20  7 | active              | select a || '|' || b    +| 1 day 02:00:01\n\
+                \x20    |                     | from t                   | \n\
+                \x20  8 | idle in transaction | update t set a = 1       | 00:00:02.5\n\
+                (2 rows)\n";
+    let found = sessions(list);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0].statement, "select a || '|' || b +");
+    assert_eq!(found[0].doing_ns, Some((86_400 + 7_200 + 1) * SECOND));
+    assert_eq!(found[1].doing, SessionDoing::IdleInTransaction);
+    assert_eq!(found[1].doing_ns, Some(2_500_000_000));
+}
+
+#[test]
+fn an_instant_is_told_by_the_youngest_of_the_list() {
+    let csv = "pid,state,state_change,query_start,wait_event_type,wait_event,query\n\
+               7,active,2026-11-23 11:00:05+00,2026-11-23 11:00:05+00,,,\"select 1, 2\"\n\
+               8,active,2026-11-23 13:00:02+02,2026-11-23 13:00:02+02,Lock,tuple,update t\n";
+    let found = sessions(csv);
+    assert_eq!(found[0].statement, "select 1, 2");
+    assert_eq!(
+        (found[1].doing, found[1].doing_ns),
+        (SessionDoing::Waits, Some(3 * SECOND))
+    );
+}
+
+#[test]
+fn the_servers_own_threads_are_no_sessions() {
+    let list = "| Id | User | Host | db | Command | Time | State | Info |\n\
+                | 1 | system user | | NULL | Daemon | NULL | InnoDB purge | NULL |\n\
+                | 2 | repl | 10.0.0.2 | NULL | Binlog Dump | 86400 | Has sent all | NULL |\n\
+                | 3 | shop | 10.0.0.3 | shop | Query | 51 | Waiting for table level lock | select 1 |\n\
+                | 4 | shop | 10.0.0.3 | shop | Query | 5 | Waiting for tables | select 1 |\n";
+    let found = sessions(list);
+    let told: Vec<(&str, SessionDoing, &str)> = found
+        .iter()
+        .map(|one| (one.id.as_str(), one.doing, one.lock.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("3", SessionDoing::Waits, "table level lock"),
+            ("4", SessionDoing::Works, "")
+        ]
+    );
+}
+
+#[test]
+fn a_prefix_of_any_kind_stands_before_the_level() {
+    for prefix in [
+        "2026-11-23 11:26:36.478 UTC [9] shop@shop ",
+        "2026-11-23 11:26:36 UTC [9]: user=shop,db=shop,app=web,client=10.0.0.7 ",
+        "<2026-11-23 11:26:36.478 UTC:10.0.0.7(51234):[9]> ",
+    ] {
+        let log = format!(
+            "{prefix}LOG:  process 7 still waiting for ShareLock on transaction 5 after 1000.1 ms\n\
+             {prefix}DETAIL:  Process holding the lock: 3. Wait queue: 7.\n\
+             {prefix}STATEMENT:  select\t1\n\tfrom t\n\
+             {prefix}ERROR:  canceling statement due to lock timeout\n"
+        );
+        let found = of(read_as(&postgresql_log::FORMAT, log.as_bytes()));
+        let [waits, gave_up] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!((waits.id.as_str(), waits.doing_ns), ("7", Some(1_000_100_000)));
+        assert_eq!(
+            (waits.held_by.as_slice(), waits.statement.as_str()),
+            (&["3".to_owned()][..], "select 1")
+        );
+        assert_eq!((gave_up.id.as_str(), gave_up.doing), ("9", SessionDoing::GaveUp));
+    }
+}
+
+#[test]
+fn what_is_cut_or_made_up_is_told_as_far_as_it_goes() {
+    for text in [
+        "-[ RECORD 1 ]-\npid | \nstate | active\n",
+        "*** 1. row ***\nId: x\nCommand: Query\nTime: -1\n",
+        " pid | state\n-----+---\n | \n99999999999999999999 | active\n",
+        "| Id | Command | Time | State |\n| 1 |\n",
+        "pid,state\n\"7,active\n",
+    ] {
+        assert_eq!(sessions(text), [], "{text}");
+    }
+    let cut = "LOG:  process 7 still waiting for x\nLOG:  process  acquired ShareLock on y after z ms\n";
+    assert_eq!(of(read_as(&postgresql_log::FORMAT, cut.as_bytes())), []);
+}
