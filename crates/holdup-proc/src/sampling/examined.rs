@@ -254,7 +254,11 @@ impl Sampler {
             }
             // It is gone.
             Err(Errno::ESRCH) => {}
-            Err(_) => self.examined.refused += 1,
+            Err(_) => {
+                self.examined.refused += 1;
+                let later = SOON * u64::from(self.examined.refused);
+                self.examined.again.entry(id).or_default().0 = self.now + later;
+            }
         }
     }
 

@@ -70,7 +70,10 @@ impl Instead {
             let group = self.groups.entry(thread);
             group.or_insert_with(|| cpu_group(root, pid));
             let queued = self.queued.entry((thread, stat.cpu));
-            queued.or_insert_with(|| (0, stat.clone())).0 += ns;
+            let queued = queued.or_insert_with(|| (0, stat.clone()));
+            queued.0 += ns;
+            // Its rank is what it is by now: a program that sets it has queued before.
+            queued.1.scheduling = stat.scheduling;
         }
     }
 
