@@ -7,15 +7,16 @@
 
 use crate::clocks as machine;
 use crate::interrupts::{self, Counts};
-use crate::root::Root;
+use crate::root::{Root, text_if_there};
+use crate::sampling::clocks::turns;
 use holdup_evidence::{INTERRUPTS, Ns, ThreadId};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
 
-/// Interrupts a second from which a CPU is worth a look: at a microsecond each, the least that one takes, half a hundredth of it.
-const MANY: u64 = 5_000;
+/// Interrupts a second from which a CPU is worth a look: at a microsecond each, the least that one takes, a hundredth of it.
+const MANY: u64 = 10_000;
 
 /// Between two readings of the counts, nanoseconds, and so many times what reading took, on machines with many CPUs.
 const EVERY: Ns = 100_000_000;
@@ -30,9 +31,10 @@ const GOOD_FOR: Ns = 3 * AGAIN;
 /// A CPU is worth it that threads had for this part of the time.
 const USED: u64 = 5;
 
-/// Windows of a measurement, and how long each is, nanoseconds.
-const WINDOWS: usize = 4;
-const WINDOW: Ns = 500_000;
+/// Windows of a measurement in which nobody else had a turn, how many are tried for them, and how long each is, nanoseconds.
+const WINDOWS: usize = 8;
+const TRIED: usize = 32;
+const WINDOW: Ns = 250_000;
 
 /// A measurement that was given no more of the CPU than this in all is given up, nanoseconds.
 const PATIENCE: Ns = 500_000_000;
@@ -185,15 +187,25 @@ fn on(cpu: u32) -> Option<f64> {
     set.set(usize::try_from(cpu).ok()?).ok()?;
     sched_setaffinity(Pid::from_raw(0), &set).ok()?;
     let begun = machine::monotonic();
-    let mut sum = (0, 0);
-    for _ in 0..WINDOWS {
+    let root = Root::system();
+    let had = || Some(turns(&text_if_there(&root.proc.join("thread-self/schedstat"))?)?.count);
+    let (mut sum, mut clean) = ((0, 0), 0);
+    for _ in 0..TRIED {
+        let before = had()?;
         let (taken, lasted) = window(machine::monotonic)?;
-        sum = (sum.0 + taken, sum.1 + lasted);
+        // A turn of another thread's may be as short as an interrupt.
+        if had()? == before {
+            sum = (sum.0 + taken, sum.1 + lasted);
+            clean += 1;
+        }
+        if clean == WINDOWS {
+            return Some(sum.0 as f64 / sum.1.max(1) as f64);
+        }
         if machine::monotonic().saturating_sub(begun) > PATIENCE {
             return None;
         }
     }
-    Some(sum.0 as f64 / sum.1.max(1) as f64)
+    None
 }
 
 /// Looks at the clock until a window of its own time is over: what was taken of it, and how long it was. `None` where the clock is slow.
