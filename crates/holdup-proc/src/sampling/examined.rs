@@ -43,7 +43,7 @@ const GOOD_FOR: Ns = 3 * EVERY;
 /// Samples of its own code that tell where its calls come from; fewer where [`STEP`] is over.
 const SAMPLES: usize = 12;
 
-/// Of so many, with one place among them, that is the only one.
+/// Of so many, three quarters from one place, that is the one that its calls come from.
 const SOLE: usize = 8;
 
 /// Places that are measured, and how many at the same time: a CPU has four breakpoints, and a call takes two.
@@ -85,8 +85,8 @@ struct Examination {
     /// Places that are measured now, and those that come next; empty while they are looked for.
     now: Vec<u64>,
     next: Vec<u64>,
-    /// Whether there is no other place.
-    sole: bool,
+    /// The place that nearly all its calls come from, if there is one.
+    main: Option<u64>,
     parts: Vec<Part>,
     /// Whether descriptors are being asked for, and what came.
     asked: bool,
@@ -145,7 +145,11 @@ impl Examination {
         let of_kernel = self.parts.iter().map(|part| part.share / in_kernel);
         let shares: Vec<f64> = of_kernel.collect();
         let all: f64 = shares.iter().sum();
-        if self.sole && self.parts.first().is_some_and(|part| part.too_fast) {
+        // From the others none was seen.
+        if let [only] = self.parts.as_slice()
+            && only.too_fast
+            && self.main == Some(only.place)
+        {
             return vec![1.0];
         }
         let whole = if all >= 1.0 - LACKING { all } else { 1.0 };
@@ -245,7 +249,7 @@ impl Sampler {
                     hits: Vec::new(),
                     now: Vec::new(),
                     next: Vec::new(),
-                    sole: false,
+                    main: None,
                     parts: Vec::new(),
                     asked: false,
                     objects: Vec::new(),
@@ -367,7 +371,10 @@ impl Examination {
         if seen < SAMPLES && !over {
             return Step::GoesOn;
         }
-        self.sole = found.len() == 1 && seen >= SOLE;
+        let main = found
+            .first()
+            .filter(|(_, count)| seen >= SOLE && count * 4 >= seen * 3);
+        self.main = main.map(|(place, _)| *place);
         self.next = found.iter().map(|(place, _)| *place).take(PLACES).collect();
         self.go_on(Step::Over)
     }
@@ -416,7 +423,7 @@ mod tests {
             hits: Vec::new(),
             now: Vec::new(),
             next: Vec::new(),
-            sole,
+            main: sole.then_some(0x1002),
             parts,
             asked: false,
             objects: Vec::new(),
