@@ -5,6 +5,8 @@
 //! have no names (their symbols are stripped), so what counts is in whose code the wait was asked for, and through which
 //! of its exported functions. Names are compared without the version that the linker adds to them.
 
+pub(crate) mod mysql;
+
 use holdup_evidence::Frame;
 
 /// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.

@@ -19,6 +19,7 @@ pub mod loss;
 pub mod network;
 pub mod object;
 pub mod observed;
+mod ran_instead;
 pub mod randomness;
 mod runtime_lock;
 
@@ -28,9 +29,9 @@ pub use attached::{
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, Allowed, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, Finish,
-    INTERRUPTS, Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, RanInstead,
-    Scheduling, Seq, SignalSent, Start, TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, Finish, INTERRUPTS,
+    Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start,
+    TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
@@ -39,6 +40,7 @@ pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, JvmStop, PauseWork
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;
+pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.

@@ -20,7 +20,7 @@ pub(crate) fn subject_of_run(command: &Command, subject: &Subject, collected: &C
         .threads
         .iter()
         .map(|thread| thread.name.pid)
-        .filter(|pid| *pid != subject.pid())
+        .filter(|pid| *pid != subject.pid() && *pid != 0)
         .collect();
     Observed {
         kind: SubjectKind::Run,

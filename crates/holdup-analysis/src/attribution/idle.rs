@@ -23,6 +23,9 @@ const LOCKED_WITH_WAITERS: u32 = 2;
 /// What a parked worker waits for.
 const WORK: &str = "work from another thread";
 
+/// What the thread waits for that takes a server's signals.
+const SIGNAL: &str = "a signal";
+
 /// TCP's state `LISTEN`.
 const LISTEN: u8 = 10;
 
@@ -138,6 +141,8 @@ impl Served {
             return None;
         }
         match cause {
+            // A thread that takes the signals of a process whose other threads serve: nobody's request is behind it.
+            Cause::IpcSignal => Some(Work::Other(SIGNAL.to_owned())),
             Cause::LockFutex | Cause::TimerSleep if parked(wait) => Some(Work::Other(WORK.to_owned())),
             Cause::IpcQueue | Cause::IpcPipe | Cause::IpcUnix | Cause::PollWait | Cause::TimerSleep
                 if stirred_by_itself(wait, memory, &object) || stirred_by_thread(wait, &object) =>

@@ -279,6 +279,7 @@ impl Attribution {
             Event::Start(start) => self.start(start),
             Event::Exec { thread, task, .. } => self.exec(*thread, task),
             Event::Renamed { thread, name } => self.renamed(*thread, name),
+            Event::Orphan { at, thread } => self.orphan(*thread, *at),
             Event::Object { id, object } => self.sights.object_seen(*id, object.clone()),
             Event::KernelStack { id, frames } => self.sights.kernel_stack_seen(*id, frames.clone()),
             Event::Tcp(tcp) => self.network.tcp(tcp),

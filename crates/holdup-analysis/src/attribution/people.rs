@@ -105,6 +105,18 @@ impl People {
             self.adopted(task.pid, adopted);
         }
         let name = self.name_id(&task.name);
+        if task.pid == 0 {
+            // It stands for some whose ids nobody knows.
+            self.processes.push(Process { pid: 0, name });
+            let process =
+                ProcessId(u32::try_from(self.processes.len() - 1).expect("fewer processes than threads"));
+            return Identity {
+                process,
+                tid: 0,
+                name,
+                inside: None,
+            };
+        }
         let known = self.by_pid.get(&task.pid).copied();
         let process = match known {
             // A process's first thread has its id: whoever had the id before is gone.

@@ -127,6 +127,8 @@ pub(super) struct Thread {
     pub(super) identity: Identity,
     /// Who created it, where that was seen.
     pub(super) creator: Option<ThreadId>,
+    /// Since when its creator is known to be gone, where nobody saw who that was.
+    pub(super) orphan: Option<Ns>,
     /// Whether its names are still to be learned, because its start was lost.
     pub(super) nameless: bool,
     /// Whether it has ended: a thread that is ending still wakes others after the end of its own time.
@@ -194,6 +196,7 @@ impl Thread {
             id,
             identity,
             creator: None,
+            orphan: None,
             nameless: false,
             ended: false,
             born,

@@ -204,7 +204,7 @@ impl Attribution {
         };
         let owner = self.in_the_way(over, &entry, unsure.unwrap_or(0));
         self.goes_on(over, &entry, owner, before);
-        let held_open = self.held_open(over, entry.cause);
+        let held_open = self.held_open(over, entry.cause, owner);
         if held_open > 0
             && let Some(thread) = self.threads.get_mut(&over.wait.thread)
         {

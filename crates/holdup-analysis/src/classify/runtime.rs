@@ -29,6 +29,25 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let resource = named(ResourceKind::Lock, "a lock in PostgreSQL's own memory");
         return Some((Cause::LockFutex, with(resource, "call", call.unwrap_or("futex"))));
     }
+    // A thread that is at work on a client's command does not wait for work, whatever it is parked on.
+    if futex
+        && matches!(cause, Cause::LockFutex | Cause::TimerSleep | Cause::Idle)
+        && user_code::mysql::works(stack)
+    {
+        let call = call.unwrap_or("futex");
+        if user_code::mysql::sleeps(stack) {
+            let resource = named(ResourceKind::Name, "SLEEP() of a statement");
+            return Some((Cause::TimerSleep, with(resource, "call", call)));
+        }
+        let resource = match user_code::mysql::lock(stack) {
+            Some(what) => with(named(ResourceKind::Lock, what), DATABASE_LOCK, "mysql"),
+            None => named(
+                ResourceKind::Name,
+                "another thread of the server, within a statement",
+            ),
+        };
+        return Some((Cause::LockFutex, with(resource, "call", call)));
+    }
     if let Some(told) = super::java::told(cause, call, stack) {
         return Some(told);
     }

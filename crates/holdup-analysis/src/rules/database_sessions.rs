@@ -102,10 +102,14 @@ fn root<'a>(sessions: &Sessions<'a>, queue: &Queue<'a>) -> Root<'a> {
         return Root::Unknown;
     };
     let server = first.session.server;
-    // A connection of MySQL's that sleeps may have a transaction open; PostgreSQL says whether it has.
-    let idle = match server {
-        DatabaseServer::Postgresql => SessionDoing::IdleInTransaction,
-        DatabaseServer::Mysql => SessionDoing::Idle,
+    // Who is said to be in a transaction comes first; a connection of MySQL's that sleeps may have one open.
+    let told = sessions
+        .that(server, SessionDoing::IdleInTransaction)
+        .next()
+        .is_some();
+    let idle = match told || server == DatabaseServer::Postgresql {
+        true => SessionDoing::IdleInTransaction,
+        false => SessionDoing::Idle,
     };
     let mut before = sessions
         .that(server, idle)
@@ -306,9 +310,9 @@ fn about_root<'a>(
             })
             .collect(),
         Root::Perhaps(told) => {
-            let idle = match server {
-                DatabaseServer::Postgresql => "is idle in its transaction",
-                DatabaseServer::Mysql => "sleeps, perhaps in a transaction,",
+            let idle = match told.session.doing {
+                SessionDoing::IdleInTransaction => "is idle in its transaction",
+                _ => "sleeps, perhaps in a transaction,",
             };
             let text = format!(
                 "session {}{} {idle}{}; no other has been idle for as long as these wait, so it may have what they wait for{}",

@@ -33,6 +33,8 @@ struct Wanted {
     facts: Table,
     /// Whether it is of threads that ran already.
     attached: bool,
+    /// Whether they were looked at now and then.
+    by_looks: bool,
     /// What those made anew.
     churn: Option<Table>,
     /// The requests that those answered.
@@ -272,6 +274,7 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     }
     attributed.waits = waits;
     attributed.of_threads = wanted.attached;
+    attributed.by_looks = wanted.by_looks;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
     attributed.connections = wanted

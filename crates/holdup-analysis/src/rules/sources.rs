@@ -7,7 +7,7 @@ use super::say::{NOT_OBSERVED, SCHEDULER};
 use crate::finding::Finding;
 
 /// What tracing calls it, and where looks have it from.
-const BY_LOOKS: [(&str, &str); 10] = [
+const BY_LOOKS: [(&str, &str); 12] = [
     (SCHEDULER, "looks at /proc/PID/task, and its counters"),
     ("sched_switch", "looks at /proc/PID/task, and its counters"),
     ("kernel stacks", "/proc/PID/wchan"),
@@ -17,6 +17,14 @@ const BY_LOOKS: [(&str, &str); 10] = [
         "/proc/interrupts, and moments in which holdup looked at the clock on that CPU",
     ),
     ("what poll returned", "its time limit, and how long it lasted"),
+    (
+        "births, ends and wakings",
+        "looks at /proc/PID/task, and /proc/PID/fd",
+    ),
+    (
+        "births and ends",
+        "looks at /proc/PID/task, and what the parent was charged with for its children (/proc/PID/stat)",
+    ),
     ("the open file", "/proc/PID/fd"),
     ("the open files", "/proc/PID/fd"),
     (

@@ -214,6 +214,13 @@ impl<S: Clone> Account<S> {
         }
     }
 
+    /// What it was seen in last, of one that was seen running since, and how often it had blocked by then.
+    #[must_use]
+    pub fn ran_after(&self) -> Option<(&S, Option<u64>)> {
+        let site = self.last_site.as_ref().filter(|_| self.asleep.is_none());
+        Some((site?, self.counted.blockings))
+    }
+
     /// When what it was seen waiting in would be told to have ended, by a look and nothing else.
     #[must_use]
     pub fn ended_by(&self, look: Look<S>) -> Option<Ns> {
@@ -249,6 +256,11 @@ impl<S: Clone> Account<S> {
             count: self.unplaced.count + count,
         };
         self.looked = at;
+        let again = self.again(&look, unplaced, ends).filter(|_| old.is_none());
+        if again.is_some() {
+            count = unplaced.count - 1;
+        }
+        let old = old.or(again);
         if old.is_none() && look.asleep.is_none() {
             self.unplaced = unplaced;
             // Somebody was seen to wait for what it did just now, and it is known what it does in between.
@@ -268,6 +280,17 @@ impl<S: Clone> Account<S> {
                 self.falls_asleep(interval, new, rest, share)
             }
         }
+    }
+
+    /// What a thread was seen in before it was seen running, if it was in the same again and that is over: what it was for has ended.
+    fn again(&self, look: &Look<S>, unplaced: Unplaced, ends: Ends) -> Option<Asleep<S>> {
+        let over = matches!(ends, Ends::NotBefore(_)) && unplaced.count > u64::from(look.asleep.is_some());
+        let site = self.last_site.clone().filter(|_| over)?;
+        Some(Asleep {
+            site,
+            since: self.at,
+            doubt: unplaced.blocked,
+        })
     }
 
     /// A thread that has waited, and has run since or runs now.

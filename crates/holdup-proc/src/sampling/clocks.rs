@@ -47,8 +47,8 @@ pub struct Stat {
     pub user: u64,
     /// CPU time in the kernel, in ticks.
     pub kernel: u64,
-    /// The same of the process's children that it has waited for, together.
-    pub children: u64,
+    /// The same of the process's children that it has waited for, and of theirs.
+    pub of_children: (u64, u64),
     /// When it began, in ticks since boot.
     pub began: u64,
     /// The CPU on which it runs, or ran last.
@@ -98,11 +98,7 @@ pub fn stat(text: &str) -> Option<Stat> {
         of_kernel: number(9)? & KERNEL_THREAD != 0,
         user: number(14)?,
         kernel: number(15)?,
-        children: words
-            .get(13)?
-            .parse::<u64>()
-            .ok()?
-            .saturating_add(words.get(14)?.parse().ok()?),
+        of_children: (number(16)?, number(17)?),
         began: number(22)?,
         exit_code: words
             .get(49)
@@ -151,7 +147,7 @@ mod tests {
             (stat.name.as_str(), stat.state, stat.parent),
             ("a) S (b", 'S', 16150)
         );
-        assert_eq!((stat.user, stat.kernel, stat.children), (7, 9, 5));
+        assert_eq!((stat.user, stat.kernel, stat.of_children), (7, 9, (2, 3)));
         assert_eq!((stat.session, stat.threads, stat.cpu), (15_847, 1, 0));
         assert_eq!(stat.scheduling, Scheduling::Fair { nice: 0 });
         assert_eq!(

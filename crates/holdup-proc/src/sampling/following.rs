@@ -8,6 +8,7 @@ use super::processes::{self, Threads};
 use super::sampler::{MOST_THREADS, Newborn, Process, SCAN, Sampler, Stacks, Tracked};
 use super::site::has_ended;
 use super::task::Folder;
+use super::unmet::Unmet;
 use holdup_evidence::{Event, Ns, Role, ThreadId};
 use std::collections::BTreeSet;
 
@@ -133,6 +134,7 @@ impl Sampler {
                 ..Counted::default()
             },
         };
+        let was_there = adopted.is_some();
         self.events.push(Event::Start(holdup_evidence::Start {
             at: born,
             thread: id,
@@ -147,6 +149,14 @@ impl Sampler {
             role,
             adopted,
         }));
+        // Its parent had ended before it was found.
+        let gone = of == self.own || !self.processes.contains_key(&of);
+        if parent.is_none() && gone && id != ThreadId(0) && pid == tid && !was_there {
+            self.events.push(Event::Orphan {
+                at: self.now.max(born),
+                thread: id,
+            });
+        }
         let begun = &mut self.next_process;
         let process = self.processes.entry(pid).or_insert_with(|| {
             *begun += 1;
@@ -157,6 +167,7 @@ impl Sampler {
                 role,
                 mapped: false,
                 runs_unknown: false,
+                unmet: Unmet::default(),
             }
         });
         process.members.insert(id);
@@ -186,6 +197,17 @@ impl Sampler {
         );
     }
 
+    /// A process is gone; of whose making it was not seen it was the maker.
+    fn orphaned_by(&mut self, pid: u32) {
+        let orphans = self.processes.values().filter(|process| process.parent == pid);
+        let first = orphans.filter_map(|process| process.members.first());
+        let told = first.map(|thread| Event::Orphan {
+            at: self.now,
+            thread: *thread,
+        });
+        self.events.extend(told);
+    }
+
     /// A thread of a process is gone.
     pub(super) fn forget(&mut self, id: ThreadId, stacks: &mut dyn Stacks) {
         let Some(thread) = self.threads.remove(&id) else {
@@ -193,7 +215,9 @@ impl Sampler {
         };
         self.examined.forget(id);
         self.interrupted.forget(id);
-        self.cpu_of_ended = self.cpu_of_ended.saturating_add(thread.account.counted().cpu);
+        let cpu = thread.account.counted().cpu;
+        self.cpu_of_ended = self.cpu_of_ended.saturating_add(cpu);
+        self.child_ended(thread.pid, thread.tid == thread.pid, &thread.name, cpu);
         if self.by_tid.get(&thread.tid) == Some(&id) {
             self.by_tid.remove(&thread.tid);
         }
@@ -206,6 +230,7 @@ impl Sampler {
         }
         if process.members.is_empty() {
             self.processes.remove(&thread.pid);
+            self.orphaned_by(thread.pid);
             stacks.ended(thread.pid);
         }
     }

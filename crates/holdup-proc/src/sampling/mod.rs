@@ -9,6 +9,7 @@ mod adopting;
 mod answers;
 mod arguments;
 pub mod aside;
+mod awaited_ends;
 pub mod clocks;
 pub mod described;
 mod examined;
@@ -34,6 +35,7 @@ pub mod task;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod unmet;
 mod waiters;
 mod waiting;
 mod woken;

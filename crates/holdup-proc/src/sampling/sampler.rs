@@ -19,6 +19,7 @@ use super::requests::Requests;
 use super::since::CpuClocks;
 use super::site::{has_ended, sleeps};
 use super::task::Folder;
+use super::unmet::Unmet;
 use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
@@ -101,6 +102,8 @@ pub(super) struct Process {
     pub(super) mapped: bool,
     /// Whether a thread of it was seen running in code that is not known.
     pub(super) runs_unknown: bool,
+    /// What its children have used that were not met.
+    pub(super) unmet: Unmet,
 }
 
 /// What a round found of a thread.

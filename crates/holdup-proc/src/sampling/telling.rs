@@ -7,11 +7,12 @@
 //! In: [`Found`] of each thread. Out: events.
 
 use super::account::{Ends, Interval, Piece, Ran};
+use super::awaited_ends::Sleeps;
 use super::clocks::Stat;
 use super::sampler::{Found, Newborn, Sampler, Stacks, Tracked};
 use super::spent::{connection, stop_signal, wait};
 use super::waiters::Waiters;
-use super::waiting::{Awaited, Waiting};
+use super::waiting::Waiting;
 use super::woken::Woken;
 use holdup_evidence::{
     AskerSample, Call, Clock, CpuSample, End, Estimated, Event, Ns, OpenState, TaskName, ThreadId, Waker,
@@ -86,7 +87,7 @@ impl Sampler {
             self.waiters()
         };
         for id in ended {
-            if let Some(waiter) = self.who_waits_for(id, &waiters, true) {
+            if let Some(waiter) = self.who_waits_for(id, &waiters, Sleeps::Over) {
                 let of_it = round.waited_for.entry(waiter).or_insert(id);
                 // Of several children that ended between two looks, the one that waited for another ended after that one.
                 if self.waited_for_somebody(id) && !self.waited_for_somebody(*of_it) {
@@ -121,71 +122,6 @@ impl Sampler {
                 self.start(newborn, None, born, false, None);
             }
         }
-    }
-
-    /// A thread may end just before it is looked at, and just after the one was that waits for that. So its end is told when that one
-    /// has run, or some rounds later.
-    pub(super) fn put_off_ends(&mut self) {
-        /// Rounds after which who waits is taken to be held up by something else.
-        const ROUNDS: u32 = 16;
-        let before = std::mem::take(&mut self.unnoticed);
-        let rounds: BTreeMap<ThreadId, u32> = before.iter().map(|(id, (_, rounds))| (*id, *rounds)).collect();
-        let again = before.into_iter().map(|(id, (found, _))| (id, found));
-        self.found.extend(again);
-        let ended = self.ended();
-        if ended.is_empty() {
-            return;
-        }
-        let waiters = self.waiters();
-        for id in ended {
-            let so_far = rounds.get(&id).copied().unwrap_or(0);
-            if so_far < ROUNDS
-                && self.who_waits_for(id, &waiters, false).is_some()
-                && let Some(found) = self.found.remove(&id)
-            {
-                self.unnoticed.insert(id, (found, so_far + 1));
-            }
-        }
-    }
-
-    /// Those that were found to have ended.
-    fn ended(&self) -> Vec<ThreadId> {
-        let ended = self
-            .found
-            .iter()
-            .filter(|(_, found)| matches!(found, Found::Ended(_)));
-        ended.map(|(id, _)| *id).collect()
-    }
-
-    /// Those that were seen waiting for the end of somebody.
-    fn waiters(&self) -> Waiters {
-        let mut waiters = Waiters::default();
-        for (id, thread) in &self.threads {
-            let Some((waiting, _)) = thread.account.asleep() else {
-                continue;
-            };
-            let call = waiting.site.call.and_then(|call| call.name());
-            let said = self.joins.get(id).filter(|_| call == Some("futex"));
-            if let Some(awaited) = said
-                .map(|tid| Awaited::Thread(*tid))
-                .or_else(|| waiting.awaits_end())
-            {
-                waiters.add(*id, thread.pid, awaited);
-            }
-        }
-        waiters
-    }
-
-    /// Who was seen waiting for the end of a thread, of those who were found (or were not, because they sleep on).
-    fn who_waits_for(&self, ended: ThreadId, waiters: &Waiters, found: bool) -> Option<ThreadId> {
-        let thread = self.threads.get(&ended)?;
-        let parent = self.processes.get(&thread.pid)?.parent;
-        let of = |id: &ThreadId| self.threads.get(id).map(|waiter| waiter.pid);
-        let candidates = waiters
-            .of(thread.pid, thread.tid, parent)
-            .filter(|id| *id != ended && self.found.contains_key(id) == found)
-            .filter(|id| of(id).is_some_and(|pid| pid == parent || pid == thread.pid));
-        candidates.min_by_key(|id| (of(id) != Some(parent), *id))
     }
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
@@ -254,6 +190,12 @@ impl Sampler {
         };
         let cpu = interval.cpu;
         if let Some(stat) = &stat {
+            self.children_counted(id, stat);
+        }
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return;
+        };
+        if let Some(stat) = &stat {
             let queued = thread.account.counted().queued.saturating_sub(queued);
             self.instead.queued(&self.root, (id, thread.pid), stat, queued);
             if stat.state == STOPPED {
@@ -318,12 +260,16 @@ impl Sampler {
                     };
                 }
             }
+            if matches!(waker, Waker::Unknown) {
+                waker = self.tell_unmet(id, piece).unwrap_or(waker);
+            }
             self.tell_piece(id, piece, waker);
         }
         self.tell_births(id, &interval, stacks);
         self.tell_woken(id, interval.running(), round, stacks);
         for piece in &interval.after {
-            self.tell_piece(id, piece, Waker::Unknown);
+            let waker = self.tell_unmet(id, piece).unwrap_or(Waker::Unknown);
+            self.tell_piece(id, piece, waker);
         }
         interval.ran.0
     }

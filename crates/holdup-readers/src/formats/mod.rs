@@ -47,6 +47,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
+    &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
     &thread_dump::javacore::FORMAT,
     &profiles::jfr::FORMAT,

@@ -4,7 +4,7 @@ use super::scene::{By, Scene, path, row, waits_for_mutex_of};
 use super::{balances, classifier};
 use crate::attributed::{Attributed, HowKnown};
 use crate::attribution::Attribution;
-use holdup_evidence::{Cause, Event, Finish, Wait, Waker};
+use holdup_evidence::{Cause, Event, Finish, ObjectId, OtherEnd, ThreadId, Wait, Waker};
 
 /// What looking now and then makes of a scene, whose wakers it does not see.
 fn looked_at(scene: &Scene) -> Attributed {
@@ -73,4 +73,44 @@ fn a_wait_of_which_nobody_is_known_to_have_been_in_the_way_stays_the_waiters() {
     scene.end(0);
     let run = looked_at(&scene);
     assert!(path(&run).contains(&(Cause::LockFutex, 900)));
+}
+
+/// A shell reads a pipe until 1000, of which another process has the other end; that one ends then, or much earlier.
+fn reads_from(orphan: bool, ends: u64) -> Attributed {
+    /// Longer than two looks are apart.
+    const MUCH: u64 = 100_000_000;
+    let mut scene = Scene::new("bash");
+    scene.process(1, 0, "daemon");
+    if orphan {
+        scene.events.push(Event::Orphan {
+            at: 100,
+            thread: ThreadId(1),
+        });
+    }
+    let Some(Event::Start(start)) = scene.events.iter_mut().find(|event| {
+        let of_it = |thread| thread == ThreadId(1);
+        matches!(event, Event::Start(start) if of_it(start.thread))
+    }) else {
+        unreachable!("it was just told")
+    };
+    // Nobody saw who made it.
+    start.parent = start.parent.filter(|_| !orphan);
+    let pipe = ObjectId(3);
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: pipe,
+        processes: vec![101],
+    }));
+    scene.wait(1, Cause::TimerSleep, ends * MUCH, By::Interrupt);
+    scene.end(1);
+    scene.wait(0, Cause::IpcPipe, 10 * MUCH, By::Interrupt).object = Some(pipe);
+    scene.end(0);
+    looked_at(&scene)
+}
+
+#[test]
+fn a_pipe_is_held_open_by_the_only_one_that_has_it_and_ends_with_the_wait() {
+    let held = |orphan, ends| row(&reads_from(orphan, ends), 0, Cause::IpcPipe).held_open_ns;
+    assert_eq!(held(true, 10), 10 * 100_000_000 - 100);
+    assert_eq!(held(true, 5), 0, "somebody else had it open, too");
+    assert_eq!(held(false, 10), 0, "its creator lives");
 }

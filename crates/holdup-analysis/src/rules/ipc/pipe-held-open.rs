@@ -22,7 +22,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let findings: Vec<Finding> = groups
         .iter()
         .filter(|group| run.matters(cost(group), MATTERS))
-        .map(finding)
+        .map(|group| finding(run, group))
         .collect();
     if findings.is_empty() {
         let most = groups.iter().map(cost).max().unwrap_or(0);
@@ -40,7 +40,7 @@ fn cost(group: &Waits<'_>) -> u64 {
     held.fold(0, u64::saturating_add).min(group.cost())
 }
 
-fn finding(group: &Waits<'_>) -> Finding {
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let who = say::who(&group.main().asker.name);
     let holders = group.holders();
     let holder = holders.first().map_or_else(
@@ -50,16 +50,25 @@ fn finding(group: &Waits<'_>) -> Finding {
     let held = cost(group);
     let title =
         format!("{who} waits for the end of a pipe that {holder}, left in the background, still has open");
-    let text = format!(
-        "for {} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} closed it",
-        duration(held)
-    );
+    let held = duration(held);
+    // Looks do not show what is written.
+    let text = match run.attributed.by_looks {
+        false => format!(
+            "for {held} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} closed it"
+        ),
+        true => format!(
+            "for {held} nobody else had the pipe open to write to it, the process that had started {holder} was gone, and the wait ended when {holder} did"
+        ),
+    };
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "births, ends and wakings"))
         .and_if(holders.first().map(say::meanwhile))
-        .confidence(Confidence::Proved);
-    finding.ns = Some(held);
+        .confidence(match run.attributed.by_looks {
+            false => Confidence::Proved,
+            true => Confidence::Strong,
+        });
+    finding.ns = Some(cost(group));
     finding
         .remedy(Remedy::safe(
             "start what stays in the background with its output elsewhere: command >/dev/null 2>&1 &, or a log file",

@@ -8,6 +8,9 @@ use holdup_evidence::{Cause, Observed};
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
 const MOST_SESSIONS: usize = 8;
 
+/// What a resource's details have of MySQL and MariaDB.
+const MYSQL: &str = "mysql";
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DatabaseLockHeld,
@@ -43,28 +46,44 @@ fn finding(waits: &Waits<'_>) -> Finding {
     sessions.sort_unstable();
     sessions.dedup();
     let what = &main.resource.name;
-    let title = match sessions.as_slice() {
-        [_] => format!(
-            "{} waits for {what}, which another session of the database has locked",
-            say::who_with_pid(&main.asker.name)
+    let (held, held_by_others) = match what.contains("another transaction") {
+        true => ("", ""),
+        false => (
+            ", which another session of the database has locked",
+            ", which other sessions of the database have locked",
         ),
+    };
+    let title = match sessions.as_slice() {
+        [_] => format!("{} waits for {what}{held}", say::who_with_pid(&main.asker.name)),
         _ => format!(
-            "{} sessions of {} wait for {what}, which other sessions of the database have locked",
+            "{} sessions of {} wait for {what}{held_by_others}",
             sessions.len(),
             say::who(&main.asker.name)
         ),
     };
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .confidence(Confidence::Strong);
+    let finding = match main.resource.detail.get(DATABASE_LOCK).map(String::as_str) {
+        Some(MYSQL) => of_mysql(finding),
+        _ => of_postgresql(finding, &sessions),
+    };
+    finding.remedy(Remedy::pointless(
+        "a faster disk or more CPUs: the session waits for a commit, not for work",
+    ))
+}
+
+fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {
     let ids: Vec<String> = sessions.iter().take(MOST_SESSIONS).map(u32::to_string).collect();
     let blocked = format!(
         "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where pid in ({})\"",
         ids.join(", ")
     );
-    RULE.finding(Severity::Warning, title, waits)
+    finding
         .and(Evidence::new(
             "it sleeps where the server waits for its own table of locks (ProcSleep); who holds the lock is in the server's memory",
             "user stacks",
         ))
-        .confidence(Confidence::Strong)
         .remedy(Remedy::safe("ask the server which session is in the way").with_command(blocked))
         .remedy(Remedy::safe(
             "see what that session does: one that is idle in its transaction waits for its own client to commit",
@@ -73,5 +92,28 @@ fn finding(waits: &Waits<'_>) -> Finding {
             "end transactions that nobody uses: idle_in_transaction_session_timeout; and let waiters give up: lock_timeout",
             "the transaction that is ended has to be made again by its program",
         ))
-        .remedy(Remedy::pointless("a faster disk or more CPUs: the session waits for a commit, not for work"))
+}
+
+fn of_mysql(finding: Finding) -> Finding {
+    finding
+        .and(Evidence::new(
+            "its thread works on a statement of a client, and sleeps where the server waits for a lock with a time limit; who has the lock \
+             is in the server's memory",
+            "user stacks",
+        ))
+        .remedy(
+            Remedy::safe(
+                "ask the server which transactions are open: the oldest that waits for nothing is the one in the way; without a \
+                 statement of its own it waits for its own client to commit",
+            )
+            .with_command("mysql -e \"select trx_mysql_thread_id, trx_state, trx_started, trx_query from information_schema.innodb_trx order by trx_started\""),
+        )
+        .remedy(Remedy::safe("see who waits for a table's definition, and which connections sleep").with_command(
+            "mysql -e \"show full processlist\"",
+        ))
+        .remedy(Remedy::changing(
+            "end the connection that is in the way (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout for rows, \
+             lock_wait_timeout for definitions",
+            "the transaction that is ended has to be made again by its program",
+        ))
 }

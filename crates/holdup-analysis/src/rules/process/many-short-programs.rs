@@ -2,7 +2,7 @@
 
 use crate::attributed::{AttributedWait, ThreadLedger};
 use crate::churn::{Births, Born, Churn};
-use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
 };
@@ -36,6 +36,10 @@ const MOST: f64 = 0.30;
 /// How long a program runs and waits, without queueing for a CPU, that hardly does anything, in nanoseconds: loading a
 /// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
 const HARDLY: Ns = 4_000_000;
+
+/// Looks between which there was one that none of them met, from which there are many: as many by chance is hardly to be had, and fewer are
+/// of any script.
+const MANY_UNMET: u64 = 10;
 
 /// Programs that are named at most.
 const NAMED: usize = 3;
@@ -102,6 +106,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let all = run.waits(|wait| theirs(wait) && wait.path_ns > 0);
     let path = all.as_ref().map_or(0, Waits::path);
     if starts < MANY || path < HARM_FLOOR || !run.matters(path, MOST) {
+        if let Some(verdict) = between_looks(run, waits) {
+            return verdict;
+        }
         return Verdict::Clear(format!(
             "{} that hardly did anything took {} of the elapsed time",
             say::several(starts, "program"),
@@ -209,6 +216,48 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     fires(finding)
 }
 
+/// Those that no look met: how long each of them lived is not known, but that there was another one between any two looks.
+fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
+    if !run.attributed.by_looks {
+        return None;
+    }
+    let all = run.waits(|wait| wait.asker.name.pid == 0 && wait.path_ns > 0)?;
+    let names: BTreeSet<&str> = all.iter().map(|wait| wait.asker.name.process.as_str()).collect();
+    let ledgers = run.attributed.threads.iter();
+    let of_them =
+        ledgers.filter(|thread| thread.name.pid == 0 && names.contains(thread.name.process.as_str()));
+    let starts: u64 = of_them.map(|thread| u64::from(thread.threads)).sum();
+    if starts < MANY_UNMET || all.path() < HARM_FLOOR || !run.matters(all.path(), MOST) {
+        return None;
+    }
+    let by_cause = all.split(|wait| wait.cause);
+    let spoken = by_cause
+        .iter()
+        .filter(|waits| RULE.causes.contains(&waits.cause()));
+    let most = spoken.max_by_key(|waits| waits.path())?;
+    if most.cause() != waits.cause() {
+        return None;
+    }
+    let parents =
+        run.waits(|wait| wait.handed_on_ns > 0 && wait.holders.iter().any(|holder| holder.name.pid == 0));
+    let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
+    let named: Vec<&str> = names.into_iter().take(NAMED).collect();
+    let title = format!(
+        "{parent} starts one program after the other ({}) that is over before it is looked at: {} of the time goes into them",
+        named.join(", "),
+        percent(run.share(all.path()))
+    );
+    let text = format!(
+        "at least {starts} started and ended between two looks, by the CPU time that their parent was charged with"
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, most)
+        .and(Evidence::new(text, "births and ends"))
+        .confidence(Confidence::Suspect);
+    finding.ns = Some(all.path());
+    Some(fires(with_remedies(finding)))
+}
+
 /// Processes by program. The threads that the report lists together count as one process each where every other
 /// process of the name has one thread.
 fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
@@ -248,7 +297,7 @@ fn finding(
     short: &BTreeMap<&str, &Program>,
     starts: u64,
     path: Ns,
-) -> crate::finding::Finding {
+) -> Finding {
     let mut names: Vec<(&str, &Program)> = short.iter().map(|(name, program)| (*name, *program)).collect();
     names.sort_by_key(|(_, program)| std::cmp::Reverse(program.starts));
     let lived: Ns = names.iter().map(|(_, program)| program.lived).sum();
@@ -259,8 +308,10 @@ fn finding(
         .collect();
     let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);
     let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
+    // Who lived between two looks is not counted one by one.
+    let about = if run.attributed.by_looks { "at least " } else { "" };
     let title = format!(
-        "{parent} starts {starts} programs that hardly do anything: {} of the time goes into starting and ending them",
+        "{parent} starts {about}{starts} programs that hardly do anything: {} of the time goes into starting and ending them",
         percent(run.share(path))
     );
     let text = format!(
@@ -273,6 +324,10 @@ fn finding(
         .and(Evidence::new(text, "births and ends"))
         .confidence(Confidence::Strong);
     finding.ns = Some(path);
+    with_remedies(finding)
+}
+
+fn with_remedies(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
             "do the work of many in one: a shell's own words instead of expr, basename, sed; one awk for the whole input",

@@ -62,6 +62,28 @@ fn a_wait_does_not_end_before_it_can_have() {
 }
 
 #[test]
+fn who_was_woken_for_something_else_goes_on_with_the_same_wait() {
+    let woken = || {
+        let mut account = Account::beginning(0, counted(0, 0, 0));
+        account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
+        account.look(look(100, counted(0, 0, 1), None), Ends::Anywhere);
+        assert_eq!(account.ran_after(), Some((&7, Some(1))));
+        account
+    };
+    let told = pieces(woken().look(look(200, counted(20, 0, 2), None), Ends::NotBefore(150)));
+    let [wait] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_eq!((wait.site, wait.start, wait.end), (Some(7), 100, 180));
+    assert_eq!((wait.seen, wait.doubt), (true, 80));
+    // One that has not blocked since, or sleeps since it did, was in no further wait that is over.
+    let told = pieces(woken().look(look(200, counted(20, 0, 2), Some(8)), Ends::NotBefore(150)));
+    assert!(told.iter().all(|piece| !piece.seen), "{told:?}");
+    let told = pieces(woken().look(look(200, counted(100, 0, 1), None), Ends::NotBefore(150)));
+    assert!(told.is_empty(), "{told:?}");
+}
+
+#[test]
 fn a_wait_ends_when_it_is_known_to_have_and_the_rest_stays_the_threads() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);

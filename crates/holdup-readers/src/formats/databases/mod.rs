@@ -1,6 +1,7 @@
 //! What database servers say of their sessions: PostgreSQL's log, lists of sessions, and the titles of its processes.
 
 mod activity;
+pub(crate) mod innodb_status;
 pub(crate) mod postgresql_log;
 mod processlist;
 pub(crate) mod sessions;

@@ -13,7 +13,7 @@ pub(crate) static FORMAT: Format = Format {
     about: "sessions of PostgreSQL or MySQL",
     family: Family::Databases,
     recognise,
-    openings: &["-[ RECORD 1 ]", "*************************** 1. row "],
+    openings: &[],
     shape: Shape::Lines(|| Box::<Reader>::default()),
 };
 
@@ -65,10 +65,6 @@ impl LineReader for Reader {
             Taken::Part => Understood::Evidence,
             Taken::No => Understood::No,
         }
-    }
-
-    fn begins_anew(&self, line: &[u8]) -> bool {
-        table::begins_record(line) && !self.rows.is_empty() && memchr::memmem::find(line, b" 1").is_some()
     }
 
     fn end(&mut self, out: &mut Out<'_>) {

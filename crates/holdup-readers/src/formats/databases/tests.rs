@@ -111,3 +111,47 @@ fn what_is_cut_or_made_up_is_told_as_far_as_it_goes() {
     let cut = "LOG:  process 7 still waiting for x\nLOG:  process  acquired ShareLock on y after z ms\n";
     assert_eq!(of(read_as(&postgresql_log::FORMAT, cut.as_bytes())), []);
 }
+
+#[test]
+fn innodb_tells_who_waits_and_who_has_locks() {
+    let status = "=====================================\n\
+                  2026-11-23 12:20:01 0x7fa INNODB MONITOR OUTPUT\n\
+                  LATEST DETECTED DEADLOCK\n\
+                  *** (1) TRANSACTION:\n\
+                  TRANSACTION 9, ACTIVE 90 sec starting index read\n\
+                  MySQL thread id 90, OS thread handle 1, query id 2 localhost root updating\n\
+                  LIST OF TRANSACTIONS FOR EACH SESSION:\n\
+                  ---TRANSACTION 4, not started\n\
+                  0 lock struct(s), heap size 1128, 0 row lock(s)\n\
+                  ---TRANSACTION 24, ACTIVE 11 sec starting index read\n\
+                  LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)\n\
+                  MySQL thread id 6, OS thread handle 14, query id 8 10.0.0.7 shop updating\n\
+                  update orders set state = 1\n\
+                  ------- TRX HAS BEEN WAITING 11 SEC FOR THIS LOCK TO BE GRANTED:\n\
+                  RECORD LOCKS space id 5 page no 3 n bits 320 index PRIMARY of table `shop`.`orders` trx id 24 lock_mode X waiting\n\
+                  ------------------\n\
+                  ---TRANSACTION 23, ACTIVE (PREPARED) 12 sec\n\
+                  2 lock struct(s), heap size 1128, 1 row lock(s), undo log entries 1\n\
+                  MySQL thread id 5, OS thread handle 14, query id 7 10.0.0.8 shop\n\
+                  --------\n\
+                  FILE I/O\n\
+                  --------\n\
+                  MySQL thread id 7, OS thread handle 14, query id 7 10.0.0.8 shop\n";
+    let told: Vec<(String, SessionDoing, Option<u64>, String)> = sessions(status)
+        .into_iter()
+        .map(|one| (one.id, one.doing, one.doing_ns, one.lock))
+        .collect();
+    let lock = "a lock on `shop`.`orders`".to_owned();
+    assert_eq!(
+        told,
+        [
+            ("6".to_owned(), SessionDoing::Waits, Some(11 * SECOND), lock),
+            (
+                "5".to_owned(),
+                SessionDoing::IdleInTransaction,
+                Some(12 * SECOND),
+                String::new()
+            ),
+        ]
+    );
+}

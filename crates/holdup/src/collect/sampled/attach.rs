@@ -96,8 +96,10 @@ pub(crate) fn attach(
         ));
         figures.turn();
         if Instant::now() >= due {
-            sampling.push(conversations.look(&subjects));
+            let said = conversations.look(&subjects);
+            sampling.push(said.since);
             sampling.look_again(&pids);
+            sampling.push(said.over);
             due = Instant::now() + sampling.nap();
         }
         progress.tell(|| progress::watching(began.elapsed(), duration, sampling.sampler.living()));

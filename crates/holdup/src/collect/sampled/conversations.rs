@@ -3,7 +3,8 @@
 //!
 //! The problem: looks see nobody read or write. The choice: the kernel notes of each TCP socket when it last sent and received; who
 //! is asked now and then has had the last word since then. That is as a tracer knows it of what was said before it came, and so it is told. In:
-//! processes, and where they serve. Out: events, as such conversations are met, and when somebody has said more.
+//! processes, and where they serve. Out: events, as such conversations are met, and when somebody has said more. What was so at the look before is
+//! taken back only after the waits between the two looks were told: they were seen in what was so then.
 
 use crate::collect::moment::Moment;
 use holdup_evidence::{Earlier, Event, Ns, SaidSince, Serving, SocketAddress};
@@ -14,7 +15,7 @@ use std::net::SocketAddr;
 
 /// Between two looks at the connections that are known, and at which there are, nanoseconds.
 const BETWEEN: Ns = 50_000_000;
-const ANEW: Ns = 1_000_000_000;
+const ANEW: Ns = 100_000_000;
 
 /// What looks take is at most this part of the time.
 const SELDOM: Ns = 400;
@@ -24,6 +25,15 @@ const MOST: usize = 1024;
 
 /// The kernel's coarse clock, which it notes such instants by: not finer than this, nanoseconds.
 const TICK: Ns = 10_000_000;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// To be told before the waits since the look before.
+    pub(super) since: Vec<Event>,
+    /// And after them.
+    pub(super) over: Vec<Event>,
+}
 
 /// What is known of them.
 #[derive(Debug)]
@@ -68,14 +78,15 @@ impl Conversations {
         let now = clocks::monotonic();
         (self.looked, self.anew) = (now, now + ANEW);
         self.find(pids, moment);
-        self.ask(now)
+        // Nothing was told that could be over.
+        self.ask(now).since
     }
 
     /// Looks, if it is time to.
-    pub(super) fn look(&mut self, pids: &BTreeSet<u32>) -> Vec<Event> {
+    pub(super) fn look(&mut self, pids: &BTreeSet<u32>) -> Found {
         let now = clocks::monotonic();
         if self.asker.is_none() || now < self.looked {
-            return Vec::new();
+            return Found::default();
         }
         let seldom = |least: Ns, since: Ns| {
             let took = clocks::monotonic().saturating_sub(since);
@@ -86,9 +97,9 @@ impl Conversations {
             self.anew = seldom(ANEW, now);
         }
         let began = clocks::monotonic();
-        let events = self.ask(now);
+        let found = self.ask(now);
         self.looked = seldom(BETWEEN, began);
-        events
+        found
     }
 
     /// The connections that these processes have.
@@ -120,8 +131,8 @@ impl Conversations {
         self.connections = found;
     }
 
-    fn ask(&mut self, now: Ns) -> Vec<Event> {
-        let mut events = Vec::new();
+    fn ask(&mut self, now: Ns) -> Found {
+        let mut found = Found::default();
         let (asker, ports) = (&self.asker, &self.ports);
         self.connections.retain(|inode, connection| {
             let asked = asker.as_ref();
@@ -135,14 +146,20 @@ impl Conversations {
             let at = said.map(|Said { ago, .. }| now.saturating_sub(ago));
             let same = matches!((at, connection.told), (Some(at), Some(told)) if at.abs_diff(told) <= TICK);
             if !same && connection.told.take().is_some() {
-                events.push(Event::SaidSince(SaidSince {
+                // What is new of the same conversation takes its place.
+                let list = if said.is_some() {
+                    &mut found.since
+                } else {
+                    &mut found.over
+                };
+                list.push(Event::SaidSince(SaidSince {
                     connection: *inode,
                     inode: *inode,
                 }));
             }
             if let (false, Some(at), Some(said)) = (same, at, said) {
                 connection.told = Some(at);
-                events.push(Event::Earlier(Earlier {
+                found.since.push(Event::Earlier(Earlier {
                     pid: connection.pid,
                     connection: *inode,
                     inode: *inode,
@@ -154,6 +171,6 @@ impl Conversations {
             }
             word.is_some()
         });
-        events
+        found
     }
 }
