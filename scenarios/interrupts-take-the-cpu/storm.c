@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #define CLOCKS 2
-#define PERIOD_NS 40000
+#define PERIOD_NS 60000
 
 int main(void)
 {

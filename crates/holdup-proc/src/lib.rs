@@ -26,6 +26,7 @@ pub mod file_locks;
 pub mod filters;
 pub mod frozen;
 pub mod host_counters;
+pub mod interrupts;
 pub mod kernel_log;
 pub mod links;
 pub mod listen_queues;

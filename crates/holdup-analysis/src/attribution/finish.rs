@@ -12,7 +12,7 @@ use super::rows::{CauseSamples, Rows};
 use super::timeline::When;
 use super::what::{self, WhatId, Whats};
 use super::{Attribution, Faults, LastOfCmd, Scope, keys};
-use crate::attributed::{Attributed, AttributedWait, Coverage, Tally, ThreadLedger, ThreadName};
+use crate::attributed::{Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName};
 use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -89,6 +89,9 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     let answered_in = std::mem::take(&mut run.answering.answered_in);
     super::retold::retell(&mut whole.waits);
+    if run.by_looks {
+        whole.waits.iter_mut().for_each(measured_interrupts);
+    }
     orphans::mark_standing(&mut whole.waits, &standing);
     match run.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
@@ -451,5 +454,15 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
             .map(|missing| (missing.what.clone(), missing.why.clone(), missing.fix.clone()))
             .collect(),
         own_cost: finish.own_cost,
+    }
+}
+
+/// What interrupts took was not seen but measured for moments of the same time.
+fn measured_interrupts(wait: &mut AttributedWait) {
+    /// One part in this many may be wrong: as much as measurements of one second to the next were seen to differ.
+    const WRONG: Ns = 4;
+    if wait.cause == Cause::CpuInterrupt {
+        wait.how = How::Sampled;
+        wait.error = wait.error.max(wait.ns / WRONG);
     }
 }

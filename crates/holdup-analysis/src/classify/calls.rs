@@ -68,6 +68,16 @@ const FUTEX_OPERATION: u64 = 0x7f;
 const FUTEX_PLAIN_WAITS: [u64; 2] = [0, 9];
 /// `F_SETLKW` and `F_OFD_SETLKW`.
 const FCNTL_LOCK_WAITS: [u64; 2] = [7, 38];
+/// Whether it makes a process that has a copy of its maker's memory, rather than the same: of `clone3` the registers do not say.
+pub(super) fn copies_memory(call: &Call) -> bool {
+    const CLONE_VM: u64 = 0x100;
+    match call.name() {
+        Some("fork") => true,
+        Some("clone") => call.args[0] & CLONE_VM == 0,
+        _ => false,
+    }
+}
+
 /// `CLONE_VFORK`.
 const CLONE_VFORK: u64 = 0x4000;
 

@@ -156,6 +156,9 @@ const NO_STACK: &str = "no kernel stack was sampled for these short waits";
 /// Why nobody knows in which call the kernel worked.
 const NO_CALL_SHOWN: &str = "looks at /proc do not show in which call a running thread is; tracing does";
 
+/// Key of a resource's detail: what a call that makes a process copies for it.
+pub(crate) const COPIES: &str = "copies";
+
 /// Of short waits: where not even the call was seen.
 const UNTOLD: &str = "it was over before its call could be read, or may not be read";
 
@@ -244,6 +247,9 @@ pub fn on_cpu(
     }
     if cause == Cause::CpuKernel && name == Some("sched_yield") {
         resource = with(resource, SPINS, "sched_yield");
+    }
+    if cause == Cause::CpuKernel && calls::copies_memory(&call) {
+        resource = with(resource, COPIES, "its memory");
     }
     if let Some(name) = name.filter(|_| !user) {
         resource = with(resource, "call", name);

@@ -7,11 +7,15 @@ use super::say::{NOT_OBSERVED, SCHEDULER};
 use crate::finding::Finding;
 
 /// What tracing calls it, and where looks have it from.
-const BY_LOOKS: [(&str, &str); 11] = [
+const BY_LOOKS: [(&str, &str); 12] = [
     (SCHEDULER, "looks at /proc/PID/task, and its counters"),
     ("sched_switch", "looks at /proc/PID/task, and its counters"),
     ("kernel stacks", "/proc/PID/wchan"),
     ("CPU samples", "the kernel's ticks, in /proc/PID/stat"),
+    (
+        "entry and exit of interrupts",
+        "/proc/interrupts, and moments in which holdup looked at the clock on that CPU",
+    ),
     ("what poll returned", "its time limit, and how long it lasted"),
     (
         "births, ends and wakings",

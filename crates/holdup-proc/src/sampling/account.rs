@@ -150,6 +150,8 @@ pub struct Account<S> {
     last_site: Option<S>,
     /// Whether it was seen running when it was looked at last.
     runs: bool,
+    /// CPU time that interrupts took, as far as it is not told yet.
+    interrupted: Ns,
 }
 
 impl<S: Clone> Account<S> {
@@ -167,7 +169,13 @@ impl<S: Clone> Account<S> {
             unplaced: Unplaced::default(),
             last_site: None,
             runs: false,
+            interrupted: 0,
         }
+    }
+
+    /// Of the CPU time that is told next, interrupts took so much more.
+    pub fn interrupted(&mut self, ns: Ns) {
+        self.interrupted = self.interrupted.saturating_add(ns);
     }
 
     /// What it waits in, since when.
@@ -383,6 +391,9 @@ impl<S: Clone> Account<S> {
         self.at += spent.cpu + spent.queued;
         self.clock.cpu += spent.cpu;
         self.clock.queued += spent.queued;
+        let taken = self.interrupted.min(spent.cpu);
+        self.interrupted -= taken;
+        self.clock.interrupt += taken;
         Interval {
             before,
             ran,

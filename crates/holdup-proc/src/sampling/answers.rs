@@ -12,6 +12,10 @@ impl Sampler {
     /// What was asked for of a thread has come; or of one that goes on to wait in the same.
     pub(super) fn answered(&mut self, mut answer: Answer, stacks: &mut dyn Stacks) {
         let id = ThreadId(answer.key);
+        if let Some(call) = answer.runs_in {
+            self.described_running(id, call, answer.object);
+            return;
+        }
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };

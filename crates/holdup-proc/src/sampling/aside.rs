@@ -161,6 +161,7 @@ mod tests {
             folder: Folder::open(&tree.root, pid, pid).unwrap().again(),
             state: TaskState::Interruptible,
             want: Want::default(),
+            runs_in: None,
         }
     }
 

@@ -207,6 +207,7 @@ impl Sampler {
                 unasked: false,
                 stack_asked: false,
                 changes: 0,
+                interrupts: [0; holdup_evidence::INTERRUPTS.len()],
                 running: Vec::new(),
                 put_off: false,
                 before,
@@ -230,6 +231,8 @@ impl Sampler {
         let Some(thread) = self.threads.remove(&id) else {
             return;
         };
+        self.examined.forget(id);
+        self.interrupted.forget(id);
         let cpu = thread.account.counted().cpu;
         self.cpu_of_ended = self.cpu_of_ended.saturating_add(cpu);
         self.child_ended(thread.pid, thread.tid == thread.pid, &thread.name, cpu);

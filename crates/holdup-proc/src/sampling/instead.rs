@@ -36,6 +36,8 @@ pub(super) struct Instead {
     looked: Option<(Ns, HashMap<u32, Stat>)>,
     /// How long each thread has queued since, by CPU, and as what.
     queued: BTreeMap<(ThreadId, u32), (Ns, Stat)>,
+    /// By whom it was asked for since then: the cgroup that shares CPUs. Who is gone can't be asked.
+    groups: BTreeMap<ThreadId, Option<String>>,
 }
 
 /// One that has used a CPU.
@@ -63,10 +65,15 @@ impl User {
 
 impl Instead {
     /// A thread has queued where it was last.
-    pub(super) fn queued(&mut self, thread: ThreadId, stat: &Stat, ns: Ns) {
+    pub(super) fn queued(&mut self, root: &Root, (thread, pid): (ThreadId, u32), stat: &Stat, ns: Ns) {
         if ns > 0 {
+            let group = self.groups.entry(thread);
+            group.or_insert_with(|| cpu_group(root, pid));
             let queued = self.queued.entry((thread, stat.cpu));
-            queued.or_insert_with(|| (0, stat.clone())).0 += ns;
+            let queued = queued.or_insert_with(|| (0, stat.clone()));
+            queued.0 += ns;
+            // Its rank is what it is by now: a program that sets it has queued before.
+            queued.1.scheduling = stat.scheduling;
         }
     }
 
@@ -102,9 +109,12 @@ impl Sampler {
             return;
         };
         let users = users(&before, all);
+        let groups = std::mem::take(&mut self.instead.groups);
         for ((id, cpu), (ns, own)) in std::mem::take(&mut self.instead.queued) {
             if let Some(thread) = self.threads.get(&id) {
-                let told = told(&self.root, (id, thread, &own), (cpu, ns), self.now, &users);
+                let group = groups.get(&id).and_then(Option::as_deref);
+                let own = (id, thread, &own, group);
+                let told = told(&self.root, own, (cpu, ns), self.now, &users);
                 self.events.extend(told);
             }
         }
@@ -166,7 +176,7 @@ fn behind(own: u32, (cpu, ns): (u32, Ns), users: &[User]) -> Vec<(&User, Ns)> {
 
 fn told(
     root: &Root,
-    (id, thread, own): (ThreadId, &Tracked, &Stat),
+    (id, thread, own, group): (ThreadId, &Tracked, &Stat, Option<&str>),
     (cpu, ns): (u32, Ns),
     at: Ns,
     users: &[User],
@@ -187,7 +197,7 @@ fn told(
             cpu,
             by_class: user.stat.scheduling,
             class: own.scheduling,
-            same_group: in_same_group(root, (thread.pid, own), (user.pid, &user.stat)),
+            same_group: in_same_group(root, (group, own), (user.pid, &user.stat)),
             allowed: allowed.unwrap_or_default(),
         })
     };
@@ -195,20 +205,48 @@ fn told(
 }
 
 /// Whether nice values of two processes count against each other: in one cgroup, and in one session where each session is a group.
-fn in_same_group(root: &Root, (pid, own): (u32, &Stat), (other, by): (u32, &Stat)) -> bool {
+fn in_same_group(root: &Root, (here, own): (Option<&str>, &Stat), (other, by): (u32, &Stat)) -> bool {
     let fair = |scheduling| !matches!(scheduling, Scheduling::RealTime);
     if !fair(own.scheduling) || !fair(by.scheduling) {
         return false;
     }
-    let cgroup = |pid: u32| text_if_there(&root.proc.join(pid.to_string()).join("cgroup"));
-    let (Some(here), Some(there)) = (cgroup(pid), cgroup(other)) else {
+    let (Some(here), Some(there)) = (here, cpu_group(root, other)) else {
         return false;
     };
     // Tasks of the root cgroup are in their session's group, where sessions have some.
     let sessions = text_if_there(&root.proc.join("sys/kernel/sched_autogroup_enabled"));
-    let by_session =
-        sessions.is_some_and(|text| text.trim() == "1") && here.lines().all(|line| line.ends_with(":/"));
+    let by_session = sessions.is_some_and(|text| text.trim() == "1") && here == "/";
     here == there && (!by_session || own.session == by.session)
+}
+
+/// The cgroup whose share of the CPUs a process has, from `/proc/PID/cgroup`. Of version 2 it is the nearest above it that the controller is
+/// turned on for; others count for other things.
+fn cpu_group(root: &Root, pid: u32) -> Option<String> {
+    cpu_group_of(
+        root,
+        &text_if_there(&root.proc.join(pid.to_string()).join("cgroup"))?,
+    )
+}
+
+fn cpu_group_of(root: &Root, text: &str) -> Option<String> {
+    let of_cpu = text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "cpu").then_some(path)
+    });
+    if let Some(path) = of_cpu {
+        return Some(path.to_owned());
+    }
+    let mut path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mounted = root.sys.join("fs/cgroup");
+    while !path.is_empty()
+        && !mounted
+            .join(path.trim_start_matches('/'))
+            .join("cpu.weight")
+            .exists()
+    {
+        path = path.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+    Some(if path.is_empty() { "/" } else { path }.to_owned())
 }
 
 /// The CPUs that a thread may use, from `status`: `Cpus_allowed: ff,ffffffff`.
@@ -230,7 +268,8 @@ fn allowed(status: &str) -> Option<Allowed> {
 
 #[cfg(test)]
 mod tests {
-    use super::{User, allowed, behind, users};
+    use super::{User, allowed, behind, cpu_group_of, users};
+    use crate::root::Tree;
     use crate::sampling::clocks::stat;
     use holdup_evidence::Allowed;
     use std::collections::HashMap;
@@ -285,6 +324,21 @@ mod tests {
         reused.get_mut(&7).unwrap().began = 4;
         assert_eq!(users(&reused, look(&other))[0].used, 500_000_000);
         assert!(users(&look(&one), look(&one)).is_empty());
+    }
+
+    #[test]
+    fn the_cgroup_that_shares_cpus_is_told_from_others() {
+        let tree = Tree::new(&[
+            ("sys/fs/cgroup/a/cpu.weight", "100"),
+            ("sys/fs/cgroup/a/b/memory.max", "max"),
+        ]);
+        let of = |text| cpu_group_of(&tree.root, text);
+        let first = "4:memory:/x\n2:cpu,cpuacct:/jobs\n1:cpuset:/y\n0::/z\n";
+        assert_eq!(of(first).as_deref(), Some("/jobs"));
+        assert_eq!(of("4:memory:/x\n1:cpu:/\n0::/z\n").as_deref(), Some("/"));
+        assert_eq!(of("0::/a/b\n").as_deref(), Some("/a"), "not turned on for b");
+        assert_eq!(of("0::/c\n").as_deref(), Some("/"));
+        assert_eq!(of(""), None);
     }
 
     #[test]

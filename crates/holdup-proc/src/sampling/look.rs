@@ -17,7 +17,7 @@ use crate::mountinfo;
 use crate::root::Root;
 use crate::sockets::{self, Sockets};
 use crate::{clocks as machine, maps, memory, names};
-use holdup_evidence::{FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddress, TaskState};
+use holdup_evidence::{Call, FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddress, TaskState};
 use nix::fcntl::readlinkat;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -64,6 +64,8 @@ pub struct Question {
     pub state: TaskState,
     /// What is wanted.
     pub want: Want,
+    /// Of one that runs: the call that it was seen in, whose descriptor is asked for, and nothing else.
+    pub runs_in: Option<Call>,
 }
 
 /// A descriptor of a polled set: its number, what is asked for, what it is.
@@ -88,6 +90,8 @@ pub struct Answer {
     pub want: Want,
     /// Whether the kernel says which call it is in, or that it is in none.
     pub shown: bool,
+    /// Of a running thread: which call it was asked about.
+    pub runs_in: Option<Call>,
     /// How often the thread had run, before and after everything else was read.
     pub turns: (Option<Turns>, Option<Turns>),
     /// What it waits in.
@@ -220,17 +224,25 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         folder,
         state,
         want,
+        runs_in,
     } = question;
     let counted = || turns(&text_in(&folder, "schedstat")?);
     let before = counted();
-    let syscall = text_in(&folder, "syscall");
-    let wchan = text_in(&folder, "wchan");
-    let site = Site::read(state, syscall.as_deref(), wchan.as_deref());
+    let (site, shown) = match runs_in {
+        Some(call) => (Site::of_running(call), true),
+        None => {
+            let syscall = text_in(&folder, "syscall");
+            let wchan = text_in(&folder, "wchan");
+            let shown = syscall.as_deref().is_some_and(is_shown);
+            (Site::read(state, syscall.as_deref(), wchan.as_deref()), shown)
+        }
+    };
     let call = site.call.unwrap_or_default();
     let mut answer = Answer {
         key,
         want,
-        shown: syscall.as_deref().is_some_and(is_shown),
+        shown,
+        runs_in,
         turns: (before, None),
         kernel_stack: None,
         object: None,
@@ -262,6 +274,11 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         stale: false,
     };
     match described::about(&call) {
+        described::About::Descriptor(fd) if runs_in.is_some() => {
+            answer.object = links.describe(fd, &answer.site);
+        }
+        // What its memory says is of another call by now.
+        _ if runs_in.is_some() => {}
         described::About::Nothing => answer.object = links.faulted(&answer.site),
         described::About::Descriptor(fd) => {
             answer.object = links.describe(fd, &answer.site);

@@ -18,6 +18,8 @@ pub(super) struct Ring {
     event: OwnedFd,
     base: NonNull<libc::c_void>,
     page: usize,
+    /// Pages of data.
+    pages: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone, and goes where it goes.
@@ -35,13 +37,21 @@ impl Ring {
     /// # Errors
     /// When the user has no memory left to lock.
     pub(super) fn of(event: OwnedFd) -> Result<Ring, Errno> {
+        Ring::with_pages(event, DATA_PAGES)
+    }
+
+    /// Maps one of so many pages of data, a power of two.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn with_pages(event: OwnedFd, pages: usize) -> Result<Ring, Errno> {
         // SAFETY: sysconf has no preconditions.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         // SAFETY: a fresh mapping of an event's buffer, of a size that the kernel takes: a page and a power of two of them.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                (1 + DATA_PAGES) * page,
+                (1 + pages) * page,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 event.as_raw_fd(),
@@ -52,7 +62,12 @@ impl Ring {
             return Err(Errno::last());
         }
         let base = NonNull::new(base).ok_or(Errno::ENOMEM)?;
-        Ok(Ring { event, base, page })
+        Ok(Ring {
+            event,
+            base,
+            page,
+            pages,
+        })
     }
 
     /// All records since the last time.
@@ -77,7 +92,7 @@ impl Ring {
 
     /// Copies `len` bytes at the running offset `at`, around the buffer's end.
     fn copy(&self, at: u64, len: usize) -> Vec<u8> {
-        let data = DATA_PAGES * self.page;
+        let data = self.pages * self.page;
         let begin = usize::try_from(at % data as u64).expect("below the buffer's size");
         let first = len.min(data - begin);
         let mut bytes = vec![0; len];
@@ -94,6 +109,6 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: unmaps what `of` mapped.
-        unsafe { libc::munmap(self.base.as_ptr(), (1 + DATA_PAGES) * self.page) };
+        unsafe { libc::munmap(self.base.as_ptr(), (1 + self.pages) * self.page) };
     }
 }

@@ -8,7 +8,9 @@
 use super::account::{Account, Look};
 use super::aside::Aside;
 use super::clocks::{Counted, Stat, TICK, blockings, stat};
+use super::examined::Examined;
 use super::instead::Instead;
+use super::interrupted::Interrupted;
 use super::look::{Question, Want};
 use super::on_cpu::{OnCpu, Registers};
 use super::other_ends::OtherEnds;
@@ -22,7 +24,7 @@ use super::waiting::{Met, Reach, Waiting};
 use crate::clocks as machine;
 use crate::maps::Mapping;
 use crate::root::Root;
-use holdup_evidence::{Event, Ns, Role, Seq, ThreadId, UserStackId};
+use holdup_evidence::{Event, INTERRUPTS, Ns, Role, Seq, ThreadId, UserStackId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -78,6 +80,8 @@ pub(super) struct Tracked {
     pub(super) name: String,
     pub(super) seq: Seq,
     pub(super) cpu_seq: Seq,
+    /// What interrupts took of its CPU time, by kind.
+    pub(super) interrupts: [Ns; INTERRUPTS.len()],
     /// CPU ticks in its own code and in the kernel, as told so far.
     pub(super) ticks: (u64, u64),
     /// Whether what it waits in is still to be asked for.
@@ -204,6 +208,10 @@ pub struct Sampler {
     pub(super) joins: HashMap<ThreadId, u32>,
     /// Sees running threads, where that is allowed.
     pub(super) on_cpu: OnCpu,
+    /// Sees which calls those are in that the kernel works for.
+    pub(super) examined: Examined,
+    /// Sees what interrupts take of them.
+    pub(super) interrupted: Interrupted,
     /// Sees who has the CPUs.
     pub(super) instead: Instead,
     /// Sees what becomes of requests for connections.
@@ -250,6 +258,8 @@ impl Sampler {
             not_before: 0,
             joins: HashMap::new(),
             on_cpu: OnCpu::default(),
+            examined: Examined::default(),
+            interrupted: Interrupted::default(),
             instead: Instead::default(),
             requests: Requests::default(),
             adopts_as: Role::Subject,
@@ -283,11 +293,13 @@ impl Sampler {
         self.shortfall.longest_interval = self.shortfall.longest_interval.max(self.now - self.last);
         self.passed_over = [false, self.passed_over[0]];
         self.saw_running(stacks);
+        self.interrupted.look(&self.root, self.now);
         let mut from = 0;
         let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
         for _ in 0..GENERATIONS {
-            let questions = self.look(ThreadId(from), &mut room, stacks);
+            let mut questions = self.look(ThreadId(from), &mut room, stacks);
             if from == 0 {
+                questions.extend(self.examine(stacks));
                 self.find_orphans();
             }
             let answers = self.aside.ask(questions, self.now);
@@ -325,6 +337,18 @@ impl Sampler {
     pub fn keep_within(&mut self, files: usize) {
         let room = files.saturating_sub(OF_READERS) / OF_A_THREAD;
         self.most_threads = MOST_THREADS.min(self.threads.len() + room);
+    }
+
+    /// Calls of running threads that were timed by breakpoints.
+    #[must_use]
+    pub fn timed_calls(&self) -> u64 {
+        self.examined.timed()
+    }
+
+    /// A CPU and its interrupts a second, where there were many and what they took could not be measured.
+    #[must_use]
+    pub fn interrupts_unmeasured(&self) -> Option<(u32, u64)> {
+        self.interrupted.unmeasured()
     }
 
     /// Processes whose call, memory and stacks could not be read in time.
@@ -518,6 +542,7 @@ impl Tracked {
                 kernel_stack,
                 maps,
             },
+            runs_in: None,
         })
     }
 

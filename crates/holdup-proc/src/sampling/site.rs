@@ -43,6 +43,19 @@ pub fn has_ended(letter: char) -> bool {
 }
 
 impl Site {
+    /// Of a thread that runs, in a call that it was seen in.
+    #[must_use]
+    pub fn of_running(call: Call) -> Site {
+        Site {
+            state: TaskState::Interruptible,
+            call: Some(call),
+            fifth: 0,
+            registers: None,
+            function: None,
+            runs: true,
+        }
+    }
+
     /// From what the files say.
     #[must_use]
     pub fn read(state: TaskState, syscall: Option<&str>, wchan: Option<&str>) -> Site {

@@ -15,8 +15,7 @@ use super::waiters::Waiters;
 use super::waiting::Waiting;
 use super::woken::Woken;
 use holdup_evidence::{
-    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, INTERRUPTS, Ns, OpenState, TaskName,
-    ThreadId, Waker,
+    AskerSample, Call, Clock, CpuSample, End, Estimated, Event, Ns, OpenState, TaskName, ThreadId, Waker,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -166,6 +165,17 @@ impl Sampler {
             return;
         };
         let queued = thread.account.counted().queued;
+        let now = match &found {
+            Found::Looked(look, stat) => Some((look.counted.cpu, stat.cpu)),
+            Found::Ended(last) => last.as_ref().map(|(counted, stat)| (counted.cpu, stat.cpu)),
+        };
+        if let Some((cpu, on)) = now {
+            let ran = cpu.saturating_sub(thread.account.counted().cpu);
+            let taken = self.interrupted.ran((id, on), ran, self.now);
+            thread.account.interrupted(taken.iter().sum());
+            thread.interrupts =
+                std::array::from_fn(|kind| thread.interrupts[kind].saturating_add(taken[kind]));
+        }
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
             Found::Ended(last) => {
@@ -187,7 +197,7 @@ impl Sampler {
         };
         if let Some(stat) = &stat {
             let queued = thread.account.counted().queued.saturating_sub(queued);
-            self.instead.queued(id, stat, queued);
+            self.instead.queued(&self.root, (id, thread.pid), stat, queued);
             if stat.state == STOPPED {
                 self.events
                     .extend(stop_signal(&self.root, thread.pid, id, self.now));
@@ -204,7 +214,12 @@ impl Sampler {
         }
         let ran = self.tell_interval(id, interval, awaited, round, stacks);
         if let Some(stat) = stat {
-            self.tell_samples(id, &stat, cpu, ran);
+            if ended.is_none() && self.examined.due(id, &stat, self.now) {
+                self.begin_to_examine(id, &stat);
+            }
+            if ended.is_some() || !self.examined.waits(id, &stat) {
+                self.tell_samples(id, &stat, cpu, ran);
+            }
             self.tell_name(id, &stat);
         }
         if let Some((at, clock, code)) = ended {
@@ -345,13 +360,17 @@ impl Sampler {
         for (user, count) in kinds {
             for _ in 0..count {
                 thread.cpu_seq += 1;
+                let (call, object) = match user {
+                    true => (Call::none(), None),
+                    false => self.examined.deal(id, self.now),
+                };
                 self.events.push(Event::Cpu(CpuSample {
                     at,
                     thread: id,
                     seq: thread.cpu_seq,
                     user,
-                    call: if user { Call::none() } else { Call::untold() },
-                    object: None,
+                    call,
+                    object,
                     kernel_stack: None,
                 }));
             }
@@ -384,6 +403,7 @@ impl Sampler {
             if let Some(process) = self.processes.get_mut(&thread.pid) {
                 process.mapped = false;
             }
+            self.examined.forget(id);
             self.events.push(Event::Exec {
                 at: self.now,
                 thread: id,
@@ -437,7 +457,7 @@ impl Sampler {
             clock,
             blockings: u64::from(thread.seq),
             lost: (0, 0),
-            interrupts: [0; INTERRUPTS.len()],
+            interrupts: thread.interrupts,
             account: None,
             open,
             exit_code,

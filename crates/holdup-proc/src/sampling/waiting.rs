@@ -270,7 +270,12 @@ impl Met {
         })
     }
 
-    fn object(&mut self, (key, object): (String, Object), out: &mut Vec<Event>) -> Option<ObjectId> {
+    /// The number of an object, told with an event where it is new.
+    pub(super) fn object(
+        &mut self,
+        (key, object): (String, Object),
+        out: &mut Vec<Event>,
+    ) -> Option<ObjectId> {
         if let Some(known) = self.objects.get(&key) {
             return Some(*known);
         }

@@ -202,6 +202,8 @@ impl Sampling {
             lasted: now.saturating_sub(self.started),
             running: self.running.err(),
             followed: self.sampler.most_threads(),
+            timed_calls: self.sampler.timed_calls(),
+            interrupts: self.sampler.interrupts_unmeasured(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
         let not_measured = unseen.told().into_iter().chain(self.not_measured).collect();

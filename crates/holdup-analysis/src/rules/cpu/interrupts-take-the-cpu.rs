@@ -19,8 +19,9 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let kind = say::name_or(&main.resource.name, "interrupts");
+    let about = if run.attributed.by_looks { "~" } else { "" };
     let title = format!(
-        "Interrupts take {} of the time while it is on a CPU, mostly for {kind}",
+        "Interrupts take {about}{} of the time while it is on a CPU, mostly for {kind}",
         percent(run.share(waits.cost()))
     );
     let kinds: Vec<String> = main
@@ -38,7 +39,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let finding = RULE
         .finding(Severity::Warning, title, waits)
         .and(Evidence::new(text, "entry and exit of interrupts"))
-        .confidence(Confidence::Proved);
+        .confidence(match run.attributed.by_looks {
+            true => Confidence::Strong,
+            false => Confidence::Proved,
+        });
     let finding = match kind {
         "timers" => finding.remedy(Remedy::safe(
             "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",

@@ -1,6 +1,7 @@
 //! fork copies the page tables of a large process.
 
 use crate::attributed::AttributedWait;
+use crate::classify::COPIES;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
@@ -26,16 +27,16 @@ const COPYING: &[&str] = &[
     "dup_mm",
 ];
 
-fn copies(wait: &AttributedWait) -> bool {
+/// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
+fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let copying = |function: &String| COPYING.iter().any(|copying| function.starts_with(copying));
     matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
-        && wait
-            .kernel_stack
-            .iter()
-            .any(|function| COPYING.iter().any(|copying| function.starts_with(copying)))
+        && (wait.kernel_stack.iter().any(copying)
+            || run.attributed.by_looks && wait.resource.detail.contains_key(COPIES))
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let copying = waits.only(copies);
+    let copying = waits.only(|wait| copies(run, wait));
     let cost = copying.as_ref().map_or(0, Waits::cost);
     let processes = copying.map_or_else(Vec::new, |copying| copying.split(|wait| wait.asker.name.pid));
     let worth = processes

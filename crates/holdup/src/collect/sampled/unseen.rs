@@ -28,6 +28,10 @@ pub(super) struct Unseen<'a> {
     pub(super) running: Option<NotWatched>,
     /// How many threads may be followed.
     pub(super) followed: usize,
+    /// Calls of running threads that were timed.
+    pub(super) timed_calls: u64,
+    /// A CPU and its interrupts a second, where there were many and what they took could not be measured.
+    pub(super) interrupts: Option<(u32, u64)>,
     /// CPU time of children that no thread that was seen has used.
     pub(super) cpu_unseen: Ns,
 }
@@ -86,6 +90,20 @@ impl Unseen<'_> {
         if let Some(refused) = self.running {
             let (why, fix) = why_not_running(refused);
             lines.push(line("user stacks of threads on a CPU".to_owned(), why, fix));
+        }
+        if self.timed_calls > 0 {
+            lines.push(line(
+                format!("in which calls the kernel worked, but for {} calls that stand for all", self.timed_calls),
+                "/proc does not tell it of a running thread; those were timed by hardware breakpoints, which cost the thread some microseconds each".to_owned(),
+                SAME,
+            ));
+        }
+        if let Some((cpu, rate)) = self.interrupts {
+            lines.push(line(
+                format!("what {rate} interrupts a second took of CPU {cpu}: the time may be counted as the program's own"),
+                "no moment of that CPU could be measured: holdup may not run there, or it is too busy".to_owned(),
+                SAME,
+            ));
         }
         let shortfall = &self.shortfall;
         lines.extend(refused::told(shortfall, self.followed));
@@ -214,6 +232,8 @@ mod tests {
     #[test]
     fn what_is_never_seen_is_always_said_and_the_rest_where_it_happened() {
         let mut unseen = Unseen {
+            timed_calls: 0,
+            interrupts: None,
             why: Some("not root"),
             shortfall: Shortfall {
                 rounds: 10,
