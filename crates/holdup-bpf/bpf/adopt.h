@@ -2,8 +2,8 @@
 /*
  * Threads that lived before they were watched: what they are in the middle of, and since when.
  *
- * User space puts processes into `wanted` and runs adopt_task once over all tasks. A thread that changes its state while
- * it is looked at is left for the next round. Its own memory can't be read from here, and from a program that may
+ * User space puts processes into `wanted` and runs adopt_task over all tasks. A thread that changes its state while it is
+ * looked at is left for the next round, and so is one that nothing can be kept of just then. Its own memory can't be read from here, and from a program that may
  * sleep it could block, so user space looks at that before (`looked_at`), with a limit of time.
  */
 #ifndef HOLDUP_ADOPT_H
@@ -28,16 +28,17 @@ struct {
 	__type(value, struct holdup_looked);
 } looked_at SEC(".maps");
 
-u64 left_for_later = 0; /* threads that changed their state while they were looked at, in this round */
+u64 left_for_later = 0; /* threads that could not be adopted in this round */
+u8 last_round = 0;      /* there is no later: they are lost */
 
 /* It counts as watched once its phase is set, by whoever knows it. */
 static __always_inline struct thread *new_thread(struct task_struct *task, u64 now)
 {
 	struct thread *t = remember_thread(task);
-	if (!t) {
-		count_loss(HOLDUP_LOST_THREADS);
+	if (!t)
 		return 0;
-	}
+	if (t->given_up)
+		__builtin_memset(t, 0, sizeof(*t));
 	t->born = now;
 	t->since = now;
 	/* A random start makes the first sample of a short-lived thread as likely as any other. */
@@ -74,6 +75,13 @@ static __always_inline u64 asleep_since(struct task_struct *task, u64 now)
 	clock_task = BPF_CORE_READ(queue, clock_task);
 	at += behind + (clock > clock_task ? clock - clock_task : 0);
 	return at < now ? at : now;
+}
+
+static __always_inline void give_up(struct thread *t, struct task_struct *task)
+{
+	t->phase = HOLDUP_NEW;
+	t->given_up = 1;
+	forget_thread(task);
 }
 
 static __always_inline u64 switches_of(struct task_struct *task)
@@ -131,6 +139,13 @@ static __always_inline bool send_adopted(struct thread *t, struct task_struct *t
 	return true;
 }
 
+static __always_inline void leave_for_later(void)
+{
+	__sync_fetch_and_add(&left_for_later, 1);
+	if (last_round)
+		count_loss(HOLDUP_LOST_THREADS);
+}
+
 SEC("iter/task")
 int adopt_task(struct bpf_iter__task *ctx)
 {
@@ -143,20 +158,25 @@ int adopt_task(struct bpf_iter__task *ctx)
 		return 0;
 	pid = task->tgid;
 	role = bpf_map_lookup_elem(&wanted, &pid);
-	if (!role || task->exit_state || entry_of_task(task))
+	if (!role || task->exit_state)
+		return 0;
+	t = entry_of_task(task);
+	if (t && !t->given_up)
 		return 0;
 	switches = switches_of(task);
 	state = state_of(task);
 	phase = phase_of(task, state);
 	now = bpf_ktime_get_ns();
 	t = new_thread(task, now);
-	if (!t)
+	if (!t) {
+		leave_for_later();
 		return 0;
+	}
 	t->role = *role;
 	t->id = next_number();
 	if (!t->id) {
 		count_loss(HOLDUP_LOST_THREADS);
-		forget_thread(task);
+		give_up(t, task);
 		return 0;
 	}
 	if (phase == HOLDUP_BLOCKED) {
@@ -168,8 +188,8 @@ int adopt_task(struct bpf_iter__task *ctx)
 		describe_wait(t, task, true, take_looked(t, task));
 	}
 	if (switches_of(task) != switches || state_of(task) != state || !send_adopted(t, task)) {
-		forget_thread(task);
-		__sync_fetch_and_add(&left_for_later, 1);
+		give_up(t, task);
+		leave_for_later();
 		return 0;
 	}
 	barrier();
@@ -215,9 +235,10 @@ SEC("iter/task")
 int forget_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct thread *t = task ? entry_of_task(task) : 0;
 
-	if (task)
-		forget_thread(task);
+	if (t)
+		give_up(t, task);
 	return 0;
 }
 

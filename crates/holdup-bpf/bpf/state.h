@@ -89,7 +89,8 @@ struct thread {
 	u32 tcp_zero;
 	u8 tcp_no_delay;
 	u8 tcp_throttled;
-	u8 zero_more[6];
+	u8 given_up;         /* it is watched no more, and its entry could not be deleted then: it is as good as none */
+	u8 zero_more[5];
 	u64 interrupts[HOLDUP_INTERRUPTS]; /* ns of the clock's `interrupt`, by kind */
 	u64 throttled_before; /* that queue's throttled time then, ns */
 	u64 asked_on[HOLDUP_QUESTIONS]; /* sockets on which it has asked others since, and got no answer; 0: none */
@@ -200,6 +201,8 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 	return t && t->phase != HOLDUP_NEW ? t : 0;
 }
 
+/* None where the table is full, and also where the kernel was interrupted on this CPU while it was at another entry, of this
+ * observation or another's: then it makes and deletes none until it has gone on there. */
 static __always_inline struct thread *remember_thread(struct task_struct *task)
 {
 	if (HAVE_TASK_STORAGE)
@@ -210,14 +213,12 @@ static __always_inline struct thread *remember_thread(struct task_struct *task)
 	return bpf_map_lookup_elem(&thread_table, &key);
 }
 
-static __always_inline void forget_thread(struct task_struct *task)
+static __always_inline long forget_thread(struct task_struct *task)
 {
-	if (HAVE_TASK_STORAGE) {
-		bpf_task_storage_delete(&threads, task);
-		return;
-	}
+	if (HAVE_TASK_STORAGE)
+		return bpf_task_storage_delete(&threads, task);
 	u64 key = (u64)task;
-	bpf_map_delete_elem(&thread_table, &key);
+	return bpf_map_delete_elem(&thread_table, &key);
 }
 
 #define PF_KTHREAD 0x00200000

@@ -304,8 +304,10 @@ static __always_inline void begin_thread(struct thread *creator, struct task_str
 	if (now < creator->since)
 		now = creator->since;
 	t = new_thread(task, now);
-	if (!t)
+	if (!t) {
+		count_loss(HOLDUP_LOST_THREADS);
 		return;
+	}
 	t->id = next_number();
 	if (!t->id) {
 		count_loss(HOLDUP_LOST_THREADS);
@@ -380,8 +382,10 @@ int BPF_PROG(on_first_waking, struct task_struct *task)
 	if (root_seen || task->pid != root_pid || frozen)
 		return 0;
 	t = new_thread(task, bpf_ktime_get_ns());
-	if (!t)
+	if (!t) {
+		count_loss(HOLDUP_LOST_THREADS);
 		return 0;
+	}
 	root_seen = 1; /* its number is 0 */
 	t->phase = HOLDUP_QUEUED;
 	s = bpf_ringbuf_reserve(&records, sizeof(*s), 0);

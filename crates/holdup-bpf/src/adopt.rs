@@ -8,6 +8,7 @@ use crate::skeleton::{TraceSkel, types as wire};
 use holdup_evidence::Role;
 use libbpf_rs::{Iter, MapCore, MapFlags, ProgramMut};
 use std::io::Read;
+use std::time::Duration;
 
 /// Words around a futex that are looked at, the first of them [`holdup_evidence::FUTEX_AT`] words before it.
 pub const LOOKED_WORDS: usize = holdup_evidence::FUTEX_WORDS;
@@ -15,9 +16,19 @@ pub const LOOKED_WORDS: usize = holdup_evidence::FUTEX_WORDS;
 /// Descriptors of a poll that are looked at.
 pub const POLLED_LOOKED: usize = 4;
 
-/// How often threads are tried that changed their state while they were looked at. A thread does so for a moment, and must
-/// be met in one at each try to be missed.
-const ROUNDS: usize = 5;
+/// How long holdup sleeps before each try to adopt threads, and whether it is the last. One that changed its state while it
+/// was looked at does so for a moment. And the kernel keeps nothing of any task on a CPU on which it was interrupted while
+/// it was at what it keeps of another, for whichever observer: until that one has had its turn, which sleeping gives it.
+const PAUSES: [(Duration, bool); 8] = [
+    (Duration::ZERO, false),
+    (Duration::ZERO, false),
+    (Duration::from_millis(1), false),
+    (Duration::from_millis(2), false),
+    (Duration::from_millis(4), false),
+    (Duration::from_millis(8), false),
+    (Duration::from_millis(16), false),
+    (Duration::from_millis(32), true),
+];
 
 /// What a sleeping thread's memory said of its call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,13 +67,9 @@ pub(crate) fn adopt(
         let (key, value) = (one.tid.to_ne_bytes(), one.to_bytes());
         skeleton.maps.looked_at.update(&key, &value, MapFlags::ANY)?;
     }
-    for _ in 0..ROUNDS {
-        if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
-            state.left_for_later = 0;
-        }
-        run(&skeleton.progs.adopt_task)?;
-        let left = skeleton.maps.bss_data.as_deref();
-        if left.is_none_or(|state| state.left_for_later == 0) {
+    for (pause, last) in PAUSES {
+        std::thread::sleep(pause);
+        if !left_for_later(skeleton, last)? {
             break;
         }
     }
@@ -75,6 +82,17 @@ pub(crate) fn adopt(
         skeleton.maps.looked_at.delete(&one.tid.to_ne_bytes()).ok();
     }
     Ok(connections)
+}
+
+/// Tries every task that is wanted and not watched yet. Says whether there are any that it could not adopt.
+fn left_for_later(skeleton: &mut TraceSkel<'static>, last: bool) -> libbpf_rs::Result<bool> {
+    if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
+        state.left_for_later = 0;
+        state.last_round = u8::from(last);
+    }
+    run(&skeleton.progs.adopt_task)?;
+    let state = skeleton.maps.bss_data.as_deref();
+    Ok(state.is_some_and(|state| state.left_for_later > 0))
 }
 
 /// Runs a program for every task there is.

@@ -13,7 +13,7 @@ use crate::thinning::Thinning;
 use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -263,11 +263,19 @@ impl Tracer {
         }
     }
 
-    /// Watches this process from its next waking on. It must be asleep.
+    /// Watches this process from its next waking on. It must be asleep. With a descriptor of it that waking is seen even where
+    /// the program could keep nothing of a task just then (`remember_thread` in `bpf/state.h`).
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn watch(&mut self, pid: u32) -> Result<(), TraceError> {
+    pub fn watch(&mut self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Result<(), TraceError> {
+        let threads = &self.skeleton.maps.threads;
+        // Where the kernel has no such storage there is a table, in which there is room.
+        if let Some(pidfd) = pidfd.filter(|_| threads.autocreate()) {
+            let blank = vec![0; threads.value_size() as usize];
+            let made = threads.update(&pidfd.as_raw_fd().to_ne_bytes(), &blank, MapFlags::NO_EXIST);
+            made.map_err(|error| refusal(&error))?;
+        }
         let first_waking = self.skeleton.progs.on_first_waking.attach_trace();
         self.first_waking = Some(first_waking.map_err(|error| refusal(&error))?);
         if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {

@@ -47,7 +47,7 @@ fn observe_once(script: &str) -> (Vec<RawEvent>, Vec<Loss>) {
     while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
         std::thread::yield_now();
     }
-    tracer.watch(shell.id()).unwrap();
+    tracer.watch(shell.id(), None).unwrap();
     shell.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let mut events = Vec::new();
     while shell.try_wait().unwrap().is_none() {

@@ -50,15 +50,21 @@ fn no_time_is_a_look_at_what_goes_on() {
     assert_eq!(wait["asker"]["stack"][0]["symbol"], "read");
 }
 
+/// Where one is interrupted at what the kernel keeps of a task, the kernel keeps nothing more there for the others meanwhile.
 #[test]
-fn two_at_once_see_the_same() {
+fn many_at_once_see_the_same() {
     let reader = reader();
     let pid = reader.0.id().to_string();
     let look = || {
         let mut command = attach(&["-p", &pid, "-d", "0.1", "--format", "json"]);
-        command.stdout(Stdio::piped()).spawn().unwrap()
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
-    for one in [look(), look()] {
+    let all: Vec<Child> = std::iter::repeat_with(look).take(8).collect();
+    for one in all {
         let report = told(&one.wait_with_output().unwrap());
         assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
         assert_eq!(report["coverage"]["unknown_ns"], 0);

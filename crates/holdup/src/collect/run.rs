@@ -119,7 +119,7 @@ fn observe(
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;
-    observation.tracer.watch(subject.pid())?;
+    observation.tracer.watch(subject.pid(), subject.pidfd())?;
     subject.go();
     let mut ended: Option<Ended> = None;
     while ended.is_none() && go_on(subject, signals) {
