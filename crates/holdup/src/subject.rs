@@ -199,6 +199,16 @@ impl Subject {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
+    /// Whether CMD has ended and is still there to be looked at, as it is until [`Subject::try_wait`] has told how. Never blocks.
+    pub(crate) fn can_be_reaped(&self) -> bool {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        self.ended.is_none()
+            && !matches!(
+                waitid(Id::Pid(self.pid), flags),
+                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR)
+            )
+    }
+
     /// How CMD ended, `None` while it runs. Never blocks.
     ///
     /// # Errors

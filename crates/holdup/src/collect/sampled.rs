@@ -101,17 +101,20 @@ fn observe(
     subject.wait_until_ready()?;
     let mut sampling = Sampling::begin(subject.pid(), adopter)?;
     subject.go();
-    let mut ended: Option<Ended> = None;
     let mut nap = Duration::ZERO;
-    while ended.is_none() && go_on(subject, signals) {
+    while go_on(subject, signals) {
         signals.wait(subject, timeout(nap));
         sampling.cgroup.look(subject.pid());
-        // CMD is looked at once more after its end, before its last figures go with it.
+        // CMD is looked at once more after its end, before its last figures go with it. It may end during this round as well, after
+        // it was looked at; then there is another one.
+        let over = subject.can_be_reaped();
         sampling.round();
-        ended = subject.try_wait()?;
+        if over {
+            return Ok((sampling, subject.try_wait()?));
+        }
         nap = sampling.rate.sleep(clocks::monotonic(), own_cpu_time());
     }
-    Ok((sampling, ended))
+    Ok((sampling, None))
 }
 
 /// A nap for `poll`, which takes whole milliseconds, the shortest being one.
