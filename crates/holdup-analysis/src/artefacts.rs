@@ -189,6 +189,7 @@ fn classified(call: &CallTime) -> Classified {
         woken_by_socket: None,
         kernel_stack: None,
         kernel_lock: None,
+        nobody_asked: false,
         memory: call.returned.is_some().then_some(&memory),
         objects: &|_| object.as_ref(),
         waker: &Waker::Unknown,

@@ -147,6 +147,7 @@ struct thread_info {
 	u32 status;
 };
 
+struct io_uring_task { struct file *registered_rings[16]; };
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -164,6 +165,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct rt_mutex_waiter *pi_blocked_on;
 	void *worker_private;
+	struct io_uring_task *io_uring;
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct sched_entity se;
@@ -180,6 +182,7 @@ struct io_wq_work;
 struct io_worker { struct io_wq_work *cur_work; };
 struct io_wq_work { unsigned int flags; };
 struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
+struct io_ring_ctx { unsigned int flags; unsigned int cached_sq_head; unsigned int cached_cq_tail; };
 struct task_struct___state { long state; };
 struct task_struct___state_renamed { unsigned int __state; };
 struct task_struct___storage { void *bpf_storage; };

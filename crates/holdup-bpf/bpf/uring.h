@@ -11,6 +11,9 @@
 #define PF_IO_WORKER 0x00000010
 #define OPCODES 64
 #define __NR_io_uring_enter 426
+#define IORING_ENTER_REGISTERED_RING 16
+#define IORING_SETUP_SQPOLL 2
+#define REGISTERED_RINGS 16
 
 /* For each io_uring operation the number of the system call that does the same, or -1. */
 const volatile s16 call_of_operation[OPCODES] = {};
@@ -37,6 +40,37 @@ static __always_inline u32 read_worker(struct holdup_call *call, struct task_str
 	if (operation < OPCODES)
 		call->number = call_of_operation[operation];
 	return object_of_file((u64)BPF_CORE_READ(request, file));
+}
+
+/* The ring that a thread waits at, which it may name by its place among those that it has registered. */
+static __always_inline struct file *file_of_ring(struct task_struct *task, const struct holdup_call *call)
+{
+	struct io_uring_task *rings;
+	struct file *file = 0;
+	u32 place = (u32)call->args[0];
+
+	if (!(call->args[3] & IORING_ENTER_REGISTERED_RING))
+		return file_of(task, place);
+	if (place >= REGISTERED_RINGS || !bpf_core_field_exists(task->io_uring))
+		return 0;
+	rings = BPF_CORE_READ(task, io_uring);
+	if (!rings || !bpf_core_field_exists(rings->registered_rings))
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), (void *)rings + bpf_core_field_offset(rings->registered_rings) +
+			      place * sizeof(file));
+	return file;
+}
+
+/* Whether every request that was made on this ring has completed. Where the kernel itself fetches them that is not known here,
+ * and not where one request completes several times. */
+static __always_inline bool is_ring_at_rest(struct file *file)
+{
+	struct io_ring_ctx *ring = BPF_CORE_READ(file, private_data);
+
+	if (!ring || !bpf_core_field_exists(ring->cached_sq_head) || !bpf_core_field_exists(ring->cached_cq_tail))
+		return false;
+	return !(BPF_CORE_READ(ring, flags) & IORING_SETUP_SQPOLL) &&
+	       BPF_CORE_READ(ring, cached_sq_head) == BPF_CORE_READ(ring, cached_cq_tail);
 }
 
 /* The first request that completes after a wait is what the wait was for. Where it completes in the waiter's own

@@ -232,7 +232,9 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	if (number < 0 || number >= 512)
 		return;
 	read_asked(t, task, adopted);
-	if (first_is_descriptor(number))
+	if (number == __NR_io_uring_enter)
+		file = file_of_ring(task, &t->call);
+	else if (first_is_descriptor(number))
 		file = file_of_leaving(task, (u32)t->call.args[0]);
 	else if (number == __NR_io_submit && !adopted)
 		file = submitted_file(t, task);
@@ -246,6 +248,8 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		find_lock_holder(t, task, file, false);
 	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
 		find_lock_holder(t, task, file, true);
+	} else if (file && number == __NR_io_uring_enter && is_ring_at_rest(file)) {
+		t->holder_kind = HOLDUP_HOLDER_NOBODY_ASKED;
 	}
 }
 

@@ -83,6 +83,7 @@ enum holdup_holder {
 	HOLDUP_HOLDER_PI,          /* as enum holdup_owner has them, of a priority-inheritance futex */
 	HOLDUP_HOLDER_KERNEL_LOCK, /* the same, of a lock in the kernel */
 	HOLDUP_HOLDER_TRACER,      /* the same, of the tracer */
+	HOLDUP_HOLDER_NOBODY_ASKED, /* io_uring: every request that was made had completed */
 };
 
 /* Places of an owner that the kernel names: ids in the initial namespace, 0 where none can be told. */

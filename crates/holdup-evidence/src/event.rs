@@ -211,6 +211,8 @@ pub enum LockHolder {
     Runtime(RuntimeLock),
     /// A Java virtual machine stopped the thread, or worked for it: it waits on a word that is for nothing else.
     Stopped(JvmStop),
+    /// io_uring: every request that had been made on the ring had completed as the wait began. It is for one that is still to be made.
+    NobodyAsked,
 }
 
 /// A wait that ended: from leaving the CPU to the waking.

@@ -359,3 +359,47 @@ fn a_stopped_process_was_stopped_by_nobody_that_was_seen() {
     assert_eq!(wait["cause"], "process.stopped", "{wait:#}");
     assert_eq!(wait["held_by"], serde_json::Value::Null);
 }
+
+/// Waits for a completion on a ring of io_uring on which nothing was asked for; `false` where the kernel has none, or lets none be
+/// made. It waits for ever.
+fn await_completion(told: &std::sync::mpsc::Sender<bool>) {
+    const GETEVENTS: u32 = 1;
+    // `struct io_uring_params`: all zero asks for no more than a ring.
+    let mut params = [0_u32; 30];
+    // SAFETY: the kernel writes 120 bytes to `params`, which has them, and returns a descriptor.
+    let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, params.as_mut_ptr()) };
+    told.send(ring >= 0).ok();
+    if ring >= 0 {
+        // SAFETY: no memory is handed over.
+        unsafe { libc::syscall(libc::SYS_io_uring_enter, ring, 0, 1, GETEVENTS, 0, 0) };
+    }
+}
+
+#[test]
+fn who_awaits_completions_of_nothing_is_idle() {
+    let (made, is_made) = std::sync::mpsc::channel();
+    let waiter = std::thread::Builder::new().name("completions".to_owned());
+    let (tid_told, tid) = std::sync::mpsc::channel();
+    waiter
+        .spawn(move || {
+            tid_told.send(nix::unistd::gettid()).ok();
+            await_completion(&made);
+        })
+        .unwrap();
+    let tid = tid.recv().unwrap();
+    if !is_made.recv().unwrap() {
+        eprintln!("this kernel lets no ring be made: there is nothing to look at");
+        return;
+    }
+    let call = format!("{} ", libc::SYS_io_uring_enter);
+    let path = format!("/proc/self/task/{tid}/syscall");
+    while !std::fs::read_to_string(&path).unwrap().starts_with(&call) {}
+    for more in [&[][..], &["--backend", "proc"]] {
+        let mut command = attach(&["-p", &std::process::id().to_string(), "-d", "0.1", "--format", "json"]);
+        let output = command.args(more).output().unwrap();
+        let report = told(&output);
+        let waits = report["waits"].as_array().unwrap();
+        let wait = waits.iter().find(|wait| wait["call"] == "io_uring_enter");
+        assert_eq!(wait.unwrap()["cause"], "idle", "{report:#}");
+    }
+}

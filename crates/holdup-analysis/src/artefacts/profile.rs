@@ -313,6 +313,7 @@ fn asleep(symbols: &[String]) -> Option<Cause> {
         woken_by_socket: None,
         kernel_stack: Some(symbols),
         kernel_lock: None,
+        nobody_asked: false,
         memory: None,
         objects: &|_| None,
         waker: &Waker::Unknown,

@@ -192,6 +192,7 @@ impl Sights {
             woken_by_socket: self.object(socket),
             kernel_stack: stack.and_then(|stack| self.kernel_stack(stack)),
             kernel_lock: kernel_lock(wait),
+            nobody_asked: matches!(wait.holder, Some(LockHolder::NobodyAsked)),
             memory,
             objects: &objects,
             waker: &wait.waker,

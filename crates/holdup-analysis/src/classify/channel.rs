@@ -43,6 +43,7 @@ pub(crate) fn of_task(state: TaskState, names: &[String], call: Option<Call>) ->
         woken_by_socket: None,
         kernel_stack: Some(names),
         kernel_lock: None,
+        nobody_asked: false,
         memory: None,
         objects: &|_| None,
         waker: &Waker::Unknown,

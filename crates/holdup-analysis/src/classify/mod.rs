@@ -56,6 +56,8 @@ pub struct Site<'a> {
     pub kernel_stack: Option<&'a [String]>,
     /// The lock in the kernel that it slept for, where the kernel tells.
     pub kernel_lock: Option<&'a KernelLock>,
+    /// io_uring: whether every request that was made on the ring had completed as it began.
+    pub nobody_asked: bool,
     /// What the thread's memory said after the wait.
     pub memory: Option<&'a WaitMemory>,
     /// Looks up the objects of `memory`.
@@ -388,6 +390,9 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
                 object_or(site, "a message queue")
             };
             with_limit(site, Cause::IpcQueue, resource)
+        }
+        Kind::Async if certain && site.nobody_asked => {
+            Found::new(Cause::Idle, named(ResourceKind::Name, "a request to be made on its io_uring"))
         }
         Kind::Async if certain => {
             let completed = site.memory.and_then(|memory| memory.completed);

@@ -41,6 +41,7 @@ pub(super) fn wait_of(raw: &wire::holdup_wait) -> Wait {
         wire::holdup_holder::HOLDUP_HOLDER_PI => owner(raw).map(LockHolder::PiFutex),
         wire::holdup_holder::HOLDUP_HOLDER_TRACER => owner(raw).map(LockHolder::Tracer),
         wire::holdup_holder::HOLDUP_HOLDER_KERNEL_LOCK => Some(LockHolder::KernelLock(kernel_lock(raw))),
+        wire::holdup_holder::HOLDUP_HOLDER_NOBODY_ASKED => Some(LockHolder::NobodyAsked),
         _ => None,
     };
     Wait {

@@ -38,6 +38,10 @@ const DEVICES: [(&str, u32, u32); 6] = [
     ("/dev/console", 5, 1),
 ];
 
+/// A flag of `io_uring_enter`: its first argument is the ring's place among those that the thread has registered, which nothing
+/// shows to others, and no descriptor.
+const IORING_ENTER_REGISTERED_RING: u64 = 16;
+
 /// What a call's arguments lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
@@ -58,6 +62,8 @@ pub enum About {
     },
     /// An epoll instance, by its descriptor.
     Epoll(i32),
+    /// A ring of io_uring, by its descriptor.
+    Ring(i32),
     /// `struct pollfd` at an address.
     Poll {
         /// Where.
@@ -85,6 +91,7 @@ pub fn about(call: &Call) -> About {
     let descriptor = i32::try_from(first & 0xffff_ffff).unwrap_or(-1);
     match call.name().unwrap_or_default() {
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => About::Epoll(descriptor),
+        "io_uring_enter" if fourth & IORING_ENTER_REGISTERED_RING == 0 => About::Ring(descriptor),
         "poll" | "ppoll" => About::Poll {
             at: first,
             count: second,
@@ -106,7 +113,7 @@ pub fn about(call: &Call) -> About {
         | "accept4" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs" | "sync_file_range"
         | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents" | "getdents64"
         | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead" | "fadvise64"
-        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "io_uring_enter" | "mq_timedsend"
+        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "mq_timedsend"
         | "mq_timedreceive" => About::Descriptor(descriptor),
         "open" | "creat" | "stat" | "lstat" | "access" | "unlink" | "rename" | "mkdir" | "rmdir"
         | "chdir" | "truncate" | "readlink" | "statfs" | "chmod" | "chown" | "lchown" | "utime"
@@ -386,6 +393,18 @@ pub fn socket_state(object: &Object) -> String {
     }
 }
 
+/// Whether every request that was made on a ring of io_uring has completed, from its `fdinfo`: the kernel counts those that it
+/// has taken and the completions that it has put up. Where one request completes several times that may be false by chance.
+#[must_use]
+pub fn is_ring_at_rest(info: &str) -> bool {
+    let counted = |name: &str| {
+        let value = info.lines().find_map(|line| line.strip_prefix(name))?;
+        value.trim().parse::<u32>().ok()
+    };
+    let taken = counted("CachedSqHead:");
+    taken.is_some() && taken == counted("CachedCqTail:")
+}
+
 /// The descriptors of an epoll instance, and what is asked of them, from its `fdinfo`:
 /// `tfd:        5 events:       19 data: … pos:0 ino:61 sdev:e`.
 #[must_use]
@@ -424,7 +443,7 @@ pub fn lock_holder(root: &Root, pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{epoll_set, file, lock_holder, nameless};
+    use super::{epoll_set, file, is_ring_at_rest, lock_holder, nameless};
     use crate::mountinfo;
     use crate::root::Tree;
     use holdup_evidence::{DeviceNumber, ObjectKind};
@@ -448,6 +467,18 @@ mod tests {
         assert_eq!(of("/dev/random", None).kind, ObjectKind::CharDevice(random));
         assert_eq!(file("/a", None, &mounts, true).unwrap().kind, ObjectKind::Fifo);
         assert_eq!(nameless("pipe:[17]").inode, 17);
+    }
+
+    #[test]
+    fn a_ring_is_at_rest_once_what_it_took_is_answered() {
+        let info = |taken: &str, answered: &str| {
+            format!("pos:\t0\nSqHead:\t9\nSqTail:\t9\nCachedSqHead:\t{taken}\nCqTail:\t9\nCachedCqTail:\t{answered}\nSQEs:\t0\n")
+        };
+        assert!(is_ring_at_rest(&info("9", "9")));
+        assert!(!is_ring_at_rest(&info("9", "8")));
+        // Older kernels tell other names, and hostile text is no number.
+        assert!(!is_ring_at_rest("SqHead:\t9\nCqTail:\t9\n"));
+        assert!(!is_ring_at_rest(&info("x", "x")));
     }
 
     #[test]

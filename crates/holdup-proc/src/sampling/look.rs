@@ -118,6 +118,8 @@ pub struct Answer {
     pub words: Option<[u32; FUTEX_WORDS]>,
     /// Who holds the lock on a file that it waits for; 0 where the kernel keeps nobody.
     pub lock_holder: Option<u32>,
+    /// io_uring: whether every request that was made had completed.
+    pub ring_at_rest: bool,
     /// Who traces it, of one that stands still for that.
     pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
@@ -255,6 +257,7 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
         path: None,
         words: None,
         lock_holder: None,
+        ring_at_rest: false,
         tracer: (state == TaskState::Traced)
             .then(|| tracer(&eye.root, &folder))
             .flatten(),
@@ -293,6 +296,11 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
             answer.polled = text_in(&folder, &format!("fdinfo/{fd}"))
                 .map(|text| described::epoll_set(&text))
                 .map(|set| links.polled(set));
+        }
+        described::About::Ring(fd) => {
+            answer.object = links.describe(fd, &answer.site);
+            answer.ring_at_rest = text_in(&folder, &format!("fdinfo/{fd}"))
+                .is_some_and(|text| described::is_ring_at_rest(&text));
         }
         described::About::Poll { at, count } => {
             answer.polled = poll_set(tid, at, count).map(|set| links.polled(set));

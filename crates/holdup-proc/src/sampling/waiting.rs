@@ -159,6 +159,7 @@ impl Met {
             path,
             words,
             lock_holder,
+            ring_at_rest,
             tracer,
             peers,
             own,
@@ -218,6 +219,7 @@ impl Met {
             holder: words
                 .map(LockHolder::FutexWords)
                 .or(lock_holder.map(|pid| LockHolder::FileLock { pid }))
+                .or(ring_at_rest.then_some(LockHolder::NobodyAsked))
                 .or(tracer.map(LockHolder::Tracer)),
             kernel_stack: frames.and_then(|frames| self.kernel_stack(frames, out)),
             user_stack: None,

@@ -3,7 +3,7 @@
 use super::{Case, object};
 use crate::attributed::ResourceKind;
 use crate::classify::on_cpu;
-use holdup_evidence::{Call, Cause};
+use holdup_evidence::{Call, Cause, TaskState};
 
 #[test]
 fn resources_have_names_that_people_know() {
@@ -98,4 +98,20 @@ fn on_a_cpu_the_object_is_named_and_an_unseeded_generator_is_a_wait() {
             (Cause::CpuKernel, work)
         );
     }
+}
+
+#[test]
+fn a_ring_on_which_nobody_has_asked_awaits_work() {
+    let mut case = Case::new("io_uring_enter", [7, 0, 1, 1]);
+    assert_eq!(case.classify().cause, Cause::IoAsync);
+    case.nobody_asked = true;
+    let found = case.classify();
+    assert_eq!(
+        (found.cause, found.resource.name.as_str()),
+        (Cause::Idle, "a request to be made on its io_uring")
+    );
+    // What it sleeps for without being woken by a signal is no completion.
+    case.state = TaskState::Uninterruptible;
+    case.stack = Some(vec!["nobody_knows_this".to_owned()]);
+    assert_ne!(case.classify().cause, Cause::Idle);
 }
