@@ -395,7 +395,14 @@ fn who_awaits_completions_of_nothing_is_idle() {
     let path = format!("/proc/self/task/{tid}/syscall");
     while !std::fs::read_to_string(&path).unwrap().starts_with(&call) {}
     for more in [&[][..], &["--backend", "proc"]] {
-        let mut command = attach(&["-p", &std::process::id().to_string(), "-d", "0.1", "--format", "json"]);
+        let mut command = attach(&[
+            "-p",
+            &std::process::id().to_string(),
+            "-d",
+            "0.1",
+            "--format",
+            "json",
+        ]);
         let output = command.args(more).output().unwrap();
         let report = told(&output);
         let waits = report["waits"].as_array().unwrap();

@@ -391,9 +391,10 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             };
             with_limit(site, Cause::IpcQueue, resource)
         }
-        Kind::Async if certain && site.nobody_asked => {
-            Found::new(Cause::Idle, named(ResourceKind::Name, "a request to be made on its io_uring"))
-        }
+        Kind::Async if certain && site.nobody_asked => Found::new(
+            Cause::Idle,
+            named(ResourceKind::Name, "a request to be made on its io_uring"),
+        ),
         Kind::Async if certain => {
             let completed = site.memory.and_then(|memory| memory.completed);
             let resource = match completed.and_then(|id| (site.objects)(id)) {

@@ -113,8 +113,9 @@ pub fn about(call: &Call) -> About {
         | "accept4" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs" | "sync_file_range"
         | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents" | "getdents64"
         | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead" | "fadvise64"
-        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "mq_timedsend"
-        | "mq_timedreceive" => About::Descriptor(descriptor),
+        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "mq_timedsend" | "mq_timedreceive" => {
+            About::Descriptor(descriptor)
+        }
         "open" | "creat" | "stat" | "lstat" | "access" | "unlink" | "rename" | "mkdir" | "rmdir"
         | "chdir" | "truncate" | "readlink" | "statfs" | "chmod" | "chown" | "lchown" | "utime"
         | "execve" => About::Path(first),
@@ -472,7 +473,9 @@ mod tests {
     #[test]
     fn a_ring_is_at_rest_once_what_it_took_is_answered() {
         let info = |taken: &str, answered: &str| {
-            format!("pos:\t0\nSqHead:\t9\nSqTail:\t9\nCachedSqHead:\t{taken}\nCqTail:\t9\nCachedCqTail:\t{answered}\nSQEs:\t0\n")
+            format!(
+                "pos:\t0\nSqHead:\t9\nSqTail:\t9\nCachedSqHead:\t{taken}\nCqTail:\t9\nCachedCqTail:\t{answered}\nSQEs:\t0\n"
+            )
         };
         assert!(is_ring_at_rest(&info("9", "9")));
         assert!(!is_ring_at_rest(&info("9", "8")));

@@ -161,7 +161,7 @@ impl Neighbours {
             Some(LockHolder::FutexWords(_)) => {
                 shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))
             }
-            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_)) | None => None,
+            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) | None => None,
         };
         found.processes.extend(owner.filter(|pid| *pid != 0));
     }

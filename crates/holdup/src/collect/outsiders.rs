@@ -54,7 +54,7 @@ impl Outsiders {
                 self.meet_sharer(wait, of_run, out);
                 None
             }
-            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_)) | None => None,
+            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) | None => None,
         };
         if let Some(pid) = owner.filter(|pid| *pid != 0 && !of_run(*pid)) {
             self.name(pid);
