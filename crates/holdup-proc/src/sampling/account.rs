@@ -231,9 +231,22 @@ impl<S: Clone> Account<S> {
 
     /// It was looked at. `ends`: when what it had waited in ended.
     pub fn look(&mut self, look: Look<S>, ends: Ends) -> Interval<S> {
+        if self.is_uncounted(&look) && ends == Ends::Anywhere {
+            self.runs = true;
+            return self.nothing();
+        }
+        self.settle(look, ends)
+    }
+
+    fn settle(&mut self, look: Look<S>, ends: Ends) -> Interval<S> {
         let at = look.at.max(self.looked);
         let room = at - self.looked;
         let (cpu, queued, mut count) = self.ran(&look, room);
+        let least = match (ends, &self.asleep) {
+            (Ends::NotBefore(before), Some(_)) => before.saturating_sub(self.looked).min(room),
+            _ => 0,
+        };
+        let (cpu, queued) = self.leave_room(cpu, queued, room - least);
         let mut blocked = room - cpu - queued;
         let old = self.asleep.take();
         self.runs = look.asleep.is_none();
@@ -280,6 +293,15 @@ impl<S: Clone> Account<S> {
                 self.falls_asleep(interval, new, rest, share)
             }
         }
+    }
+
+    /// Whether it has run or queued since the last look, and the kernel has counted neither yet: the next look will tell which.
+    fn is_uncounted(&self, look: &Look<S>) -> bool {
+        let counted = |of: &Counted| (of.cpu, of.queued, of.turns, of.blockings);
+        self.asleep.is_none()
+            && look.asleep.is_none()
+            && counted(&look.counted) == counted(&self.counted)
+            && look.at.saturating_sub(self.looked) <= 2 * TICK
     }
 
     /// What a thread was seen in before it was seen running, if it was in the same again and that is over: what it was for has ended.
@@ -439,10 +461,17 @@ impl<S: Clone> Account<S> {
             _ => turns,
         };
         self.counted = look.counted;
+        let (ran, waited) = self.leave_room(cpu, queued, room);
+        (ran, waited, count)
+    }
+
+    /// What of the time that it ran and queued there is room for. The rest is told later: it is of the moment between two readings.
+    fn leave_room(&mut self, cpu: Ns, queued: Ns, room: Ns) -> (Ns, Ns) {
         let ran = cpu.min(room);
         let waited = queued.min(room - ran);
-        self.late = (cpu - ran, queued - waited);
-        (ran, waited, count)
+        self.late.0 += cpu - ran;
+        self.late.1 += queued - waited;
+        (ran, waited)
     }
 
     /// It has ended at `at`, having been counted so, if that could still be read; `ends` as for a look. Returns its
@@ -460,7 +489,7 @@ impl<S: Clone> Account<S> {
                     }),
                     ..counted
                 };
-                self.look(
+                self.settle(
                     Look {
                         at,
                         counted,

@@ -119,8 +119,8 @@ pub(super) struct Process {
 pub(super) enum Found {
     /// It lives.
     Looked(Look<Arc<Waiting>>, Stat),
-    /// It has ended, having been counted so if that could still be read, with this status.
-    Ended(Option<(Counted, Stat)>),
+    /// It had ended at this instant, having been counted so if that could still be read, with this status.
+    Ended(Ns, Option<(Counted, Stat)>),
 }
 
 /// Threads that this round met for the first time: process, thread, name, when it began at the earliest.
@@ -400,20 +400,19 @@ impl Sampler {
             let Some(thread) = self.threads.get_mut(id) else {
                 continue;
             };
-            let turns = thread.folder.schedstat();
-            let now = machine::monotonic().max(self.now);
+            let (turns, [before, now]) = thread.folder.schedstat_within(self.now);
             let process = self.processes.get(&thread.pid);
             if let Some(turns) = turns
                 && thread.account.asleep().is_some()
                 && turns.count == thread.account.turns()
             {
-                thread.account.still(now);
+                thread.account.still(before);
                 let connection = thread
                     .account
                     .asleep()
                     .and_then(|(waiting, _)| waiting.tcp.as_ref());
-                thread.unasked |= connection.is_some_and(|connection| connection.is_due(now));
-                let stack = *room > 0 && !thread.stack_asked && stacks.wanted(now);
+                thread.unasked |= connection.is_some_and(|connection| connection.is_due(before));
+                let stack = *room > 0 && !thread.stack_asked && stacks.wanted(before);
                 let more = *room > 0 && thread.unasked || stack;
                 let state = thread.account.asleep().map(|(waiting, _)| waiting.site.state);
                 if let Some(state) = state.filter(|_| more) {
@@ -433,7 +432,8 @@ impl Sampler {
             }
             *room = room.saturating_sub(usize::from(!gone));
             let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
-                self.found.insert(*id, Found::Ended(None));
+                self.found
+                    .insert(*id, Found::Ended(machine::monotonic().max(now), None));
                 continue;
             };
             let status = thread.folder.text("status");
@@ -455,7 +455,9 @@ impl Sampler {
                 },
             };
             if has_ended(stat.state) {
-                self.found.insert(*id, Found::Ended(Some((counted, stat))));
+                let noticed = machine::monotonic().max(now);
+                self.found
+                    .insert(*id, Found::Ended(noticed, Some((counted, stat))));
                 continue;
             }
             if woken_by_nobody && !self.passed_over[0] && !std::mem::replace(&mut thread.put_off, true) {
@@ -472,7 +474,7 @@ impl Sampler {
                 thread.before = None;
             }
             if turns.is_none() && asleep.is_some() && thread.same_without_turns(counted) {
-                thread.account.still(now);
+                thread.account.still(before);
                 continue;
             }
             thread.changes += 1;

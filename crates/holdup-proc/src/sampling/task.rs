@@ -4,7 +4,9 @@
 //! opened once and all files are opened from there; when the thread is gone the kernel finds nothing in it any more, whoever has
 //! its id by then. In: a process's and a thread's id. Out: the texts of the folder's files.
 
+use crate::clocks;
 use crate::root::Root;
+use holdup_evidence::Ns;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use std::fs::File;
@@ -57,6 +59,29 @@ impl Folder {
         let mut bytes = [0; LONGEST];
         let read = self.schedstat.as_ref()?.read_at(&mut bytes, 0).ok()?;
         super::clocks::turns(std::str::from_utf8(bytes.get(..read)?).ok()?)
+    }
+
+    /// The same, and instants, none before `earliest`, between which it was read: what has not changed was so at the first of them, and
+    /// what has changed was so at the second. Where holdup lost its CPU in between it is read again.
+    #[must_use]
+    pub fn schedstat_within(&self, earliest: Ns) -> (Option<super::clocks::Turns>, [Ns; 2]) {
+        /// A read takes a few microseconds.
+        const CLOSE: Ns = 50_000;
+        const TRIES: usize = 4;
+        let read = || {
+            let before = clocks::monotonic().max(earliest);
+            let turns = self.schedstat();
+            (turns, [before, clocks::monotonic().max(earliest)])
+        };
+        let mut last = read();
+        for _ in 1..TRIES {
+            let (_, [before, after]) = last;
+            if after - before < CLOSE {
+                break;
+            }
+            last = read();
+        }
+        last
     }
 
     /// Whether the kernel has such a count at all: then one that can't be read is of a thread that is gone.

@@ -108,6 +108,30 @@ fn who_is_only_ever_seen_running_is_not_called_blocked_before_the_kernel_says_so
 }
 
 #[test]
+fn what_the_kernel_has_not_counted_yet_is_told_once_it_has() {
+    const MS: Ns = 1_000_000;
+    let mut account = Account::<u32>::beginning(0, counted(0, 0, 0));
+    for at in [5 * MS, 10 * MS] {
+        account.look(look(at, counted(0, 0, 0), None), Ends::Anywhere);
+        assert_eq!(account.looked(), 0);
+    }
+    // It queued, which is counted once that is over; then it waited.
+    account.look(
+        look(15 * MS, counted(2 * MS, 12 * MS, 1), Some(7)),
+        Ends::Anywhere,
+    );
+    let (_, clock) = account.end(30 * MS, Some(counted(3 * MS, 12 * MS, 2)), Ends::Anywhere);
+    assert_eq!(
+        (clock.cpu, clock.queued, clock.blocked),
+        (3 * MS, 12 * MS, 15 * MS)
+    );
+    // Who has not run for long queues, whatever is counted.
+    let mut queues = Account::<u32>::beginning(0, counted(0, 0, 0));
+    queues.look(look(30 * MS, counted(0, 0, 0), None), Ends::Anywhere);
+    assert_eq!(queues.looked(), 30 * MS);
+}
+
+#[test]
 fn many_short_waits_count_as_many() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
