@@ -47,7 +47,7 @@ impl Sampler {
         let ended = self
             .found
             .iter()
-            .filter(|(_, found)| matches!(found, Found::Ended(..)));
+            .filter(|(_, found)| matches!(found, Found::Ended(_)));
         ended.map(|(id, _)| *id).collect()
     }
 
@@ -62,7 +62,7 @@ impl Sampler {
         let look = self.last_look(found);
         let now = look.as_ref().and_then(|look| look.counted.blockings);
         // It sleeps, or it has given its CPU up for good.
-        let other = look.is_some_and(|look| look.asleep.is_some()) || matches!(found, Found::Ended(..));
+        let other = look.is_some_and(|look| look.asleep.is_some()) || matches!(found, Found::Ended(_));
         before
             .zip(now)
             .is_some_and(|(before, now)| now > before + u64::from(other))
@@ -101,13 +101,13 @@ impl Sampler {
         let parent = self.processes.get(&thread.pid)?.parent;
         // Nobody has taken notice of a process whose status can still be had.
         let unnoticed =
-            thread.tid == thread.pid && matches!(self.found.get(&ended), Some(Found::Ended(_, Some(_))));
+            thread.tid == thread.pid && matches!(self.found.get(&ended), Some(Found::Ended(Some(_))));
         let of = |id: &ThreadId| self.threads.get(id).map(|waiter| waiter.pid);
         let fits = |id: &ThreadId| {
             let on = match self.found.get(id) {
                 None => true,
                 Some(Found::Looked(look, _)) => unnoticed && look.asleep.is_some(),
-                Some(Found::Ended(..)) => false,
+                Some(Found::Ended(_)) => false,
             };
             *id != ended && on == (sleeps == Sleeps::On) && (on || self.has_waited(*id))
         };

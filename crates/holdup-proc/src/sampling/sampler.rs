@@ -119,8 +119,8 @@ pub(super) struct Process {
 pub(super) enum Found {
     /// It lives.
     Looked(Look<Arc<Waiting>>, Stat),
-    /// It had ended at this instant, having been counted so if that could still be read, with this status.
-    Ended(Ns, Option<(Counted, Stat)>),
+    /// It has ended, having been counted so if that could still be read, with this status.
+    Ended(Option<(Counted, Stat)>),
 }
 
 /// Threads that this round met for the first time: process, thread, name, when it began at the earliest.
@@ -181,6 +181,9 @@ pub struct Sampler {
     /// When the last round was, and this one is.
     pub(super) last: Ns,
     pub(super) now: Ns,
+    /// When the last one of this round was looked at: whoever was found to have ended has ended by then, and what it was counted to have
+    /// done was before that.
+    pub(super) all_looked_at: Ns,
     pub(super) shortfall: Shortfall,
     /// CPU time of threads that have ended, as far as it was counted.
     pub(super) cpu_of_ended: Ns,
@@ -242,6 +245,7 @@ impl Sampler {
             newborn: Vec::new(),
             last: 0,
             now: 0,
+            all_looked_at: 0,
             shortfall: Shortfall::default(),
             cpu_of_ended: 0,
             kernel_stacks: true,
@@ -298,6 +302,7 @@ impl Sampler {
         let mut room = CLOSE_LOOKS.max(self.threads.len() / OF_ALL);
         for _ in 0..GENERATIONS {
             let mut questions = self.look(ThreadId(from), &mut room, stacks);
+            self.all_looked_at = machine::monotonic().max(self.now);
             if from == 0 {
                 questions.extend(self.examine(stacks));
                 self.find_orphans();
@@ -432,8 +437,7 @@ impl Sampler {
             }
             *room = room.saturating_sub(usize::from(!gone));
             let Some(stat) = thread.folder.text("stat").as_deref().and_then(stat) else {
-                self.found
-                    .insert(*id, Found::Ended(machine::monotonic().max(now), None));
+                self.found.insert(*id, Found::Ended(None));
                 continue;
             };
             let status = thread.folder.text("status");
@@ -455,9 +459,7 @@ impl Sampler {
                 },
             };
             if has_ended(stat.state) {
-                let noticed = machine::monotonic().max(now);
-                self.found
-                    .insert(*id, Found::Ended(noticed, Some((counted, stat))));
+                self.found.insert(*id, Found::Ended(Some((counted, stat))));
                 continue;
             }
             if woken_by_nobody && !self.passed_over[0] && !std::mem::replace(&mut thread.put_off, true) {

@@ -131,7 +131,7 @@ impl Sampler {
             .threads
             .get(&id)
             .is_some_and(|thread| thread.pid == thread.tid);
-        if !leads && matches!(self.found.get(&id), Some(Found::Ended(..))) {
+        if !leads && matches!(self.found.get(&id), Some(Found::Ended(_))) {
             return false;
         }
         let waiting = self.threads.get(&id).and_then(|thread| thread.account.asleep());
@@ -167,7 +167,7 @@ impl Sampler {
         let queued = thread.account.counted().queued;
         let now = match &found {
             Found::Looked(look, stat) => Some((look.counted.cpu, stat.cpu)),
-            Found::Ended(_, last) => last.as_ref().map(|(counted, stat)| (counted.cpu, stat.cpu)),
+            Found::Ended(last) => last.as_ref().map(|(counted, stat)| (counted.cpu, stat.cpu)),
         };
         if let Some((cpu, on)) = now {
             let ran = cpu.saturating_sub(thread.account.counted().cpu);
@@ -178,11 +178,13 @@ impl Sampler {
         }
         let (interval, stat, ended) = match found {
             Found::Looked(look, stat) => (thread.account.look(look, ends), Some(stat), None),
-            Found::Ended(noticed, last) => {
+            Found::Ended(last) => {
                 // Of one that nobody can ask any more it is known that it ran when it woke somebody.
                 let ran = last.is_none().then(first).flatten();
-                let noticed = noticed.max(self.now);
-                let at = end.or(ran).unwrap_or(noticed).max(thread.account.looked());
+                let at = end
+                    .or(ran)
+                    .unwrap_or(self.all_looked_at)
+                    .max(thread.account.looked());
                 let (counted, stat) = last.unzip();
                 let (interval, clock) = thread.account.end(at, counted, ends);
                 let code = stat.as_ref().map_or(0, |stat| stat.exit_code);
@@ -434,7 +436,7 @@ impl Sampler {
             .get(&thread.pid)
             .map(|process| process.members.clone());
         for other in members.unwrap_or_default() {
-            if other != id && matches!(self.found.get(&other), Some(Found::Ended(..))) {
+            if other != id && matches!(self.found.get(&other), Some(Found::Ended(_))) {
                 round.ended.entry(other).or_insert(at);
                 self.tell_of(other, round, stacks);
             }
@@ -476,7 +478,7 @@ impl Sampler {
                 continue;
             };
             let at = at.max(thread.account.looked());
-            if let Some((Found::Ended(_, last), _)) = self.unnoticed.remove(&id) {
+            if let Some((Found::Ended(last), _)) = self.unnoticed.remove(&id) {
                 let (counted, stat) = last.unzip();
                 let (interval, clock) = thread.account.end(at, counted, Ends::Anywhere);
                 for piece in interval.before.iter().chain(&interval.after) {

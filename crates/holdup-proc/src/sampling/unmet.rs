@@ -89,7 +89,7 @@ impl Sampler {
         let ending = self
             .found
             .iter()
-            .filter(|(_, found)| matches!(found, Found::Ended(..)));
+            .filter(|(_, found)| matches!(found, Found::Ended(_)));
         let ending = ending.filter_map(|(id, _)| {
             let thread = self.threads.get(id)?;
             let process = self
@@ -131,7 +131,7 @@ impl Sampler {
             .filter(|_| piece.doubt >= length && thread.tid == pid)?;
         // Who is new is met in the wait that goes on.
         let lived = |id: &ThreadId| {
-            let ended = matches!(self.found.get(id), Some(Found::Ended(..)));
+            let ended = matches!(self.found.get(id), Some(Found::Ended(_)));
             let born = self.threads.get(id).map(|thread| thread.born);
             !ended && born.is_some_and(|born| born <= self.last)
         };

@@ -65,12 +65,12 @@ impl Sampler {
     pub(super) fn last_look(&self, found: &Found) -> Option<Look<Arc<Waiting>>> {
         match found {
             Found::Looked(look, _) => Some(look.clone()),
-            Found::Ended(noticed, Some((counted, _))) => Some(Look {
-                at: (*noticed).max(self.now),
+            Found::Ended(Some((counted, _))) => Some(Look {
+                at: self.all_looked_at,
                 counted: *counted,
                 asleep: None,
             }),
-            Found::Ended(_, None) => None,
+            Found::Ended(None) => None,
         }
     }
 }
