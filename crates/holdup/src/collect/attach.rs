@@ -278,6 +278,8 @@ impl Attached {
                 fix: "none is needed for what is read from now on".into(),
             });
         }
+        observation.turn();
+        observation.naming.adopted();
         match role {
             Role::Subject => self.subjects.extend(pids),
             Role::Neighbour => self.neighbours.extend(pids),

@@ -50,6 +50,8 @@ pub(crate) struct Naming {
     paths: Paths,
     /// Reads the stacks of those that still sleep.
     asleep: asleep::Reader,
+    /// Processes whose threads are being adopted.
+    adopting: BTreeSet<u32>,
     /// What processes had mapped that ran already.
     mapped_before: HashMap<u32, Vec<maps::Mapping>>,
     /// Waits that go on, of the subject and of neighbours.
@@ -89,6 +91,7 @@ impl Naming {
             tids: HashMap::new(),
             paths: Paths::default(),
             asleep: asleep::Reader::default(),
+            adopting: BTreeSet::new(),
             mapped_before: HashMap::new(),
             peeked: Vec::new(),
             outsiders: Outsiders::default(),
@@ -115,6 +118,16 @@ impl Naming {
     /// What a process had mapped when it was looked at; its threads are about to be adopted.
     pub(super) fn was_mapped(&mut self, pid: u32, mappings: Vec<maps::Mapping>) {
         self.mapped_before.insert(pid, mappings);
+        self.adopting.insert(pid);
+    }
+
+    /// All that could be adopted has been, and was told. Until then a process is there although all its threads so far have ended.
+    pub(super) fn adopted(&mut self) {
+        for pid in std::mem::take(&mut self.adopting) {
+            if let Some(key) = self.processes.get(&pid).copied() {
+                self.forget_process(pid, key);
+            }
+        }
     }
 
     /// Processes whose sleeping threads could not be read in time, lowest first.
@@ -354,14 +367,22 @@ impl Naming {
         self.paths.forget(thread);
         self.runtimes.forget(thread);
         if let Some((pid, key)) = self.threads.remove(&thread)
-            && !self.threads.values().any(|(_, other)| *other == key)
+            && !self.adopting.contains(&pid)
         {
-            if self.processes.get(&pid) == Some(&key) {
-                self.processes.remove(&pid);
-            }
-            self.user_stacks.exit(key);
-            self.runtimes.exit(key);
+            self.forget_process(pid, key);
         }
+    }
+
+    /// Unless it has threads.
+    fn forget_process(&mut self, pid: u32, key: ProcessKey) {
+        if self.threads.values().any(|(_, other)| *other == key) {
+            return;
+        }
+        if self.processes.get(&pid) == Some(&key) {
+            self.processes.remove(&pid);
+        }
+        self.user_stacks.exit(key);
+        self.runtimes.exit(key);
     }
 
     /// Applies the changes of address spaces up to this instant.
