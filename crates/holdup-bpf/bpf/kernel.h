@@ -182,7 +182,15 @@ struct io_wq_work;
 struct io_worker { struct io_wq_work *cur_work; };
 struct io_wq_work { unsigned int flags; };
 struct io_kiocb { struct file *file; u8 opcode; struct io_wq_work work; };
-struct io_ring_ctx { unsigned int flags; unsigned int cached_sq_head; unsigned int cached_cq_tail; };
+struct io_hash_bucket { struct hlist_head list; };
+struct io_hash_table { struct io_hash_bucket *hbs; unsigned int hash_bits; };
+struct io_ring_ctx {
+	unsigned int flags;
+	unsigned int cached_sq_head;
+	unsigned int cached_cq_tail;
+	struct io_hash_table cancel_table;
+	struct io_hash_table cancel_table_locked;
+};
 struct task_struct___state { long state; };
 struct task_struct___state_renamed { unsigned int __state; };
 struct task_struct___storage { void *bpf_storage; };

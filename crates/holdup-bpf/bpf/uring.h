@@ -14,6 +14,7 @@
 #define IORING_ENTER_REGISTERED_RING 16
 #define IORING_SETUP_SQPOLL 2
 #define REGISTERED_RINGS 16
+#define MOST_HASH_BITS 8 /* of a ring's table, by the kernel's own limit */
 
 /* For each io_uring operation the number of the system call that does the same, or -1. */
 const volatile s16 call_of_operation[OPCODES] = {};
@@ -61,16 +62,41 @@ static __always_inline struct file *file_of_ring(struct task_struct *task, const
 	return file;
 }
 
-/* Whether every request that was made on this ring has completed. Where the kernel itself fetches them that is not known here,
- * and not where one request completes several times. */
+/* Whether no request waits in this table for its file to become ready. */
+__noinline int is_table_empty(u64 address)
+{
+	struct io_hash_table *table = (void *)address;
+	u32 bits = BPF_CORE_READ(table, hash_bits);
+	void *bucket = BPF_CORE_READ(table, hbs);
+	void *first;
+
+	if (!bucket || bits > MOST_HASH_BITS)
+		return 0;
+	bucket += bpf_core_field_offset(struct io_hash_bucket, list);
+	for (u32 i = 0; i < 1U << MOST_HASH_BITS; i++) {
+		if (i >> bits)
+			break;
+		if (bpf_probe_read_kernel(&first, sizeof(first), bucket) || first)
+			return 0;
+		bucket += bpf_core_type_size(struct io_hash_bucket);
+	}
+	return 1;
+}
+
+/* Whether every request that was made on this ring has completed for good. Each is counted as the kernel takes it, and each completion;
+ * one that completes again and again waits in a table meanwhile. Where the kernel itself fetches requests, or has other tables
+ * (before 6.0), that is not known. */
 static __always_inline bool is_ring_at_rest(struct file *file)
 {
 	struct io_ring_ctx *ring = BPF_CORE_READ(file, private_data);
 
-	if (!ring || !bpf_core_field_exists(ring->cached_sq_head) || !bpf_core_field_exists(ring->cached_cq_tail))
+	if (!ring || !bpf_core_field_exists(ring->cancel_table) || (BPF_CORE_READ(ring, flags) & IORING_SETUP_SQPOLL) ||
+	    BPF_CORE_READ(ring, cached_sq_head) != BPF_CORE_READ(ring, cached_cq_tail))
 		return false;
-	return !(BPF_CORE_READ(ring, flags) & IORING_SETUP_SQPOLL) &&
-	       BPF_CORE_READ(ring, cached_sq_head) == BPF_CORE_READ(ring, cached_cq_tail);
+	if (bpf_core_field_exists(ring->cancel_table_locked) &&
+	    !is_table_empty((u64)ring + bpf_core_field_offset(ring->cancel_table_locked)))
+		return false;
+	return is_table_empty((u64)ring + bpf_core_field_offset(ring->cancel_table));
 }
 
 /* The first request that completes after a wait is what the wait was for. Where it completes in the waiter's own

@@ -394,16 +394,20 @@ pub fn socket_state(object: &Object) -> String {
     }
 }
 
-/// Whether every request that was made on a ring of io_uring has completed, from its `fdinfo`: the kernel counts those that it
-/// has taken and the completions that it has put up. Where one request completes several times that may be false by chance.
+/// Whether every request that was made on a ring of io_uring has completed for good, from its `fdinfo`: the kernel counts those that
+/// it has taken and the completions that it has put up, and lists those that wait for a file to become ready, as one does that
+/// completes again and again. `false` also where it does not list them, as while another thread is at the ring.
 #[must_use]
 pub fn is_ring_at_rest(info: &str) -> bool {
-    let counted = |name: &str| {
-        let value = info.lines().find_map(|line| line.strip_prefix(name))?;
-        value.trim().parse::<u32>().ok()
-    };
+    let value = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+    let counted = |name: &str| value(name)?.trim().parse::<u32>().ok();
     let taken = counted("CachedSqHead:");
-    taken.is_some() && taken == counted("CachedCqTail:")
+    let mut waiting = info.lines().skip_while(|line| !line.starts_with("PollList:"));
+    let lists = waiting.next().is_some();
+    taken.is_some()
+        && [counted("SqTail:"), counted("CachedCqTail:")] == [taken; 2]
+        && lists
+        && waiting.next().is_some_and(|line| !line.starts_with(' '))
 }
 
 /// The descriptors of an epoll instance, and what is asked of them, from its `fdinfo`:
@@ -472,16 +476,29 @@ mod tests {
 
     #[test]
     fn a_ring_is_at_rest_once_what_it_took_is_answered() {
-        let info = |taken: &str, answered: &str| {
+        let info = |taken: &str, answered: &str, waiting: &str| {
             format!(
-                "pos:\t0\nSqHead:\t9\nSqTail:\t9\nCachedSqHead:\t{taken}\nCqTail:\t9\nCachedCqTail:\t{answered}\nSQEs:\t0\n"
+                "pos:\t0\nSqHead:\t9\nSqTail:\t9\nCachedSqHead:\t{taken}\nCqTail:\t9\nCachedCqTail:\t{answered}\nSQEs:\t0\n{waiting}"
             )
         };
-        assert!(is_ring_at_rest(&info("9", "9")));
-        assert!(!is_ring_at_rest(&info("9", "8")));
+        let lists = |waiting| format!("UserBufs:\t0\nPollList:\n{waiting}CqOverflowList:\n");
+        assert!(is_ring_at_rest(&info("9", "9", &lists(""))));
+        assert!(!is_ring_at_rest(&info("9", "8", &lists(""))));
+        // It is the kernel's own thread that is to take it.
+        assert!(!is_ring_at_rest(&info("8", "8", &lists(""))));
+        // One completes again and again, and has by chance made up for others.
+        assert!(!is_ring_at_rest(&info(
+            "9",
+            "9",
+            &lists("  op=27, task_works=0\n")
+        )));
+        // It was not listed, or the text was cut.
+        assert!(!is_ring_at_rest(&info("9", "9", "")) && !is_ring_at_rest(&info("9", "9", "PollList:\n")));
         // Older kernels tell other names, and hostile text is no number.
-        assert!(!is_ring_at_rest("SqHead:\t9\nCqTail:\t9\n"));
-        assert!(!is_ring_at_rest(&info("x", "x")));
+        assert!(!is_ring_at_rest(
+            "SqHead:\t9\nCqTail:\t9\nPollList:\nCqOverflowList:\n"
+        ));
+        assert!(!is_ring_at_rest(&info("x", "x", &lists(""))));
     }
 
     #[test]
