@@ -241,12 +241,12 @@ impl<S: Clone> Account<S> {
     fn settle(&mut self, look: Look<S>, ends: Ends) -> Interval<S> {
         let at = look.at.max(self.looked);
         let room = at - self.looked;
-        let (cpu, queued, mut count) = self.ran(&look, room);
-        let least = match (ends, &self.asleep) {
+        // It sleeps on until then, whatever the counts of a moment later say.
+        let slept = match (ends, &self.asleep) {
             (Ends::NotBefore(before), Some(_)) => before.saturating_sub(self.looked).min(room),
             _ => 0,
         };
-        let (cpu, queued) = self.leave_room(cpu, queued, room - least);
+        let (cpu, queued, mut count) = self.ran(&look, room - slept);
         let mut blocked = room - cpu - queued;
         let old = self.asleep.take();
         self.runs = look.asleep.is_none();
@@ -461,17 +461,10 @@ impl<S: Clone> Account<S> {
             _ => turns,
         };
         self.counted = look.counted;
-        let (ran, waited) = self.leave_room(cpu, queued, room);
-        (ran, waited, count)
-    }
-
-    /// What of the time that it ran and queued there is room for. The rest is told later: it is of the moment between two readings.
-    fn leave_room(&mut self, cpu: Ns, queued: Ns, room: Ns) -> (Ns, Ns) {
         let ran = cpu.min(room);
         let waited = queued.min(room - ran);
-        self.late.0 += cpu - ran;
-        self.late.1 += queued - waited;
-        (ran, waited)
+        self.late = (cpu - ran, queued - waited);
+        (ran, waited, count)
     }
 
     /// It has ended at `at`, having been counted so, if that could still be read; `ends` as for a look. Returns its
