@@ -3,8 +3,9 @@
  * Threads that lived before they were watched: what they are in the middle of, and since when.
  *
  * User space puts processes into `wanted` and runs adopt_task over all tasks. A thread that changes its state while it is
- * looked at is left for the next round, and so is one that nothing can be kept of just then. Its own memory can't be read from here, and from a program that may
- * sleep it could block, so user space looks at that before (`looked_at`), with a limit of time.
+ * looked at is left for the next round, and so is one that nothing can be kept of just then. Its own memory can't be read
+ * from here, and from a program that may sleep it could block, so user space looks at that before (`looked_at`), with a
+ * limit of time.
  */
 #ifndef HOLDUP_ADOPT_H
 #define HOLDUP_ADOPT_H
@@ -175,8 +176,8 @@ int adopt_task(struct bpf_iter__task *ctx)
 	t->role = *role;
 	t->id = next_number();
 	if (!t->id) {
-		count_loss(HOLDUP_LOST_THREADS);
 		give_up(t, task);
+		leave_for_later();
 		return 0;
 	}
 	if (phase == HOLDUP_BLOCKED) {

@@ -213,12 +213,14 @@ static __always_inline struct thread *remember_thread(struct task_struct *task)
 	return bpf_map_lookup_elem(&thread_table, &key);
 }
 
-static __always_inline long forget_thread(struct task_struct *task)
+static __always_inline void forget_thread(struct task_struct *task)
 {
-	if (HAVE_TASK_STORAGE)
-		return bpf_task_storage_delete(&threads, task);
+	if (HAVE_TASK_STORAGE) {
+		bpf_task_storage_delete(&threads, task);
+		return;
+	}
 	u64 key = (u64)task;
-	return bpf_map_delete_elem(&thread_table, &key);
+	bpf_map_delete_elem(&thread_table, &key);
 }
 
 #define PF_KTHREAD 0x00200000

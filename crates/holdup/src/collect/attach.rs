@@ -124,7 +124,6 @@ pub(crate) fn attach(
         Pace::Record => Figures::begin_sparse(&Root::system()),
         Pace::Command | Pace::Service => Figures::begin(&Root::system()),
     };
-    observation.turn();
     if observation.started.is_none() {
         return Err(EndedBefore.into());
     }
