@@ -11,14 +11,20 @@ use std::process::Command;
 /// What each crate may depend on within the workspace: the one way of the data. A new crate is a new line here.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
+    ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
-    ("holdup-proc", &["holdup-evidence"]),
+    ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
     ("holdup-recording", &["holdup-analysis", "holdup-evidence"]),
-    ("holdup-symbols", &["holdup-evidence"]),
+    ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
-        &["holdup-evidence", "holdup-proc", "holdup-symbols"],
+        &[
+            "holdup-detached",
+            "holdup-evidence",
+            "holdup-proc",
+            "holdup-symbols",
+        ],
     ),
     ("holdup-analysis", &["holdup-evidence"]),
     // Its tests read what it writes with holdup-readers.
@@ -31,6 +37,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "holdup-analysis",
             "holdup-bpf",
+            "holdup-detached",
             "holdup-evidence",
             "holdup-jvm",
             "holdup-proc",
