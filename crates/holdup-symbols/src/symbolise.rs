@@ -126,7 +126,7 @@ pub(crate) fn module_frames(
 /// Frames of code that the program has written and listed.
 fn listed(list: &File, language: Language, addresses: &[Address]) -> Vec<Vec<Frame>> {
     let wanted = addresses.iter().map(|address| address.looked_up).collect();
-    let names = perf_map::names(list, &wanted);
+    let names = perf_map::names(list, wanted);
     let frame = |address: &Address| {
         // An address of one process's memory says nothing to anybody without a name.
         let (name, start) = names.get(&address.looked_up)?;
