@@ -28,6 +28,9 @@ const MODULE_TEXT: usize = 8 + 6 * 24 + 3 * 8;
 /// Longest name that is kept, in bytes. Names of generic functions reach some hundreds.
 const NAME_BYTES_MAX: usize = 4096;
 
+/// Longest table of a function's distances that is gone through, in bytes. Those of the longest functions have some thousand.
+const DISTANCES_BYTES_MAX: usize = 64 * 1024;
+
 /// Most bytes that a function's frame can have: Go's stacks end at 1 GB.
 const FRAME_BYTES_MAX: i32 = 1 << 30;
 
@@ -110,19 +113,24 @@ impl GoTable {
         (!name.is_empty()).then(|| (name.to_owned(), function.entry))
     }
 
-    /// How to find the caller of the code at `address`.
-    pub(crate) fn frame(&self, address: u64) -> Option<GoFrame> {
+    /// Bytes of it.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How to find the caller of the code at `address`; and how many bytes had to be gone through.
+    pub(crate) fn frame(&self, address: u64) -> Option<(GoFrame, usize)> {
         let function = self.find(address)?;
         let description = self.bytes.get(function.at..)?.get(..FUNCTION_BYTES)?;
         if description[FUNCTION_BYTES - 1] & LEAVES_ITS_STACK != 0 {
-            return Some(GoFrame::Outermost);
+            return Some((GoFrame::Outermost, 0));
         }
         let distances = word(description, 16)?;
         let into = u32::try_from(address - function.entry).ok()?;
-        let bytes = self.distance(distances as usize, into)?;
+        let (bytes, walked) = self.distance(distances as usize, into)?;
         (0..=FRAME_BYTES_MAX)
             .contains(&bytes)
-            .then(|| GoFrame::Bytes(u64::from(bytes.unsigned_abs())))
+            .then(|| (GoFrame::Bytes(u64::from(bytes.unsigned_abs())), walked))
     }
 
     fn find(&self, address: u64) -> Option<Function> {
@@ -149,9 +157,11 @@ impl GoTable {
     }
 
     /// The value in a table of differences, alternately of values and of instructions, that holds for the
-    /// instruction `into` bytes from the function's start. The values begin at -1.
-    fn distance(&self, at: usize, into: u32) -> Option<i32> {
-        let mut bytes = self.bytes.get(self.distances.checked_add(at)?..)?.iter();
+    /// instruction `into` bytes from the function's start, and how many bytes of it had to be gone through. The values begin at -1.
+    fn distance(&self, at: usize, into: u32) -> Option<(i32, usize)> {
+        let rest = self.bytes.get(self.distances.checked_add(at)?..)?;
+        let rest = &rest[..rest.len().min(DISTANCES_BYTES_MAX)];
+        let mut bytes = rest.iter();
         let (mut value, mut behind) = (-1_i32, 0_u32);
         loop {
             let difference = variable(&mut bytes)?;
@@ -164,7 +174,7 @@ impl GoTable {
             let step = variable(&mut bytes)?.checked_mul(self.quantum)?;
             behind = behind.checked_add(step)?;
             if into < behind {
-                return Some(value);
+                return Some((value, rest.len() - bytes.len()));
             }
         }
     }
@@ -262,12 +272,13 @@ mod tests {
     #[test]
     fn frames_grow_where_the_table_says() {
         let table = parsed();
-        assert_eq!(table.frame(TEXT), Some(GoFrame::Bytes(0)));
-        assert_eq!(table.frame(TEXT + 4), Some(GoFrame::Bytes(0)));
-        assert_eq!(table.frame(TEXT + 5), Some(GoFrame::Bytes(8)));
-        assert_eq!(table.frame(TEXT + 0x1f), Some(GoFrame::Bytes(8)));
-        assert_eq!(table.frame(TEXT + 0x20), Some(GoFrame::Outermost));
-        assert_eq!(table.frame(TEXT + 0x30), None);
+        let frame = |into| table.frame(TEXT + into).map(|(frame, _)| frame);
+        assert_eq!(frame(0), Some(GoFrame::Bytes(0)));
+        assert_eq!(frame(4), Some(GoFrame::Bytes(0)));
+        assert_eq!(frame(5), Some(GoFrame::Bytes(8)));
+        assert_eq!(frame(0x1f), Some(GoFrame::Bytes(8)));
+        assert_eq!(frame(0x20), Some(GoFrame::Outermost));
+        assert_eq!(frame(0x30), None);
     }
 
     #[test]

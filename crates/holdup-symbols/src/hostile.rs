@@ -58,7 +58,7 @@ fn read_all(bytes: &[u8]) -> bool {
     for &address in &addresses {
         elf.address_of(address);
         symbols.find(address);
-        if let Some(rule) = frames.rule(address) {
+        if let Some(rule) = frames.make(address).0 {
             for sp in [0, 0x7000, u64::MAX - 7] {
                 rule.caller(
                     &Registers {

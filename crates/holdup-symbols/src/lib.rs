@@ -11,6 +11,7 @@
 
 mod apart;
 mod bounds;
+mod budget;
 mod debug_copy;
 mod debug_file;
 mod demangle;

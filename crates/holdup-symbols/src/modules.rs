@@ -14,6 +14,7 @@
 mod room;
 
 use crate::bounds::Bounds;
+use crate::budget::Budget;
 use crate::elf::Elf;
 use crate::go::GoTable;
 use crate::maps::Mapping;
@@ -96,6 +97,8 @@ pub(crate) struct Modules {
     frame_bytes: u64,
     /// Frames so far.
     frames: u64,
+    /// What may still be done for whom.
+    pub(crate) budget: Budget,
     /// Files whose frame information is larger than what may be kept, or had to make room too often.
     pub(crate) without_frames: u64,
 }
@@ -117,6 +120,7 @@ impl Modules {
             bounds: Bounds::default(),
             frame_bytes: 0,
             frames: 0,
+            budget: Budget::default(),
             without_frames: 0,
         }
     }

@@ -5,6 +5,7 @@
 //! processes that have the same library at different addresses are equal too.
 
 use crate::bounds::Bounds;
+use crate::budget::Asker;
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::runtime::{Runtime, Told};
@@ -197,6 +198,7 @@ impl UserStacks {
         self.spaces.exit(process);
         self.written.remove(&process);
         self.told.exit(process);
+        self.modules.budget.exit(process);
     }
 
     /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
@@ -351,6 +353,11 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
         start: raw.sp,
         bytes: raw.bytes,
     };
+    let asker = Asker {
+        process: raw.process,
+        pid: raw.pid,
+        at: raw.at,
+    };
     let mut frames = Vec::new();
     let mut registers = raw.registers();
     let mut caller = false;
@@ -389,9 +396,16 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
                 looked_up
             },
         });
-        let next = match modules.rule(region.module, looked_up) {
+        let next = match modules.rule(&asker, region.module, looked_up) {
             Some(rule) => {
                 caller = !rule.signal();
+                let steps = rule.steps();
+                if steps > 0 {
+                    if !modules.budget.allows(&asker) {
+                        break;
+                    }
+                    modules.budget.charge(&asker, steps);
+                }
                 rule.caller(&registers, &stack)
             }
             None => {
@@ -402,7 +416,7 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
                         && space.find(leaf.ip.wrapping_sub(1)).is_some_and(|region| {
                             let at = leaf.ip.wrapping_sub(1) - region.start;
                             let at = modules.address_of(region.module, region.offset.wrapping_add(at));
-                            modules.rule(region.module, at).is_some()
+                            modules.rule(&asker, region.module, at).is_some()
                         })
                 });
                 leaf.or_else(|| caller_by_frame_pointer(&registers, &stack))

@@ -17,9 +17,10 @@ use crate::go::{GoFrame, GoTable};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
     Evaluation, EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule,
-    UnwindContext, UnwindExpression, UnwindOffset, UnwindSection, Value, X86_64,
+    UnwindContext, UnwindContextStorage, UnwindExpression, UnwindOffset, UnwindSection, UnwindTableRow,
+    Value, X86_64,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,17 +28,58 @@ use std::sync::Arc;
 const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Most functions of one module that are indexed; the largest browsers have 500,000.
-const FUNCTIONS_MAX: usize = 2_000_000;
+const FUNCTIONS_MAX: usize = 1_000_000;
+
+/// Most entries of one section that are looked at, whether they make sense or not.
+const ENTRIES_MAX: usize = 2 * FUNCTIONS_MAX;
 
 /// Most rules of one module that are kept before they are forgotten and made anew.
 const RULES_MAX: usize = 16_384;
 
 /// Most operations of one expression. Compilers write fewer than ten.
-const OPERATIONS_MAX: u32 = 256;
+const OPERATIONS_MAX: u32 = 32;
 
-/// Longest description of a function, and longest common part, that is read, in bytes. Each new address in the function
-/// means to run through it. Compilers write some hundred bytes.
+/// Steps (see `budget`) that an expression counts for, however many operations it has.
+const STEPS_AN_EXPRESSION: u64 = 64;
+
+/// Steps that a rule counts for, beside those of the instructions that it is made from.
+const STEPS_A_RULE: u64 = 50;
+
+/// Steps that a byte of instructions counts for: the costliest instruction, which puts a whole row aside, has one byte.
+const STEPS_A_BYTE: u64 = 4;
+
+/// Steps that a function counts for when a section's list of functions is made.
+const STEPS_A_FUNCTION: u64 = 8;
+
+/// So many bytes of a section count for a step when it is read.
+const BYTES_A_STEP: u64 = 16;
+
+/// Longest description of a function, and longest common part, that is read, in bytes. Compilers write some fifty; the longest of a Rust
+/// compiler has 34,000.
 const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+
+/// From so many bytes on all rows of a description are kept when it is run for the first address, so that it is run once and not for each
+/// address.
+const LONG_DESCRIPTION_BYTES: usize = 256;
+
+/// Most such rows of one module that are kept before they are forgotten and made anew.
+const ROWS_MAX: usize = 16_384;
+
+/// Registers of which a description may say something. Compilers' say it of 17, and of 33 where callers have the calling convention of
+/// Windows.
+const RULES_A_ROW_MAX: usize = 48;
+
+/// Rows that a description may put aside at a time.
+const ROWS_ASIDE_MAX: usize = 4;
+
+/// Room for running descriptions: as much as real ones need, because all of it is copied by each row that is put aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Room;
+
+impl UnwindContextStorage<usize> for Room {
+    type Rules = [(Register, RegisterRule<usize>); RULES_A_ROW_MAX];
+    type Stack = Box<[UnwindTableRow<usize, Self>; ROWS_ASIDE_MAX]>;
+}
 
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
@@ -153,6 +195,8 @@ pub(crate) struct FrameTable {
     sections: Vec<DescribedFunctions>,
     go: Option<GoTable>,
     rules: HashMap<u64, Option<Arc<Rule>>>,
+    /// Rows of long descriptions that were run, by their first address, with the first address behind them.
+    rows: BTreeMap<u64, (u64, Arc<Rule>)>,
 }
 
 impl FrameTable {
@@ -175,8 +219,18 @@ impl FrameTable {
         Self {
             sections: sections.into_iter().filter_map(read).collect(),
             go: GoTable::read(elf),
-            rules: HashMap::new(),
+            ..Self::default()
         }
+    }
+
+    /// How many steps it was to read it.
+    pub(crate) fn steps(&self) -> u64 {
+        let sections = self.sections.iter().map(|section| {
+            section.section.bytes.len() as u64 / BYTES_A_STEP
+                + section.functions.len() as u64 * STEPS_A_FUNCTION
+        });
+        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / BYTES_A_STEP);
+        sections.sum::<u64>() + go
     }
 
     /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
@@ -209,6 +263,7 @@ impl FrameTable {
     pub(crate) fn forget_descriptions(&mut self) {
         self.sections = Vec::new();
         self.rules = HashMap::new();
+        self.rows = BTreeMap::new();
     }
 
     /// Go's table, if the module has one.
@@ -216,26 +271,63 @@ impl FrameTable {
         self.go.as_ref()
     }
 
-    /// The rule for the code at an address of the module.
-    pub(crate) fn rule(&mut self, address: u64) -> Option<Arc<Rule>> {
+    /// The rule for the code at an address of the module, if it has been made: it may be that there is none.
+    pub(crate) fn known(&mut self, address: u64) -> Option<Option<Arc<Rule>>> {
         if let Some(rule) = self.rules.get(&address) {
-            return rule.clone();
+            return Some(rule.clone());
         }
+        let (_, (end, rule)) = self.rows.range(..=address).next_back()?;
+        if address >= *end {
+            return None;
+        }
+        let rule = Some(Arc::clone(rule));
+        self.keep(address, rule.clone());
+        Some(rule)
+    }
+
+    /// Makes the rule for the code at an address of the module; and how many steps that was.
+    pub(crate) fn make(&mut self, address: u64) -> (Option<Arc<Rule>>, u64) {
+        let mut steps = STEPS_A_RULE;
+        let rule = self.find(address, &mut steps);
+        self.keep(address, rule.clone());
+        (rule, steps)
+    }
+
+    fn keep(&mut self, address: u64, rule: Option<Arc<Rule>>) {
         if self.rules.len() >= RULES_MAX {
             self.rules.clear();
         }
-        let rule = self.find(address).map(Arc::new);
-        self.rules.insert(address, rule.clone());
-        rule
+        self.rules.insert(address, rule);
     }
 
-    fn find(&self, address: u64) -> Option<Rule> {
-        let described = self.sections.iter().find_map(|section| section.find(address));
-        described.map(Rule::Described).or_else(|| {
-            let go = self.go.as_ref()?.frame(address)?;
-            Some(Rule::Go(go))
-        })
+    fn find(&mut self, address: u64, steps: &mut u64) -> Option<Arc<Rule>> {
+        let find = |section: &DescribedFunctions| section.find(address, steps);
+        match self.sections.iter().find_map(find) {
+            Some(Found::One(described)) => Some(Arc::new(Rule::Described(described))),
+            Some(Found::All(rows)) => {
+                if self.rows.len() + rows.len() > ROWS_MAX {
+                    self.rows.clear();
+                }
+                // A hostile description may have as many.
+                self.rows.extend(rows.into_iter().take(ROWS_MAX));
+                let (_, (end, rule)) = self.rows.range(..=address).next_back()?;
+                (address < *end).then(|| Arc::clone(rule))
+            }
+            None => {
+                let (go, walked) = self.go.as_ref()?.frame(address)?;
+                *steps += walked as u64;
+                Some(Arc::new(Rule::Go(go)))
+            }
+        }
     }
+}
+
+/// What a section says of an address.
+enum Found {
+    /// The row for it.
+    One(Described),
+    /// All rows of its function.
+    All(Vec<(u64, (u64, Arc<Rule>))>),
 }
 
 impl DescribedFunctions {
@@ -251,15 +343,15 @@ impl DescribedFunctions {
         }
     }
 
-    fn find(&self, address: u64) -> Option<Described> {
+    fn find(&self, address: u64, steps: &mut u64) -> Option<Found> {
         let index = self
             .functions
             .partition_point(|&(start, _)| start <= address)
             .checked_sub(1)?;
         let offset = self.functions[index].1;
         match self.section.kind {
-            Kind::Eh => self.described(&self.section.eh(), offset.into(), address),
-            Kind::Debug => self.described(&self.section.debug(), offset.into(), address),
+            Kind::Eh => self.described(&self.section.eh(), offset.into(), address, steps),
+            Kind::Debug => self.described(&self.section.debug(), offset.into(), address, steps),
         }
     }
 
@@ -268,25 +360,43 @@ impl DescribedFunctions {
         parsed: &S,
         offset: S::Offset,
         address: u64,
-    ) -> Option<Described> {
+        steps: &mut u64,
+    ) -> Option<Found> {
         let bases = &self.section.bases;
         let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
-        let longest = function.entry_len().max(function.cie().entry_len());
-        if !function.contains(address) || longest > DESCRIPTION_BYTES_MAX {
+        let (own, common) = (function.entry_len(), function.cie().entry_len());
+        if !function.contains(address) || own.max(common) > DESCRIPTION_BYTES_MAX {
             return None;
         }
-        let mut context = UnwindContext::new();
-        let row = function
-            .unwind_info_for_address(parsed, bases, &mut context, address)
-            .ok()?;
-        Some(Described {
+        *steps += STEPS_A_BYTE * (own + common) as u64;
+        let mut context = UnwindContext::<usize, Room>::new_in();
+        if own.max(common) < LONG_DESCRIPTION_BYTES {
+            let row = function.unwind_info_for_address(parsed, bases, &mut context, address);
+            return Some(Found::One(self.row(&function, row.ok()?)));
+        }
+        let mut rows = Vec::new();
+        let mut table = function.rows(parsed, bases, &mut context).ok()?;
+        // What comes before an instruction that makes no sense counts.
+        while let Ok(Some(row)) = table.next_row() {
+            let rule = Arc::new(Rule::Described(self.row(&function, row)));
+            rows.push((row.start_address(), (row.end_address(), rule)));
+        }
+        Some(Found::All(rows))
+    }
+
+    fn row(
+        &self,
+        function: &FrameDescriptionEntry<Bytes<'_>>,
+        row: &UnwindTableRow<usize, Room>,
+    ) -> Described {
+        Described {
             cfa: row.cfa().clone(),
             return_address: row.register(X86_64::RA),
             saved: SAVED.map(|register| row.register(register)),
             encoding: function.cie().encoding(),
             signal: function.is_signal_trampoline(),
             section: Arc::clone(&self.section),
-        })
+        }
     }
 }
 
@@ -321,7 +431,8 @@ fn functions<'a, S: UnwindSection<Bytes<'a>>>(parsed: &S, bases: &BaseAddresses)
     let mut functions = Vec::new();
     // Neighbours share their common part, so one is remembered.
     let mut common: Option<CommonInformationEntry<Bytes<'a>>> = None;
-    while let Ok(Some(entry)) = entries.next() {
+    for _ in 0..ENTRIES_MAX {
+        let Ok(Some(entry)) = entries.next() else { break };
         let CieOrFde::Fde(partial) = entry else { continue };
         let function: Result<FrameDescriptionEntry<Bytes<'a>>, _> = partial.parse(|parsed, bases, offset| {
             let at = UnwindOffset::into(offset);
@@ -346,6 +457,20 @@ impl Rule {
     /// Whether the frame is a signal trampoline: its caller was interrupted and called nothing.
     pub(crate) fn signal(&self) -> bool {
         matches!(self, Rule::Described(described) if described.signal)
+    }
+
+    /// How many steps it is to follow it, beyond those of any rule.
+    pub(crate) fn steps(&self) -> u64 {
+        let Rule::Described(described) = self else {
+            return 0;
+        };
+        let is_expression = |rule: &&RegisterRule<usize>| {
+            matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))
+        };
+        let registers = described.saved.iter().flatten().chain(&described.return_address);
+        let expressions = registers.filter(is_expression).count()
+            + usize::from(matches!(described.cfa, CfaRule::Expression(_)));
+        STEPS_AN_EXPRESSION * expressions as u64
     }
 
     /// The caller's registers; `None` where the stack ends, or goes on in memory that was not copied.
