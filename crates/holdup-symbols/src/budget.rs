@@ -38,17 +38,24 @@ pub(crate) struct Asker {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
+    /// When its first work was done; 0 while that is not known.
     since: Ns,
     spent: u64,
 }
 
 impl Account {
-    fn begin(at: Ns) -> Account {
-        Account { since: at, spent: 0 }
+    fn charge(&mut self, at: Ns, steps: u64) {
+        if self.since == 0 {
+            self.since = at;
+        }
+        self.spent = self.spent.saturating_add(steps);
     }
 
     fn has_left(&self, at: Ns, times: u64) -> bool {
-        let observed = u128::from(at.saturating_sub(self.since));
+        let observed = match self.since {
+            0 => 0,
+            since => u128::from(at.saturating_sub(since)),
+        };
         let more = observed * u128::from(STEPS_A_SECOND) / u128::from(NS_A_SECOND);
         u128::from(self.spent) < u128::from(times) * (u128::from(STEPS_AT_ONCE) + more)
     }
@@ -58,7 +65,7 @@ impl Account {
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     processes: HashMap<ProcessKey, Account>,
-    all: Option<Account>,
+    all: Account,
     /// Processes that had no more.
     beyond: BTreeSet<u32>,
     /// Pieces of work that were not done.
@@ -70,8 +77,7 @@ impl Budget {
     pub(crate) fn allows(&mut self, asker: &Asker) -> bool {
         let own = self.processes.get(&asker.process);
         let own = own.is_none_or(|account| account.has_left(asker.at, 1));
-        let all = self.all.as_ref();
-        let allowed = own && all.is_none_or(|account| account.has_left(asker.at, PROCESSES_AT_COST));
+        let allowed = own && self.all.has_left(asker.at, PROCESSES_AT_COST);
         if !allowed {
             self.refused += 1;
             if self.beyond.len() < KNOWN_MAX {
@@ -84,10 +90,15 @@ impl Budget {
     /// Takes off what was done.
     pub(crate) fn charge(&mut self, asker: &Asker, steps: u64) {
         let own = self.processes.entry(asker.process);
-        let own = own.or_insert_with(|| Account::begin(asker.at));
-        own.spent = own.spent.saturating_add(steps);
-        let all = self.all.get_or_insert_with(|| Account::begin(asker.at));
-        all.spent = all.spent.saturating_add(steps);
+        own.or_default().charge(asker.at, steps);
+        self.all.charge(asker.at, steps);
+    }
+
+    /// The same by a clock: work whose steps nobody can count. Ordinary work is charged nothing here.
+    pub(crate) fn charge_measured(&mut self, asker: &Asker, steps: u64) {
+        if steps > 0 {
+            self.charge(asker, steps);
+        }
     }
 
     /// The process is gone.

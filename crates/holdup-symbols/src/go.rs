@@ -7,19 +7,22 @@
 //! two. Versions from Go 1.18 on are understood; of others, and where it cannot be told where the code begins,
 //! nothing is.
 
-use crate::elf::Elf;
+use crate::elf::Head;
 
 /// What the table begins with from Go 1.18, and from Go 1.20 on.
 const MAGICS: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
 /// Where the table is: in a program at a fixed address, and in one that can be loaded anywhere.
-const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+pub(crate) const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 
 /// Largest table that is read, in bytes; that of Kubernetes has 40 MB.
-const TABLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const TABLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Largest description of a module that is read, in bytes; it has some 600.
-const MODULE_BYTES_MAX: u64 = 4096;
+pub(crate) const MODULE_BYTES_MAX: u64 = 4096;
+
+/// Where the linker describes the module, from Go 1.26 on.
+pub(crate) const MODULE_SECTION: &str = ".go.module";
 
 /// Where the description of the module (`.go.module`, from Go 1.26 on) has the start of the code: behind a
 /// pointer, six slices, and three more pointers.
@@ -74,10 +77,8 @@ struct Function {
 
 impl GoTable {
     /// Reads the table; there is none in other languages' files.
-    pub(crate) fn read(elf: &Elf) -> Option<Self> {
-        let section = SECTIONS.into_iter().find_map(|name| elf.section(name))?;
-        let bytes = elf.bytes(section, TABLE_BYTES_MAX)?;
-        Self::parse(bytes, start_of_code(elf))
+    pub(crate) fn read(head: &Head, table: Option<Vec<u8>>, module: Option<&[u8]>) -> Option<Self> {
+        Self::parse(table?, start_of_code(head, module))
     }
 
     /// Understands a table; `text` is where the code begins if the table does not say.
@@ -181,16 +182,15 @@ impl GoTable {
 }
 
 /// Where Go's code begins, if the file says so. The table itself did so until Go 1.25.
-fn start_of_code(elf: &Elf) -> Option<u64> {
+fn start_of_code(head: &Head, module: Option<&[u8]>) -> Option<u64> {
     let in_module = || {
-        let bytes = elf.bytes(elf.section(".go.module")?, MODULE_BYTES_MAX)?;
         // In a program that can be loaded anywhere it is filled in at the start.
-        long(&bytes, MODULE_TEXT).filter(|&text| text != 0)
+        long(module?, MODULE_TEXT).filter(|&text| text != 0)
     };
     let alone = || {
         // A file that a C compiler has linked has this section, and C's start code before Go's.
-        let c = elf.section(".init").is_some();
-        elf.section(".text").filter(|_| !c).map(|text| text.address)
+        let c = head.section(".init").is_some();
+        head.section(".text").filter(|_| !c).map(|text| text.address)
     };
     in_module().or_else(alone)
 }

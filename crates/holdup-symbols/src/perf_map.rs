@@ -11,7 +11,7 @@
 //! which file system a step has reached is asked of `/proc/self/fdinfo`, which does not touch it.
 
 use crate::mounts::Mounts;
-use crate::open::{again, place};
+use crate::open::{Opened, again, place};
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ const LINE_BYTES_MAX: usize = 4096;
 const CHUNK_BYTES: u64 = 256 * 1024;
 
 /// The list of process `pid`, open; `proc` is where the proc file system is.
-pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
+pub(crate) fn open(proc: &Path, pid: u32) -> Option<Opened> {
     let process = proc.join(pid.to_string());
     let status = fs::read_to_string(process.join("status")).ok()?;
     let (user, own_pid) = identity(&status)?;
@@ -47,9 +47,10 @@ pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
     local(&folder)?;
     let name = format!("perf-{own_pid}.map");
     let list = step(&folder, &name, OFlag::O_NOFOLLOW, ResolveFlag::RESOLVE_NO_XDEV)?;
-    again(&list, |list| {
+    let file = again(&list, |list| {
         list.metadata().is_ok_and(|found| trusted(&found, user))
-    })
+    })?;
+    Some(Opened { place: list, file })
 }
 
 /// Who else may write to a file, as bits of its mode: its group, and everybody.

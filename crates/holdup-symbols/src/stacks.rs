@@ -9,7 +9,8 @@ use crate::budget::Asker;
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::runtime::{Runtime, Told};
-use crate::symbolise;
+use crate::symbolise::{self, Named, name_bytes};
+use crate::unread::Unread;
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +24,12 @@ const FRAMES_MAX: usize = 256;
 /// Most frames of all distinct stacks together, so that those of a program that never has the same stack
 /// twice stay below some 100 MB once they have names.
 const FRAMES_TOTAL_MAX: usize = 500_000;
+
+/// Most frames of one stack with inlined functions.
+const NAMED_FRAMES_MAX: usize = 2048;
+
+/// Most bytes of the names of all stacks together: many stacks share a name, and each has a copy. Stacks beyond that are empty.
+const NAMES_BYTES_MAX: usize = 1 << 30;
 
 /// The library that holds a Java virtual machine.
 const JVM: &str = "libjvm.so";
@@ -55,6 +62,14 @@ pub struct RawStack<'a> {
 }
 
 impl RawStack<'_> {
+    fn asker(&self) -> Asker {
+        Asker {
+            process: self.process,
+            pid: self.pid,
+            at: self.at,
+        }
+    }
+
     fn registers(&self) -> Registers {
         let [rbx, r12, r13, r14, r15] = self.callee_saved;
         let known = |value| (!self.partial).then_some(value);
@@ -172,6 +187,21 @@ impl UserStacks {
         self
     }
 
+    /// The same, with the process started that reads files. Without this the first file starts it; sooner is better, because
+    /// it begins as a copy of this process.
+    #[must_use]
+    pub fn ready(mut self) -> Self {
+        self.modules.reader.begin();
+        self
+    }
+
+    /// The same, reading files in this process: for who has given up everything already, and wants to see what reading does.
+    #[must_use]
+    pub fn reading_here(mut self) -> Self {
+        self.modules.reader.read_here();
+        self
+    }
+
     /// The same, with a runtime that tells the frames of code that it has written.
     #[must_use]
     pub fn told_by(self, runtime: Box<dyn Runtime>) -> Self {
@@ -204,13 +234,13 @@ impl UserStacks {
     /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
     /// called the better; the newest mapping wins where they overlap.
     pub fn map(&mut self, process: ProcessKey, pid: u32, mapping: Mapping) {
-        let module = self.modules.of_mapping(pid, &mapping);
+        let asker = Asker { process, pid, at: 0 };
+        let module = self.modules.of_mapping(&asker, &mapping);
         let Mapping {
             start, end, offset, ..
         } = mapping;
         if module != ModuleId::ANONYMOUS {
-            let module = self.modules.get(module);
-            self.told.mapped(process, pid, module, start, offset);
+            self.told.mapped(&asker, &mut self.modules, module, start, offset);
         }
         if !self.spaces.map(
             process,
@@ -259,6 +289,9 @@ impl UserStacks {
             // Such code has no addresses to show, so neither they nor what called make stacks differ.
             (frame.caller, frame.looked_up) = (false, 0);
         }
+        for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
+            self.modules.used_by(frame.module, raw.process);
+        }
         if let Some(&id) = self.ids.get(frames.as_slice()) {
             return id;
         }
@@ -287,7 +320,7 @@ impl UserStacks {
                 .modules()
                 .any(|module| self.modules.get(module).name.as_deref() == Some(JVM));
             let language = if java { Language::Java } else { Language::Native };
-            written.module = self.modules.written(raw.pid, language);
+            written.module = self.modules.written(&raw.asker(), language);
         }
         if let Some(module) = written.module {
             for frame in frames
@@ -325,7 +358,14 @@ impl UserStacks {
 
     /// The frames of each [`UserStackId`], innermost first, in the order of the numbers.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Vec<Frame>> {
+    pub fn finish(self) -> Vec<Vec<Frame>> {
+        self.finish_unless(&mut || false).stacks
+    }
+
+    /// The same; `stop` is asked now and then whether nobody wants names any more: what has none then stays without.
+    #[must_use]
+    pub fn finish_unless(mut self, stop: &mut dyn FnMut() -> bool) -> Named {
+        let mut unread: BTreeSet<Unread> = self.modules.unread().collect();
         self.modules.no_more_stacks();
         let addresses: BTreeSet<Address> = self
             .stacks
@@ -333,17 +373,26 @@ impl UserStacks {
             .flat_map(|stack| stack.iter().copied())
             .filter(|address| address.module != ModuleId::TOLD)
             .collect();
-        let frames = symbolise::frames(&self.modules, addresses);
-        let of_stack = |stack: &Arc<[Address]>| {
-            stack
-                .iter()
-                .flat_map(|address| match address.module {
-                    ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
-                    _ => frames.get(address).cloned().unwrap_or_default(),
-                })
-                .collect()
+        let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
+        unread.extend(unnamed);
+        let mut bytes = 0_usize;
+        let mut of_stack = |stack: &Arc<[Address]>| -> Vec<Frame> {
+            let frames = stack.iter().flat_map(|address| match address.module {
+                ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
+                _ => frames.get(address).cloned().unwrap_or_default(),
+            });
+            let frames: Vec<Frame> = frames.take(NAMED_FRAMES_MAX).collect();
+            bytes = bytes.saturating_add(name_bytes(&frames));
+            match bytes > NAMES_BYTES_MAX {
+                true => Vec::new(),
+                false => frames,
+            }
         };
-        self.stacks.iter().map(of_stack).collect()
+        let stacks = self.stacks.iter().map(&mut of_stack).collect();
+        Named {
+            stacks,
+            unread: unread.into_iter().collect(),
+        }
     }
 }
 
@@ -353,11 +402,7 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
         start: raw.sp,
         bytes: raw.bytes,
     };
-    let asker = Asker {
-        process: raw.process,
-        pid: raw.pid,
-        at: raw.at,
-    };
+    let asker = raw.asker();
     let mut frames = Vec::new();
     let mut registers = raw.registers();
     let mut caller = false;

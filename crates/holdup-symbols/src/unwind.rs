@@ -12,7 +12,8 @@
 //! (one backward jump in a hostile file hangs them), cannot read memory in them (which is what the C library's
 //! signal trampoline and hand-written assembly need), and know no register but rsp and rbp.
 
-use crate::elf::Elf;
+use crate::elf::Head;
+use crate::files::FrameBytes;
 use crate::go::{GoFrame, GoTable};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
@@ -25,7 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Largest `.eh_frame` or `.debug_frame` that is read, in bytes; the largest browsers have 30 MB.
-const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Most functions of one module that are indexed; the largest browsers have 500,000.
 const FUNCTIONS_MAX: usize = 1_000_000;
@@ -83,6 +84,11 @@ impl UnwindContextStorage<usize> for Room {
 
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
+
+/// Whether the file's code is this processor's.
+pub(crate) fn understands(head: &Head) -> bool {
+    head.machine == MACHINE
+}
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -200,25 +206,25 @@ pub(crate) struct FrameTable {
 }
 
 impl FrameTable {
-    /// Reads a module's frame information; there is none for another processor's code.
-    pub(crate) fn read(elf: &Elf) -> Self {
-        if elf.machine != MACHINE {
+    /// Understands a module's frame information; there is none for another processor's code.
+    pub(crate) fn read(head: &Head, bytes: FrameBytes) -> Self {
+        if !understands(head) {
             return Self::default();
         }
-        let address = |name| elf.section(name).map_or(0, |section| section.address);
+        let address = |name| head.section(name).map_or(0, |section| section.address);
         let bases = BaseAddresses::default()
             .set_eh_frame(address(".eh_frame"))
             .set_text(address(".text"))
             .set_got(address(".got"));
-        let read = |(name, kind)| {
-            let bytes = elf.bytes(elf.section(name)?, FRAME_BYTES_MAX)?;
-            let bases = bases.clone();
+        let read = |(bytes, kind)| {
+            let (bytes, bases): (Option<Vec<u8>>, _) = (bytes, bases.clone());
+            let bytes = bytes?;
             Some(DescribedFunctions::of(Section { kind, bytes, bases }))
         };
-        let sections = [(".eh_frame", Kind::Eh), (".debug_frame", Kind::Debug)];
+        let sections = [(bytes.eh, Kind::Eh), (bytes.debug, Kind::Debug)];
         Self {
             sections: sections.into_iter().filter_map(read).collect(),
-            go: GoTable::read(elf),
+            go: GoTable::read(head, bytes.go, bytes.go_module.as_deref()),
             ..Self::default()
         }
     }
@@ -235,40 +241,17 @@ impl FrameTable {
 
     /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
     /// description is some 30 bytes.
-    pub(crate) fn bytes_of(elf: &Elf) -> u64 {
-        if elf.machine != MACHINE {
+    pub(crate) fn bytes_of(head: &Head) -> u64 {
+        if !understands(head) {
             return 0;
         }
         let size = |name| {
-            elf.section(name)
+            head.section(name)
                 .map_or(0, |section| section.size)
                 .min(FRAME_BYTES_MAX)
         };
         let sections = size(".eh_frame").saturating_add(size(".debug_frame"));
         sections.saturating_add(sections / 2)
-    }
-
-    /// One without call frame information, which would take too much memory.
-    pub(crate) fn without_descriptions(elf: &Elf) -> Self {
-        match elf.machine {
-            MACHINE => Self {
-                go: GoTable::read(elf),
-                ..Self::default()
-            },
-            _ => Self::default(),
-        }
-    }
-
-    /// Lets go of all that is only needed to find callers.
-    pub(crate) fn forget_descriptions(&mut self) {
-        self.sections = Vec::new();
-        self.rules = HashMap::new();
-        self.rows = BTreeMap::new();
-    }
-
-    /// Go's table, if the module has one.
-    pub(crate) fn go(&self) -> Option<&GoTable> {
-        self.go.as_ref()
     }
 
     /// The rule for the code at an address of the module, if it has been made: it may be that there is none.

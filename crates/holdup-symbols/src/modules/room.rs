@@ -36,28 +36,25 @@ impl Modules {
     /// Reads a module's frame information, as far as there is room for it.
     fn make_table(&mut self, asker: &Asker, id: ModuleId) -> Option<()> {
         let module = &self.list[id.0 as usize];
-        let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
+        let bytes = FrameTable::bytes_of(module.head.as_ref()?);
         if !self.budget.allows(asker) {
             return None;
         }
         if module.made < TABLES_MADE_MAX {
             self.make_room(bytes);
         }
+        let kept = bytes <= self.bounds.tables && self.get(id).made < TABLES_MADE_MAX;
+        let read = self.frame_bytes_of(asker, id, kept);
         let module = &mut self.list[id.0 as usize];
-        let elf = module.elf.as_ref()?;
-        let kept = bytes <= self.bounds.tables && module.made < TABLES_MADE_MAX;
-        let table = match kept {
+        match kept {
             true => {
                 module.made += 1;
                 module.frame_bytes = bytes;
                 self.frame_bytes += bytes;
-                FrameTable::read(elf)
             }
-            false => {
-                self.without_frames += 1;
-                FrameTable::without_descriptions(elf)
-            }
-        };
+            false => self.without_frames += 1,
+        }
+        let table = FrameTable::read(module.head.as_ref()?, read);
         self.budget.charge(asker, table.steps());
         module.frames = Some(table);
         Some(())
@@ -75,23 +72,19 @@ impl Modules {
             };
             self.frame_bytes -= oldest.frame_bytes;
             oldest.frame_bytes = 0;
-            // Made anew when a stack comes through again. Go's names are needed at the end.
-            match oldest.go().is_some() {
-                true => oldest.frames.iter_mut().for_each(FrameTable::forget_descriptions),
-                false => oldest.frames = None,
-            }
+            // Made anew when a stack comes through again.
+            oldest.frames = None;
         }
     }
 
-    /// Lets go of all frame information: no stack comes any more. What names need is kept.
+    /// Lets go of all frame information and of who reads it: no stack comes any more. What names need is kept.
     pub(crate) fn no_more_stacks(&mut self) {
         for module in &mut self.list {
-            if let Some(frames) = &mut module.frames {
-                frames.forget_descriptions();
-            }
+            module.frames = None;
             module.frame_bytes = 0;
         }
         self.frame_bytes = 0;
+        self.reader.end();
     }
 }
 
@@ -102,10 +95,12 @@ mod tests {
     use crate::budget::Asker;
     use crate::elf::Elf;
     use crate::modules::{Module, ModuleId, Modules};
+    use crate::open::place as place_of;
     use crate::stacks::ProcessKey;
     use crate::unwind::FrameTable;
     use std::fs::File;
-    use std::path::PathBuf;
+    use std::os::fd::OwnedFd;
+    use std::path::{Path, PathBuf};
 
     const ASKER: Asker = Asker {
         process: ProcessKey(1),
@@ -115,6 +110,11 @@ mod tests {
 
     fn elf() -> Elf {
         Elf::read(File::open("/bin/sh").unwrap()).unwrap()
+    }
+
+    /// A descriptor of where that file is.
+    fn place() -> OwnedFd {
+        place_of(Path::new("/bin/sh"), 0).unwrap().into()
     }
 
     /// So many files, all alike, in room for so many.
@@ -127,7 +127,8 @@ mod tests {
             ..Bounds::SMALL
         };
         let module = || Module {
-            elf: Some(elf()),
+            head: Some(elf().head),
+            place: Some(place()),
             ..Module::default()
         };
         let ids = (0..count).map(|_| modules.add(module())).collect();
@@ -183,7 +184,7 @@ mod tests {
         assert!(described(&mut modules, ids[0]));
         modules.no_more_stacks();
         assert_eq!(modules.frame_bytes, 0);
-        assert!(!described(&mut modules, ids[0]));
+        assert!(modules.get(ids[0]).frames.is_none());
     }
 
     #[test]
