@@ -1,6 +1,7 @@
 //! Observes a command that holdup starts, from its exec to its end.
 
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, how: How) -> anyhow::Result<Collected> {
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (observation, ended) = observe(subject, signals, how, go_on)?;
-    Ok(observation.finish(ended))
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(observation.finish(ended, Haste::of(signals, cmd)))
 }
 
 /// Why a run was not waited for.
@@ -44,7 +46,7 @@ pub(crate) fn run_for(
     let (observation, ended) = observe(subject, signals, how, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(observation.finish(ended)),
+        (ended, _) => Ok(observation.finish(ended, Haste::of_many(signals))),
     })
 }
 

@@ -19,6 +19,7 @@ pub(crate) use attach::attach;
 
 use super::run::Limit;
 use super::{Collected, Cut, own_cpu_time};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
@@ -67,7 +68,8 @@ pub(crate) fn run(
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (sampling, ended) = observe(subject, signals, std::process::id(), go_on)?;
-    Ok(sampling.finish(ended, why))
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(sampling.finish(ended, why, Haste::of(signals, cmd)))
 }
 
 /// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end. `adopter`: the process in whose PID namespace
@@ -86,7 +88,7 @@ pub(crate) fn run_for(
     let (sampling, ended) = observe(subject, signals, adopter, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(sampling.finish(ended, Some(why))),
+        (ended, _) => Ok(sampling.finish(ended, Some(why), Haste::of_many(signals))),
     })
 }
 
@@ -191,7 +193,7 @@ impl Sampling {
     }
 
     /// Ends observation, and makes the whole of it.
-    fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+    fn finish(mut self, ended: Option<Ended>, why: Option<&str>, mut haste: Haste<'_>) -> Collected {
         self.machines.look_now();
         let now = clocks::monotonic();
         let events = self.sampler.leave(now);
@@ -216,7 +218,10 @@ impl Sampling {
             ns: 0,
         });
         let user_stacks = self.stacks.finish();
-        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        let user_stacks = named.stacks;
         let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),
@@ -232,7 +237,7 @@ impl Sampling {
             ended: now,
             user_stacks,
             losses: losses.into_iter().collect(),
-            not_measured,
+            not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             ..Finish::default()
         };
