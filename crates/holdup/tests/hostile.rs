@@ -259,3 +259,80 @@ fn a_program_and_its_directory_on_a_mount_that_hangs() {
     conserved(&report);
     assert_eq!(report["subject"]["exit"], 26);
 }
+
+/// An overlay over such a file system: it looks like a local one, and is as silent as its layer.
+struct Overlay {
+    layer: silent::FileSystem,
+    directory: TempDir,
+}
+
+impl Overlay {
+    fn new(program: &str) -> Overlay {
+        let layer = silent::FileSystem::new(program);
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let lower = layer.directory.path().to_str().unwrap();
+        let empty = directory.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        let point = directory.path().join("overlay");
+        fs::create_dir(&point).unwrap();
+        let options = format!("lowerdir={lower}:{}", empty.display());
+        let none: Option<&str> = None;
+        nix::mount::mount(
+            none,
+            &point,
+            Some("overlay"),
+            nix::mount::MsFlags::empty(),
+            Some(options.as_str()),
+        )
+        .unwrap();
+        Overlay { layer, directory }
+    }
+
+    fn program(&self) -> PathBuf {
+        self.directory.path().join("overlay/program")
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        nix::mount::umount2(
+            &self.directory.path().join("overlay"),
+            nix::mount::MntFlags::MNT_DETACH,
+        )
+        .ok();
+    }
+}
+
+#[test]
+fn a_program_on_an_overlay_over_a_mount_that_hangs() {
+    let overlay = Overlay::new("/bin/sh");
+    let mut target = Guarded::spawn(
+        Command::new(overlay.program())
+            .args(["-c", "while echo ready; do read go; done"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
+    read_until(target.0.stdout.as_mut().unwrap(), "ready\n");
+    overlay.layer.fall_silent();
+    let report = tempfile::tempdir().unwrap();
+    let file = report.path().join("report.json");
+    let pid = target.0.id().to_string();
+    let output = Command::new(support::HOLDUP)
+        .args(["attach", "-p", &pid, "-d", "1", "--json", file.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let report = support::json(&file);
+    let gaps = report["coverage"]["not_measured"].to_string();
+    assert!(
+        gaps.contains("did not answer") && gaps.contains("program"),
+        "{gaps}"
+    );
+    conserved(&report);
+}
