@@ -49,7 +49,7 @@ const SLICE: Duration = Duration::from_millis(20);
 const BLOCKED_MAX: Duration = Duration::from_secs(2);
 
 /// How long all naming may take, in times of the CPU time that it may take.
-const ELAPSED_TIMES: u32 = 3;
+const ELAPSED_TIMES: u32 = 2;
 
 /// How many processes may use up all of theirs.
 const PROCESSES_AT_COST: u32 = 3;
@@ -263,6 +263,7 @@ impl<'a> Naming<'a> {
         file: Option<BorrowedFd<'_>>,
         until: Duration,
     ) -> Result<Answer, Why> {
+        let elapsed_max = self.elapsed_max();
         if self.child.is_none() {
             self.child = self.start();
         }
@@ -292,8 +293,7 @@ impl<'a> Naming<'a> {
                 self.stopped = true;
                 return Err(Why::Interrupted);
             }
-            let elapsed = self.modules.bounds.naming * PROCESSES_AT_COST * ELAPSED_TIMES;
-            if child.cpu_time() > until || self.began.elapsed() > elapsed {
+            if child.cpu_time() > until || self.began.elapsed() > elapsed_max {
                 return Err(Why::Costly);
             }
             match is_runnable(child.pid()) {

@@ -18,6 +18,7 @@ mod look;
 mod moment;
 mod naming;
 mod neighbours;
+mod nothing;
 mod outsiders;
 mod own_ends;
 mod paths;
@@ -34,6 +35,7 @@ pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
 pub(crate) use kernel_names::KernelNames;
+pub(crate) use nothing::nothing;
 pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
