@@ -12,15 +12,16 @@
 //! (one backward jump in a hostile file hangs them), cannot read memory in them (which is what the C library's
 //! signal trampoline and hand-written assembly need), and know no register but rsp and rbp.
 
+mod sections;
+
 use crate::elf::Head;
 use crate::files::FrameBytes;
 use crate::go::{GoFrame, GoTable};
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
-    Evaluation, EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule,
-    UnwindContext, UnwindContextStorage, UnwindExpression, UnwindOffset, UnwindSection, UnwindTableRow,
-    Value, X86_64,
+    BaseAddresses, CfaRule, Encoding, Evaluation, EvaluationResult, Location, Register, RegisterRule,
+    UnwindExpression, Value, X86_64,
 };
+use sections::{DescribedFunctions, Found, Kind, Section};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,11 +29,8 @@ use std::sync::Arc;
 /// Largest `.eh_frame` or `.debug_frame` that is read, in bytes; the largest browsers have 30 MB.
 pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Most functions of one module that are indexed; the largest browsers have 500,000.
-const FUNCTIONS_MAX: usize = 1_000_000;
-
-/// Most entries of one section that are looked at, whether they make sense or not.
-const ENTRIES_MAX: usize = 2 * FUNCTIONS_MAX;
+/// So many bytes of Go's table count for a step when it is read.
+const GO_BYTES_A_STEP: u64 = 16;
 
 /// Most rules of one module that are kept before they are forgotten and made anew.
 const RULES_MAX: usize = 16_384;
@@ -46,41 +44,8 @@ const STEPS_AN_EXPRESSION: u64 = 64;
 /// Steps that a rule counts for, beside those of the instructions that it is made from.
 const STEPS_A_RULE: u64 = 50;
 
-/// Steps that a byte of instructions counts for: the costliest instruction, which puts a whole row aside, has one byte.
-const STEPS_A_BYTE: u64 = 4;
-
-/// Steps that a function counts for when a section's list of functions is made.
-const STEPS_A_FUNCTION: u64 = 8;
-
-/// So many bytes of a section count for a step when it is read.
-const BYTES_A_STEP: u64 = 16;
-
-/// Longest description of a function, and longest common part, that is read, in bytes. Compilers write some fifty; the longest of a Rust
-/// compiler has 34,000.
-const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
-
-/// From so many bytes on all rows of a description are kept when it is run for the first address, so that it is run once and not for each
-/// address.
-const LONG_DESCRIPTION_BYTES: usize = 256;
-
-/// Most such rows of one module that are kept before they are forgotten and made anew.
+/// Most rows of long descriptions of one module that are kept before they are forgotten and made anew.
 const ROWS_MAX: usize = 16_384;
-
-/// Registers of which a description may say something. Compilers' say it of 17, and of 33 where callers have the calling convention of
-/// Windows.
-const RULES_A_ROW_MAX: usize = 48;
-
-/// Rows that a description may put aside at a time.
-const ROWS_ASIDE_MAX: usize = 4;
-
-/// Room for running descriptions: as much as real ones need, because all of it is copied by each row that is put aside.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Room;
-
-impl UnwindContextStorage<usize> for Room {
-    type Rules = [(Register, RegisterRule<usize>); RULES_A_ROW_MAX];
-    type Stack = Box<[UnwindTableRow<usize, Self>; ROWS_ASIDE_MAX]>;
-}
 
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
@@ -89,8 +54,6 @@ const MACHINE: u16 = object::elf::EM_X86_64.0;
 pub(crate) fn understands(head: &Head) -> bool {
     head.machine == MACHINE
 }
-
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The registers whose value in the caller can be known, beside the stack pointer.
 const SAVED: [Register; 6] = [
@@ -173,28 +136,6 @@ pub(crate) struct Described {
     section: Arc<Section>,
 }
 
-/// A section of frame information and the addresses that pointers in it are relative to.
-#[derive(Debug)]
-struct Section {
-    kind: Kind,
-    bytes: Vec<u8>,
-    bases: BaseAddresses,
-}
-
-/// The two encodings of one language.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Eh,
-    Debug,
-}
-
-/// Function descriptions of one section, sorted by the address where the function starts, with their offsets.
-#[derive(Debug)]
-struct DescribedFunctions {
-    section: Arc<Section>,
-    functions: Vec<(u64, usize)>,
-}
-
 /// The frame information of one module.
 #[derive(Debug, Default)]
 pub(crate) struct FrameTable {
@@ -231,11 +172,8 @@ impl FrameTable {
 
     /// How many steps it was to read it.
     pub(crate) fn steps(&self) -> u64 {
-        let sections = self.sections.iter().map(|section| {
-            section.section.bytes.len() as u64 / BYTES_A_STEP
-                + section.functions.len() as u64 * STEPS_A_FUNCTION
-        });
-        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / BYTES_A_STEP);
+        let sections = self.sections.iter().map(DescribedFunctions::steps);
+        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / GO_BYTES_A_STEP);
         sections.sum::<u64>() + go
     }
 
@@ -303,137 +241,6 @@ impl FrameTable {
             }
         }
     }
-}
-
-/// What a section says of an address.
-enum Found {
-    /// The row for it.
-    One(Described),
-    /// All rows of its function.
-    All(Vec<(u64, (u64, Arc<Rule>))>),
-}
-
-impl DescribedFunctions {
-    fn of(section: Section) -> Self {
-        let mut functions = match section.kind {
-            Kind::Eh => functions(&section.eh(), &section.bases),
-            Kind::Debug => functions(&section.debug(), &section.bases),
-        };
-        functions.sort_unstable();
-        Self {
-            section: Arc::new(section),
-            functions,
-        }
-    }
-
-    fn find(&self, address: u64, steps: &mut u64) -> Option<Found> {
-        let index = self
-            .functions
-            .partition_point(|&(start, _)| start <= address)
-            .checked_sub(1)?;
-        let offset = self.functions[index].1;
-        match self.section.kind {
-            Kind::Eh => self.described(&self.section.eh(), offset.into(), address, steps),
-            Kind::Debug => self.described(&self.section.debug(), offset.into(), address, steps),
-        }
-    }
-
-    fn described<'a, S: UnwindSection<Bytes<'a>>>(
-        &'a self,
-        parsed: &S,
-        offset: S::Offset,
-        address: u64,
-        steps: &mut u64,
-    ) -> Option<Found> {
-        let bases = &self.section.bases;
-        let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
-        let (own, common) = (function.entry_len(), function.cie().entry_len());
-        if !function.contains(address) || own.max(common) > DESCRIPTION_BYTES_MAX {
-            return None;
-        }
-        *steps += STEPS_A_BYTE * (own + common) as u64;
-        let mut context = UnwindContext::<usize, Room>::new_in();
-        if own.max(common) < LONG_DESCRIPTION_BYTES {
-            let row = function.unwind_info_for_address(parsed, bases, &mut context, address);
-            return Some(Found::One(self.row(&function, row.ok()?)));
-        }
-        let mut rows = Vec::new();
-        let mut table = function.rows(parsed, bases, &mut context).ok()?;
-        // What comes before an instruction that makes no sense counts.
-        while let Ok(Some(row)) = table.next_row() {
-            let rule = Arc::new(Rule::Described(self.row(&function, row)));
-            rows.push((row.start_address(), (row.end_address(), rule)));
-        }
-        Some(Found::All(rows))
-    }
-
-    fn row(
-        &self,
-        function: &FrameDescriptionEntry<Bytes<'_>>,
-        row: &UnwindTableRow<usize, Room>,
-    ) -> Described {
-        Described {
-            cfa: row.cfa().clone(),
-            return_address: row.register(X86_64::RA),
-            saved: SAVED.map(|register| row.register(register)),
-            encoding: function.cie().encoding(),
-            signal: function.is_signal_trampoline(),
-            section: Arc::clone(&self.section),
-        }
-    }
-}
-
-impl Section {
-    fn eh(&self) -> EhFrame<Bytes<'_>> {
-        let mut section = EhFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(8);
-        section
-    }
-
-    fn debug(&self) -> DebugFrame<Bytes<'_>> {
-        let mut section = DebugFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(8);
-        section
-    }
-
-    fn expression(&self, expression: &UnwindExpression<usize>) -> Option<Bytes<'_>> {
-        let expression = match self.kind {
-            Kind::Eh => expression.get(&self.eh()),
-            Kind::Debug => expression.get(&self.debug()),
-        };
-        Some(expression.ok()?.0)
-    }
-}
-
-/// Start and offset of each function description, up to the first one that makes no sense.
-///
-/// Binaries have a sorted table of these (`.eh_frame_hdr`); making our own costs a few milliseconds for the
-/// largest of them, and leaves a second section that could lie out of it.
-fn functions<'a, S: UnwindSection<Bytes<'a>>>(parsed: &S, bases: &BaseAddresses) -> Vec<(u64, usize)> {
-    let mut entries = parsed.entries(bases);
-    let mut functions = Vec::new();
-    // Neighbours share their common part, so one is remembered.
-    let mut common: Option<CommonInformationEntry<Bytes<'a>>> = None;
-    for _ in 0..ENTRIES_MAX {
-        let Ok(Some(entry)) = entries.next() else { break };
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let function: Result<FrameDescriptionEntry<Bytes<'a>>, _> = partial.parse(|parsed, bases, offset| {
-            let at = UnwindOffset::into(offset);
-            if let Some(common) = common.as_ref().filter(|common| common.offset() == at) {
-                return Ok(common.clone());
-            }
-            let found = parsed.cie_from_offset(bases, offset)?;
-            common = Some(found.clone());
-            Ok(found)
-        });
-        if let Ok(function) = function {
-            functions.push((function.initial_address(), function.offset()));
-        }
-        if functions.len() >= FUNCTIONS_MAX {
-            break;
-        }
-    }
-    functions
 }
 
 impl Rule {

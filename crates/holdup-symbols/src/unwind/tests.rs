@@ -1,5 +1,6 @@
 //! Rules from tables of real and made-up files, and callers found by them.
 
+use super::sections::DESCRIPTION_BYTES_MAX;
 use super::*;
 
 #[test]
