@@ -12,6 +12,7 @@
 use crate::stacks::ProcessKey;
 use holdup_evidence::Ns;
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 /// Steps that a process has at once. A step is some 10 ns: 0.2 s. All of a large compiler or browser takes a tenth of that: a rule for
 /// each of 50,000 addresses, and an index of 500,000 functions.
@@ -25,6 +26,9 @@ const PROCESSES_AT_COST: u64 = 8;
 
 /// So many processes that had no more are known by their ids; of others there is only the number.
 const KNOWN_MAX: usize = 16;
+
+/// So many steps a microsecond of CPU time is.
+const STEPS_A_MICROSECOND: u64 = 100;
 
 const NS_A_SECOND: u64 = 1_000_000_000;
 
@@ -68,8 +72,6 @@ pub(crate) struct Budget {
     all: Account,
     /// Processes that had no more.
     beyond: BTreeSet<u32>,
-    /// Pieces of work that were not done.
-    pub(crate) refused: u64,
 }
 
 impl Budget {
@@ -79,7 +81,6 @@ impl Budget {
         let own = own.is_none_or(|account| account.has_left(asker.at, 1));
         let allowed = own && self.all.has_left(asker.at, PROCESSES_AT_COST);
         if !allowed {
-            self.refused += 1;
             if self.beyond.len() < KNOWN_MAX {
                 self.beyond.insert(asker.pid);
             }
@@ -95,9 +96,10 @@ impl Budget {
     }
 
     /// The same by a clock: work whose steps nobody can count. Ordinary work is charged nothing here.
-    pub(crate) fn charge_measured(&mut self, asker: &Asker, steps: u64) {
-        if steps > 0 {
-            self.charge(asker, steps);
+    pub(crate) fn charge_time(&mut self, asker: &Asker, cpu: Duration) {
+        let microseconds = u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX);
+        if microseconds > 0 {
+            self.charge(asker, microseconds.saturating_mul(STEPS_A_MICROSECOND));
         }
     }
 
@@ -133,7 +135,7 @@ mod tests {
         budget.charge(&asker(1, 0), 1 + STEPS_A_SECOND);
         assert!(!budget.allows(&asker(1, 0)) && !budget.allows(&asker(1, 1)));
         assert!(budget.allows(&asker(1, 2)) && budget.allows(&asker(2, 0)));
-        assert_eq!((budget.beyond().collect(), budget.refused), (vec![101], 2));
+        assert_eq!(budget.beyond().collect::<Vec<_>>(), [101]);
     }
 
     #[test]

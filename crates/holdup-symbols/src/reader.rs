@@ -30,9 +30,6 @@ const STUCK_OF_A_PROCESS_MAX: u32 = 2;
 /// CPU time that a question may take without being charged to whoever asked: a hundred times that of an ordinary one.
 const FREE_CPU: Duration = Duration::from_millis(20);
 
-/// So many steps of the budget a microsecond of CPU time is.
-const STEPS_A_MICROSECOND: u64 = 100;
-
 /// Files that did not let themselves be read and are known by name.
 const UNREAD_MAX: usize = 16;
 
@@ -231,8 +228,7 @@ impl Reader {
         let before = child.cpu_time();
         let answer = ask(child, &question, place);
         let used = child.cpu_time().saturating_sub(before).saturating_sub(FREE_CPU);
-        let steps = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
-        budget.charge_measured(asker, steps.saturating_mul(STEPS_A_MICROSECOND));
+        budget.charge_time(asker, used);
         match answer {
             Ok(answer) => Some(first(answer)),
             Err(Failed::Late) => {

@@ -135,6 +135,11 @@ impl Told {
         }
     }
 
+    /// Whether a process has the runtime.
+    pub(crate) fn knows(&self, process: ProcessKey) -> bool {
+        self.processes.contains(&process)
+    }
+
     /// What the process's runtime says of a frame.
     pub(crate) fn walk(
         &mut self,

@@ -8,14 +8,16 @@ use crate::bounds::Bounds;
 use crate::budget::Asker;
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
-use crate::runtime::{Runtime, Told};
+use crate::runtime::{Runtime, Told, Walked};
 use crate::symbolise::{self, Named, name_bytes};
 use crate::unread::Unread;
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
+use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most frames of one stack. Deeper ones are recursion, and keep their innermost frames.
 /// Those of Java servers are some 150 deep.
@@ -24,6 +26,9 @@ const FRAMES_MAX: usize = 256;
 /// Most frames of all distinct stacks together, so that those of a program that never has the same stack
 /// twice stay below some 100 MB once they have names.
 const FRAMES_TOTAL_MAX: usize = 500_000;
+
+/// CPU time that a look into a runtime's structures may take without being charged: some times what an ordinary one takes.
+const FREE_WALK: Duration = Duration::from_millis(5);
 
 /// Most frames of one stack with inlined functions.
 const NAMED_FRAMES_MAX: usize = 2048;
@@ -396,6 +401,30 @@ impl UserStacks {
     }
 }
 
+/// What a process's runtime says of a frame. It reads structures that the process may have made up, so what that takes beyond the usual is
+/// charged.
+fn walk(
+    modules: &mut Modules,
+    told: &mut Told,
+    raw: &RawStack<'_>,
+    registers: Registers,
+    interrupted: bool,
+) -> Option<Walked> {
+    let asker = raw.asker();
+    if !told.knows(raw.process) || !modules.budget.allows(&asker) {
+        return None;
+    }
+    let before = thread_cpu_time();
+    let walked = told.walk(raw, registers, interrupted);
+    let used = thread_cpu_time().saturating_sub(before).saturating_sub(FREE_WALK);
+    modules.budget.charge_time(&asker, used);
+    walked
+}
+
+fn thread_cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 /// The places that a stack went through, innermost first.
 fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<'_>) -> Vec<Address> {
     let stack = StackBytes {
@@ -404,6 +433,7 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
     };
     let asker = raw.asker();
     let mut frames = Vec::new();
+    let mut walks = 0;
     let mut registers = raw.registers();
     let mut caller = false;
     while frames.len() < FRAMES_MAX {
@@ -411,8 +441,13 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
         // What is no code was no return address: the guess that led here was wrong, or the stack's memory is.
         let Some(region) = space.find(pc) else { break };
         if region.module == ModuleId::ANONYMOUS
-            && let Some(walked) = told.walk(raw, registers, !caller)
+            && let Some(walked) = walk(modules, told, raw, registers, !caller)
         {
+            // What it says may be nothing but ever further callers.
+            walks += 1;
+            if walks > FRAMES_MAX {
+                break;
+            }
             told.name = walked.thread;
             let unnamed = Address {
                 module: ModuleId::ANONYMOUS,
