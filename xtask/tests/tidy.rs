@@ -27,6 +27,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("holdup-analysis", &["holdup-evidence"]),
+    ("holdup-events", &["holdup-analysis", "holdup-evidence"]),
+    // It must build without clang and libelf, so it knows nothing of collection.
+    (
+        "holdup-replay",
+        &[
+            "holdup-analysis",
+            "holdup-events",
+            "holdup-evidence",
+            "holdup-views",
+        ],
+    ),
     // Its tests read what it writes with holdup-readers.
     (
         "holdup-views",
@@ -38,11 +49,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-analysis",
             "holdup-bpf",
             "holdup-detached",
+            "holdup-events",
             "holdup-evidence",
             "holdup-jvm",
             "holdup-proc",
             "holdup-readers",
             "holdup-recording",
+            // Its tests judge again what it kept.
+            "holdup-replay",
             "holdup-symbols",
             "holdup-views",
         ],
