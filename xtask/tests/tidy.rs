@@ -11,6 +11,7 @@ use std::process::Command;
 /// What each crate may depend on within the workspace: the one way of the data. A new crate is a new line here.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
+    ("holdup-pages", &[]),
     ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
@@ -52,6 +53,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-events",
             "holdup-evidence",
             "holdup-jvm",
+            "holdup-pages",
             "holdup-proc",
             "holdup-readers",
             "holdup-recording",
