@@ -28,5 +28,6 @@ pub(crate) fn nothing(started: Ns, ended: Ns, why: NotMeasured) -> Collected {
         problems,
         elsewhere: Vec::new(),
         build_ids: BTreeMap::new(),
+        events: None,
     }
 }
