@@ -20,11 +20,13 @@ mod capabilities;
 mod channel;
 mod children;
 mod confine;
+mod crew;
 
 pub use capabilities::Capabilities;
 pub use channel::DESCRIPTORS_MAX;
 pub use children::{LeftBehind, cpu_time, is_ours, left_behind};
 pub use confine::Confinement;
+pub use crew::Crew;
 
 use channel::Channel;
 use children::Child;
