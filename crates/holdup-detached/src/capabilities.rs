@@ -50,6 +50,12 @@ impl Capabilities {
         Capabilities(1 << number)
     }
 
+    /// Those in either set; as `|`, for constants.
+    #[must_use]
+    pub const fn or(self, other: Capabilities) -> Capabilities {
+        Capabilities(self.0 | other.0)
+    }
+
     /// Those in both sets.
     #[must_use]
     pub const fn and(self, other: Capabilities) -> Capabilities {
@@ -119,6 +125,6 @@ impl BitOr for Capabilities {
     type Output = Capabilities;
 
     fn bitor(self, other: Capabilities) -> Capabilities {
-        Capabilities(self.0 | other.0)
+        self.or(other)
     }
 }

@@ -1,6 +1,6 @@
 //! A child answers, and nothing that happens to it happens to its parent.
 
-use super::{Answer, Capabilities, Confinement, Crew, Detached, Failed, is_ours, left_behind};
+use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, is_ours, left_behind};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -93,6 +93,16 @@ fn answers_come_in_the_order_of_the_questions() {
     let pid = child.pid();
     drop(child);
     assert!(!is_ours(pid));
+}
+
+#[test]
+fn bytes_are_copied_as_they_are() {
+    let begin = || {
+        |bytes: Bytes, _: Vec<OwnedFd>| -> Answer<Bytes> { Bytes(bytes.0.into_iter().rev().collect()).into() }
+    };
+    let mut child: Detached<Bytes, Bytes> = Detached::start(&PLAIN, begin).unwrap();
+    let answer = child.ask_and_wait(&Bytes(vec![0, 1, 255]), &[], LONG).unwrap();
+    assert_eq!(answer.value.0, [255, 1, 0]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 const MOST: u64 = 8 << 20;
 
 /// A mapping.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mapping {
     /// First address.
     pub start: u64,

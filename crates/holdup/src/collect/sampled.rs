@@ -18,7 +18,7 @@ mod unseen;
 pub(crate) use attach::attach;
 
 use super::run::Limit;
-use super::{Collected, Cut, own_cpu_time};
+use super::{Collected, Cut, left_behind, own_cpu_time};
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
@@ -209,7 +209,7 @@ impl Sampling {
             interrupts: self.sampler.interrupts_unmeasured(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
-        let not_measured = unseen.told().into_iter().chain(self.not_measured).collect();
+        let unseen = unseen.told();
         let losses = (shortfall.threads > 0).then_some(Loss {
             class: LossClass::Thread,
             count: shortfall.threads,
@@ -217,6 +217,12 @@ impl Sampling {
         });
         let user_stacks = self.stacks.finish();
         let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        drop((self.sampler, self.machines));
+        let not_measured = unseen
+            .into_iter()
+            .chain(self.not_measured)
+            .chain(left_behind::told())
+            .collect();
         let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),
