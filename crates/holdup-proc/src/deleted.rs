@@ -48,7 +48,7 @@ impl Askable {
 }
 
 /// What a process has open.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Opened {
     /// Files that have no name any more.
     pub deleted: Vec<DeletedFile>,

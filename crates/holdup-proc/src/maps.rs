@@ -148,14 +148,14 @@ fn mapping(line: &str, place: usize, letter: u8) -> Option<Mapping> {
 mod tests {
     use super::{Mapping, executable, executable_in, is_there, only_data, shared};
     use crate::root::{Root, Tree};
-    use crate::sampling::task::Folder;
+    use crate::sampling::task::folder;
 
     #[test]
     fn code_is_known_when_the_main_thread_has_ended() {
         // The kernel shows nothing below the process, and all below a thread that runs.
         const CODE: &str = "2000-3000 r-xp 00001000 08:01 131 /usr/bin/x\n";
         let tree = Tree::new(&[("proc/7/maps", ""), ("proc/7/task/9/maps", CODE)]);
-        let folder = Folder::open(&tree.root, 7, 9).unwrap().again();
+        let folder = folder(&tree.root, 7, 9).unwrap();
         assert_eq!(executable_in(&folder).unwrap()[0].path, "/usr/bin/x");
         assert_eq!(executable(&tree.root, 7).unwrap()[0].path, "/usr/bin/x");
     }

@@ -67,7 +67,7 @@ fn below(path: &str, directory: &str) -> bool {
 }
 
 /// How full one is.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Room {
     /// Share of what users may use that is used, percent, rounded up as `df` does.
     pub used_percent: Option<f64>,

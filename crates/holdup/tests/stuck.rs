@@ -58,7 +58,13 @@ impl Target {
     fn until(&self, is: impl Fn(&Target) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !is(self) {
-            assert!(Instant::now() < end, "the target is not where it should be");
+            assert!(
+                Instant::now() < end,
+                "the target is not where it should be: {}",
+                ["status", "syscall", "wchan"]
+                    .map(|name| self.file(name))
+                    .join("\n")
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -228,6 +234,8 @@ fn an_address_space_that_is_locked() {
                 libc::mmap(page, 4096, all, over, -1, 0);
             }
         });
+        // It has written, and waits for the file.
+        target.until(|target| target.file("syscall").starts_with("230 "));
         mute.become_mute_with_pages();
         std::fs::write(&folder, "").unwrap();
         // In mmap, and not to be woken.
