@@ -6,18 +6,18 @@
 //!
 //! | What is read | What it waits for | Who may do it |
 //! |---|---|---|
-//! | `/proc/PID/{stat,status,comm,schedstat,sched,wchan,cgroup,limits,children}`, `/proc/PID/task` | nothing that a program holds for long: RCU, short spin locks, `siglock` | anybody |
+//! | `/proc/PID/{stat,status,comm,schedstat,sched,wchan,limits,children}`, `/proc/PID/task` | nothing that a program holds for long: RCU, short spin locks, `siglock` | anybody |
 //! | `/proc/PID/ns/*` by `readlink` | nothing | anybody |
 //! | `/proc/PID/{cwd,root,exe,fd/N}` by `readlink`, and lists of `/proc/PID/fd` | nothing: the kernel makes the path without asking the file system | anybody |
 //! | `/proc/PID/{syscall,stack,io,personality,auxv}` | `exec_update_lock`: an exec holds it while it reads the new program from its file system | a child |
 //! | `/proc/PID/{maps,smaps,numa_maps,pagemap,clear_refs}`, `map_files` | `mmap_lock`: a page fault, `mmap` or `munmap` of that process may hold it while a file system, `userfaultfd` or swap does not answer | a child |
 //! | `/proc/PID/{mem,cmdline,environ}`, `process_vm_readv` | `mmap_lock`; then the page itself, which a FUSE daemon or `userfaultfd` may never bring | a child |
-//! | `/proc/PID/fdinfo/N` | locks of the file: of an epoll set its mutex, which is held while a file in it is polled; of drivers anything | a child |
+//! | `/proc/PID/fdinfo/N` | locks of the file: of an epoll set its mutex, which is held while a file in it is polled; of drivers anything. Of `/dev/fuse`: nothing | a child |
 //! | `stat`, `statfs`, `open`, `read` of anything below `/proc/PID/{root,cwd,fd,map_files}` | the file system: FUSE, NFS, overlay over one of them | a child |
 //! | `open`, `stat`, `statfs` of a path that a program or a table of mounts names | the same | a child |
-//! | `/proc/PID/mountinfo`, `/proc/self/mountinfo` | `namespace_sem`, which is never held while a file system is asked | anybody |
+//! | `/proc/PID/mountinfo`, `/proc/self/mountinfo` | `namespace_sem`: whoever mounts or unmounts has it, and no file system is asked meanwhile | anybody |
 //! | `/proc/PID/net/*`, netlink | locks of the network stack, never held for long | anybody |
-//! | `/sys`, `/proc/sys`, `/proc/*` of the machine, cgroups | short locks; `cgroup.procs` waits for `cgroup_mutex`, which a busy machine may hold for long | anybody, of many cgroups a child |
+//! | `/sys`, `/proc/sys`, `/proc/*` of the machine, cgroups | short locks; `/proc/PID/cgroup` and `cgroup.procs` wait for `cgroup_mutex`, which a busy machine may hold for long | anybody; a child where it is of many cgroups |
 //! | a device, a FIFO, a socket | whoever is at the other end | a child |
 //!
 //! In: a process id. Out: what a child that reads processes may keep, and how it is called.

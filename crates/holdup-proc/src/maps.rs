@@ -1,7 +1,7 @@
 //! `/proc/PID/maps`: which files a process that runs already has mapped for execution, or shares with others.
 //!
 //! Reading it can take the process's lock on its address space, and wait for as long as the very stall that is being looked
-//! at. So it is never read in line: only by threads that may be left behind (`collect/look.rs` of the command).
+//! at. So it is never read in line: only by a process that can be left behind ([`crate::blocking`]).
 
 use crate::root::Root;
 use crate::sampling::file_in;

@@ -2,7 +2,7 @@
 //!
 //! In: the mount table. Out: which of them are on this machine's own disks or in its memory ([`local`]), and for one of those
 //! what `statfs` says ([`of`]). A network file system, FUSE and automounts can block for ever and are never asked. A disk
-//! that does not answer can block, too: [`of`] is for a thread that may be left behind.
+//! that does not answer can block, too: [`of`] is for a process that can be left behind.
 
 use crate::mountinfo::Line;
 use nix::sys::statvfs::statvfs;

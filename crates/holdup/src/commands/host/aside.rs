@@ -75,8 +75,10 @@ mod tests {
         let reader = blocking::reader(c"holdup-test");
         let about = |at: &usize| at.to_string();
         let mut aside = Aside::start(reader, about, vec![10, 11, 12, 13], |item| {
-            while *item == 10 {
-                std::thread::park();
+            if *item == 10 {
+                loop {
+                    std::thread::park();
+                }
             }
             2 * item
         });

@@ -2,7 +2,7 @@
 //!
 //! In: the tree, at some times. Out: [`Snapshot`]s as the readers of task lists make them, and the processes' use. A wait channel
 //! is read of blocked tasks only; a stack and the file of a call, which can block for as long as the process is in the middle of an
-//! exec, by threads that may be left behind.
+//! exec, by processes that can be left behind.
 
 use super::aside::Aside;
 use super::places::{Looker, Place};
