@@ -11,11 +11,6 @@
 //!
 //! In: a function that answers questions. Out: answers, or [`Failed`].
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")
-)]
-
 mod bytes;
 mod capabilities;
 mod channel;

@@ -7,6 +7,7 @@
 mod allowed;
 mod asleep;
 mod attach;
+mod attributing;
 mod behind;
 mod clients;
 mod dumps;
@@ -32,6 +33,7 @@ mod serving;
 
 pub(crate) use allowed::to_trace as allowed_to_trace;
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
+pub(crate) use attributing::{EventsCopy, EventsFile};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
 pub(crate) use kernel_names::KernelNames;
@@ -39,9 +41,9 @@ pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
 use crate::subject::Ended;
+use attributing::Attributing;
 use dumps::{Closed, Dumps};
 use holdup_analysis::Attributed;
-use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::{Backend, Elsewhere};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
 use holdup_evidence::facts::CpuTime;
@@ -108,6 +110,8 @@ pub(crate) struct Collected {
     pub(crate) elsewhere: Vec<Elsewhere>,
     /// Build ids of files that were mapped, by base name; at the end.
     pub(crate) build_ids: BTreeMap<String, String>,
+    /// The copy of what went into attribution, if one was asked for; at the end.
+    pub(crate) events: Option<EventsCopy>,
 }
 
 /// What the loop gathers.
@@ -116,7 +120,7 @@ struct Observation {
     naming: Naming,
     jvms: Jvms,
     dumps: Dumps,
-    attribution: Attribution,
+    attribution: Attributing,
     cgroup: cgroup::Watch,
     cpu_times: Vec<CpuTime>,
     /// Reused from one turn to the next.
@@ -149,7 +153,7 @@ impl Observation {
         how: How,
         loaded: Option<Loaded>,
         kernel: Option<KernelNames>,
-        attribution: Attribution,
+        attribution: Attributing,
         cmd: Option<u32>,
     ) -> anyhow::Result<Observation> {
         allowed::to_trace()?;
@@ -219,6 +223,7 @@ impl Observation {
             problems,
             elsewhere: self.elsewhere.clone(),
             build_ids: BTreeMap::new(),
+            events: None,
         }
     }
 
@@ -288,15 +293,17 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
         };
+        let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {
             backend: Backend::Bpf,
-            attributed: self.attribution.finish(&finish, &facts),
+            attributed,
             started,
             facts,
             ended,
             problems,
             elsewhere: self.elsewhere,
             build_ids,
+            events,
         }
     }
 

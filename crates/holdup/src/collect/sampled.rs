@@ -17,13 +17,14 @@ mod unseen;
 
 pub(crate) use attach::attach;
 
+use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;
 use super::{Collected, Cut, left_behind, own_cpu_time};
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
-use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
+use holdup_events::Settings;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
 use holdup_proc::sampling::{NotWatched, Rate, Sampler};
@@ -43,7 +44,7 @@ struct Sampling {
     beyond: Beyond,
     /// Processes that are followed because they are in the way of others.
     neighbours: BTreeSet<u32>,
-    attribution: Attribution,
+    attribution: Attributing,
     rate: Rate,
     cgroup: cgroup::Watch,
     cpu_times: Vec<CpuTime>,
@@ -63,10 +64,11 @@ pub(crate) fn run(
     subject: &mut Subject,
     signals: &mut Signals,
     why: Option<&str>,
+    events: Option<&EventsFile>,
 ) -> anyhow::Result<Collected> {
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
-    let (sampling, ended) = observe(subject, signals, std::process::id(), go_on)?;
+    let (sampling, ended) = observe(subject, signals, std::process::id(), events, go_on)?;
     Ok(sampling.finish(ended, why))
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn run_for(
     why: &str,
 ) -> anyhow::Result<Result<Collected, Cut>> {
     let mut limit = Limit::new(limit);
-    let (sampling, ended) = observe(subject, signals, adopter, |_, signals| limit.go_on(signals))?;
+    let (sampling, ended) = observe(subject, signals, adopter, None, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
         (ended, _) => Ok(sampling.finish(ended, Some(why))),
@@ -95,11 +97,12 @@ fn observe(
     subject: &mut Subject,
     signals: &mut Signals,
     adopter: u32,
+    events: Option<&EventsFile>,
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Sampling, Option<Ended>)> {
     room::make();
     subject.wait_until_ready()?;
-    let mut sampling = Sampling::begin(subject.pid(), adopter)?;
+    let mut sampling = Sampling::begin(subject.pid(), adopter, events)?;
     subject.go();
     let mut nap = Duration::ZERO;
     while go_on(subject, signals) {
@@ -129,8 +132,13 @@ fn adopt_orphans() {
 }
 
 impl Sampling {
-    fn begin(pid: u32, adopter: u32) -> anyhow::Result<Sampling> {
-        let mut sampling = Sampling::of_nobody(adopter, Attribution::new());
+    fn begin(pid: u32, adopter: u32, events: Option<&EventsFile>) -> anyhow::Result<Sampling> {
+        let settings = Settings {
+            sampled: true,
+            ..Settings::default()
+        };
+        let attribution = Attributing::begin(settings, &[], events)?;
+        let mut sampling = Sampling::of_nobody(adopter, attribution);
         if !sampling.sampler.begin(pid, sampling.started) {
             return Err(NotShown.into());
         }
@@ -149,7 +157,7 @@ impl Sampling {
         self.sampler.keep_within(room::left());
     }
 
-    fn of_nobody(adopter: u32, attribution: Attribution) -> Sampling {
+    fn of_nobody(adopter: u32, attribution: Attributing) -> Sampling {
         let root = Root::system();
         let mut problems = Vec::new();
         let mounts = mountinfo::read(&root, &mut problems);
@@ -164,7 +172,7 @@ impl Sampling {
             machines,
             beyond: Beyond::default(),
             neighbours: BTreeSet::new(),
-            attribution: attribution.by_looks(),
+            attribution,
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,
@@ -242,8 +250,11 @@ impl Sampling {
             own_cost: own_cpu_time(),
             ..Finish::default()
         };
-        let mut attributed = self.attribution.finish(&finish, &facts);
+        let (mut attributed, mut events) = self.attribution.finish(finish, &facts);
         let unnamed = unnamed::told(&attributed);
+        if let Some(copy) = &mut events {
+            copy.unmeasured(&unnamed);
+        }
         attributed.coverage.not_measured.extend(unnamed);
         Collected {
             backend: Backend::Proc,
@@ -254,6 +265,7 @@ impl Sampling {
             problems,
             elsewhere: Vec::new(),
             build_ids,
+            events,
         }
     }
 }

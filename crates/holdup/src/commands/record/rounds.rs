@@ -313,6 +313,7 @@ impl<'a> Rounds<'a> {
                 .map(|_| &mut in_detail as &mut dyn FnMut() -> bool),
             // Where detail is asked for it is known at the end only whether it is kept.
             pieces: self.args.on.is_empty().then_some(PIECES),
+            events: None,
         };
         let signals = &mut self.signals;
         let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
