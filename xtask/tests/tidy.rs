@@ -16,7 +16,11 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-recording", &["holdup-analysis", "holdup-evidence"]),
+    ("holdup-files", &[]),
+    (
+        "holdup-recording",
+        &["holdup-analysis", "holdup-evidence", "holdup-files"],
+    ),
     ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
@@ -52,6 +56,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-detached",
             "holdup-events",
             "holdup-evidence",
+            "holdup-files",
             "holdup-jvm",
             "holdup-pages",
             "holdup-proc",
