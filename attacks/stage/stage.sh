@@ -163,6 +163,14 @@ innocent() {
     kill "$pid"
 }
 
+# A node of FUSE that anybody may open, as distributions have it: $FUSE_NODE.
+fuse_node() {
+    FUSE_NODE=$STAGE/devices/fuse
+    mkdir "$STAGE/devices"
+    mount -t tmpfs -o mode=0755 devices "$STAGE/devices"
+    mknod -m 0666 "$FUSE_NODE" c 10 229
+}
+
 # Remembers what root has: every name below $ROOTS, its owner, mode and content.
 picture() { (cd "$1" && find . -printf '%p %u %g %m %l\n' | sort && find . -type f -exec sha256sum {} + | sort); }
 picture "$ROOTS" >"$STAGE/picture"

@@ -58,11 +58,16 @@ impl Cgroup {
         Ok(Duration::from_micros(used.parse().context("understand cpu.stat")?))
     }
 
+    /// Sends SIGKILL to all that runs in it.
+    pub(crate) fn kill(&self) -> anyhow::Result<()> {
+        std::fs::write(self.0.join("cgroup.kill"), "1").context("kill a cgroup")
+    }
+
     /// Kills all that runs in it, and removes it.
     fn remove(&self) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
-            std::fs::write(self.0.join("cgroup.kill"), "1").context("kill a cgroup")?;
+            self.kill()?;
             let events = std::fs::read_to_string(self.0.join("cgroup.events")).unwrap_or_default();
             if events.contains("populated 0") {
                 break;

@@ -7,6 +7,7 @@
 mod attack;
 mod baseline;
 mod cgroup;
+mod fuse;
 mod recorder;
 mod stage;
 
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Show what holdup and the hostile programs wrote of each attack that won
+    /// Show what holdup and the hostile programs wrote
     #[arg(short, long)]
     verbose: bool,
 
@@ -156,7 +157,7 @@ fn table(results: &[(String, String, Outcome)], verbose: bool) -> Tally {
         for lost in outcome.lost() {
             println!("{:<37} {lost}", "");
         }
-        if verbose && !held {
+        if verbose {
             println!("{}", outcome.said);
         }
         tally += Tally::one(held);

@@ -6,6 +6,7 @@
 use super::attack::Attack;
 use super::baseline::Baseline;
 use super::cgroup::Mount;
+use super::fuse;
 use crate::process;
 use anyhow::{Context, bail};
 use std::os::unix::fs::PermissionsExt;
@@ -133,6 +134,8 @@ impl Stage {
             }
         };
         // Kills all that is left, the stage itself where it did not end.
+        cgroup.kill()?;
+        fuse::abort(uid)?;
         drop(cgroup);
         child.wait().context("wait for the stage")?;
         outcome.read(&std::fs::read_to_string(&results).unwrap_or_default());
