@@ -1,22 +1,22 @@
 attack() {
     fuse_node
-    local pids=() mode layer
-    for layer in '' overlay; do
-        for mode in poll futex stack; do
-            as_user mkdir "$MINE/$mode$layer"
-            hostile "$PROGRAMS/fuse_memory" "$FUSE_NODE" "$MINE/$mode$layer" "$mode" $layer
-            pids+=("$hostile_pid")
-        done
+    local pids=() mode
+    for mode in poll futex stack unmap; do
+        as_user mkdir "$MINE/$mode"
+        from_root "$PROGRAMS/fuse_memory" "$FUSE_NODE" "$MINE/$mode" "$mode" "$ATTACKER"
+        pids+=("$hostile_pid")
     done
-    local number
-    for number in 0 1 2 3 4 5; do
-        start "look$number" attach -p "${pids[number]}" -d 1
+    for mode in 0 1 2 3; do
+        start "look$mode" attach -p "${pids[mode]}" -d 1
     done
     innocent
-    for number in 0 1 2 3 4 5; do
-        finish "look$number"
+    for mode in 0 1 2 3; do
+        finish "look$mode"
     done
     start all attach -p "$(IFS=,; echo "${pids[*]}")"
     sleep 2
     end_with INT all
+    start all_term attach -p "$(IFS=,; echo "${pids[*]}")"
+    sleep 2
+    end_with TERM all_term
 }

@@ -1,5 +1,5 @@
 attack() {
-    hostile "$PROGRAMS/jit_names" "$MINE" 16
+    hostile "$PROGRAMS/jit_names" list 16
     start names attach -p "$hostile_pid" -d 1
     innocent
     finish names

@@ -46,14 +46,17 @@ as_user() { (echo "$BASHPID" >"$CGROUP/hostile/cgroup.procs"; cd "$MINE"; exec "
 
 # Starts a hostile program, and returns when it has said `ready` or `ready PID` on descriptor 3: $hostile_pid is then whom to
 # look at. One that does not get there ends the attack.
-hostile() {
+hostile() { set_up "${as_attacker[@]}" "$@"; }
+# The same for one that a program with more rights starts for him, as fusermount3 does; it gives up those rights itself.
+from_root() { set_up "$@"; }
+set_up() {
     local word='' pid='' ready
     hostiles=$((hostiles + 1))
     ready=$STAGE/ready.$hostiles
     mkfifo "$ready"
-    (echo "$BASHPID" >"$CGROUP/hostile/cgroup.procs"; cd "$MINE"; exec "${as_attacker[@]}" "$@" 3>"$ready" </dev/null) &
+    (echo "$BASHPID" >"$CGROUP/hostile/cgroup.procs"; cd "$MINE"; exec "$@" 3>"$ready" </dev/null) &
     hostile_pid=$!
-    read -r word pid <"$ready" || true
+    read -t 60 -r word pid <"$ready" || true
     if [ "$word" != ready ]; then
         lost "the hostile program did not get ready: $*"
         exit 1

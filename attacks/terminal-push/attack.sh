@@ -4,7 +4,7 @@ attack() {
     for verb in run scale try; do
         case $verb in
         run) set -- run --user nobody -- "$PROGRAMS/push_keys" ;;
-        scale) set -- scale --user nobody --workers 1 --repeats 2 --operations 1 --control /dev/null -- "$PROGRAMS/push_keys" ;;
+        scale) set -- scale --user nobody --workers 1 --repeats 2 --operations 1 --control /dev/zero -- "$PROGRAMS/push_keys" ;;
         try) set -- try --without timer.sleep --user nobody --yes --runs 2 -- "$PROGRAMS/push_keys" ;;
         esac
         if timeout -s KILL "$TIME_LIMIT" python3 "$attack_folder/shell_terminal.py" "$STAGE/out/$verb" "$HOLDUP" "$@"; then

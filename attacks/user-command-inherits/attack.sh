@@ -1,12 +1,11 @@
 attack() {
     local verb
     export AWS_SECRET_ACCESS_KEY=roots-own-key SSH_AUTH_SOCK=/root/agent LD_PRELOAD_ROOT=roots-own-key
-    exec 9<"$ROOTS/secret"
     chmod 0777 "$STAGE/out"
     for verb in run scale try; do
         case $verb in
         run) set -- run --user nobody -- sh "$attack_folder/tell.sh" "$STAGE/out/told.run" ;;
-        scale) set -- scale --user nobody --workers 1 --repeats 2 --operations 1 --control /dev/null -- sh "$attack_folder/tell.sh" "$STAGE/out/told.scale" ;;
+        scale) set -- scale --user nobody --workers 1 --repeats 2 --operations 1 --control /dev/zero -- sh "$attack_folder/tell.sh" "$STAGE/out/told.scale" ;;
         try) set -- try --without timer.sleep --user nobody --yes --runs 2 -- sh "$attack_folder/tell.sh" "$STAGE/out/told.try" ;;
         esac
         look "$verb" "$@"
@@ -16,7 +15,6 @@ attack() {
         fi
         not_in roots-own-key "$STAGE/out/told.$verb"
         not_in /root/agent "$STAGE/out/told.$verb"
-        not_in "$ROOTS/secret" "$STAGE/out/told.$verb"
         not_in bpf "$STAGE/out/told.$verb"
         if grep -E '^Cap(Eff|Prm|Inh|Amb)' "$STAGE/out/told.$verb" | grep -qv '0000000000000000$'; then
             lost "$verb --user: CMD has capabilities"

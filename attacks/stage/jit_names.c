@@ -1,5 +1,6 @@
-/* jit_names FOLDER MEBIBYTES: runs code without a file at many addresses, 100 frames deep, and has a list of names in which every
- * line covers all of them. FOLDER becomes /tmp of a mount namespace of its own, so nothing is left on the machine. */
+/* jit_names list MEBIBYTES: runs code without a file at many addresses, 100 frames deep, and has a list of names in which every
+ * line covers all of them. /tmp is one of a mount namespace of its own, so nothing is left on the machine. jit_names
+ * fifo|zero|secret|loop FILE: the same code, and in the place of the list a FIFO, a link to a device, a link to FILE, or a link to itself. */
 #define _GNU_SOURCE
 #include "fuse.h"
 #include <sys/mman.h>
@@ -23,12 +24,19 @@ int main(int argc, char **argv)
     if (mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") != 0)
         fuse_die("mount /tmp");
     snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
-    FILE *list = fopen(path, "w");
-    if (list == NULL)
+    int failed = 0;
+    if (strcmp(argv[1], "fifo") == 0)
+        failed = mkfifo(path, 0666);
+    else if (strcmp(argv[1], "list") != 0)
+        failed = symlink(argv[1][0] == 'z' ? "/dev/zero" : argv[1][0] == 's' ? argv[2] : path, path);
+    else {
+        FILE *list = fopen(path, "w");
+        for (long bytes = atol(argv[2]) << 20; list && bytes > 0; bytes -= 17)
+            fputs("0 7fffffffffff a\n", list);
+        failed = list == NULL || fclose(list) != 0;
+    }
+    if (failed)
         fuse_die(path);
-    for (long bytes = atol(argv[2]) << 20; bytes > 0; bytes -= 17)
-        fputs("0 7fffffffffff a\n", list);
-    fclose(list);
     unsigned char *code =
         mmap(NULL, (PIECES + 1) * PIECE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED)
