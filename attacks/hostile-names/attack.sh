@@ -1,10 +1,10 @@
 attack() {
     local format
     # Who may make cgroups below his own can give them any name.
-    mkdir "$CGROUP/hostile/"$'\e]0;owned\a\nforged: 1 <script>evil()'
+    mkdir "$CGROUP/hostile/"$'\e]0;owned\a "x <script>evil()'
     as_user cp "$PROGRAMS/bad_names" "$MINE/"$'\e]0;owned\a\e[2J</script><script>evil()\n"x\\\u202e'
     hostile "$MINE/"$'\e]0;owned\a\e[2J</script><script>evil()\n"x\\\u202e' "$MINE" $'\e]0;owned\a</script><script>evil()'
-    echo "$hostile_pid" >"$CGROUP/hostile/"$'\e]0;owned\a\nforged: 1 <script>evil()'/cgroup.procs
+    echo "$hostile_pid" >"$CGROUP/hostile/"$'\e]0;owned\a "x <script>evil()'/cgroup.procs
     local exports=()
     for format in markdown collapsed pprof perfetto firefox otlp prometheus; do
         exports+=(--export "$format=$STAGE/out/names.$format")

@@ -26,7 +26,10 @@ pub(crate) struct About {
     /// What the hostile program does.
     pub(crate) tries: String,
     /// The promise of SECURITY.md that it attacks, by the name of its heading.
-    #[expect(dead_code, reason = "read by the test that holds SECURITY.md against these files")]
+    #[expect(
+        dead_code,
+        reason = "read by the test that holds SECURITY.md against these files"
+    )]
     pub(crate) promise: String,
     /// What must not happen.
     pub(crate) must_not_reach: String,

@@ -55,7 +55,9 @@ impl Cgroup {
         let text = std::fs::read_to_string(self.0.join("cpu.stat")).context("read cpu.stat")?;
         let used = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
         let used = used.context("cpu.stat has no usage_usec")?;
-        Ok(Duration::from_micros(used.parse().context("understand cpu.stat")?))
+        Ok(Duration::from_micros(
+            used.parse().context("understand cpu.stat")?,
+        ))
     }
 
     /// Sends SIGKILL to all that runs in it.

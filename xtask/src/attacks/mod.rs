@@ -27,7 +27,14 @@ use std::sync::Mutex;
 /// What the stage itself runs.
 const PACKAGES: Packages = Packages {
     purpose: "attack holdup",
-    names: &["gcc", "libc6-dev", "libcap2-bin", "procps", "python3", "util-linux"],
+    names: &[
+        "gcc",
+        "libc6-dev",
+        "libcap2-bin",
+        "procps",
+        "python3",
+        "util-linux",
+    ],
 };
 
 /// Attacks that run side by side. Most of their time is waiting, so two per CPU of a small machine.
@@ -172,10 +179,7 @@ fn install_packages(attacks: &[Attack]) -> anyhow::Result<()> {
         .flat_map(|attack| attack.about.packages.iter().map(String::as_str))
         .collect();
     // Leaked: lists of packages are otherwise constants, and this happens once.
-    let names: Vec<&'static str> = names
-        .into_iter()
-        .map(|name| &*name.to_owned().leak())
-        .collect();
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.to_owned().leak()).collect();
     setup::install(&[
         PACKAGES,
         Packages {

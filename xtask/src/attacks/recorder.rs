@@ -62,7 +62,11 @@ impl Recorder {
         let began = Instant::now();
         // The first file is there when the first segment is over; its lock when it has begun.
         while !recorder.folder.path().join("recordings/.recorder").exists() {
-            if recorder.child.try_wait().context("look at the recorder")?.is_some()
+            if recorder
+                .child
+                .try_wait()
+                .context("look at the recorder")?
+                .is_some()
                 || began.elapsed() > ENDS_WITHIN
             {
                 bail!("the recorder did not start");

@@ -167,9 +167,15 @@ impl Stage {
 fn said(work: &Path) -> String {
     let mut all = String::new();
     for name in ["log", "results"] {
-        all.push_str(&format!("--- {name}\n{}", tail(&work.join(name)).unwrap_or_default()));
+        all.push_str(&format!(
+            "--- {name}\n{}",
+            tail(&work.join(name)).unwrap_or_default()
+        ));
     }
-    let outputs = std::fs::read_dir(work.join("out")).into_iter().flatten().flatten();
+    let outputs = std::fs::read_dir(work.join("out"))
+        .into_iter()
+        .flatten()
+        .flatten();
     for entry in outputs {
         let text = tail(&entry.path()).unwrap_or_default();
         all.push_str(&format!("--- {}\n{text}", entry.file_name().display()));
