@@ -40,7 +40,7 @@ static void *wait_in_fifo(void *argument)
 int main(int argc, char **argv)
 {
     pthread_t thread;
-    char path[] = "\033[2J\033]52;c;b3duZWQ=\a\n<img src=x onerror=evil()>\xe2\x80\xae";
+    char path[] = "\033[2J\033]52;c;b3duZWQ=\a\n``|`<img src=x onerror=evil()>`\xe2\x80\xae";
     if (argc != 3 || chdir(argv[1]) != 0)
         return 2;
     name = argv[2];

@@ -13,7 +13,7 @@ __attribute__((noinline)) static void descend(int depth, long number)
     if (depth > 0)
         descend(depth - 1, number);
     else
-        for (;;)
+        while (getppid() >= 0)
             usleep(number % (THREADS / BUSY) == 0 ? 10000 : 100000000);
     room[0]++;
 }

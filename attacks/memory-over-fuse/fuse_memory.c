@@ -63,8 +63,9 @@ int main(int argc, char **argv)
         close(3);
         /* The daemon's descriptor would keep the file system alive when the daemon has been killed. */
         close(daemon.fd);
-        int fd = open("data", O_RDWR);
-        char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, share, fd, 0);
+        int writes = strcmp(argv[3], "unmap") == 0 || share == MAP_PRIVATE;
+        int fd = open("data", writes ? O_RDWR : O_RDONLY);
+        char *memory = mmap(NULL, BYTES, PROT_READ | (writes ? PROT_WRITE : 0), share, fd, 0);
         if (fd < 0 || memory == MAP_FAILED)
             _exit(1);
         madvise(memory, BYTES, MADV_RANDOM);

@@ -7,9 +7,9 @@ folder, samples = sys.argv[1], sys.argv[2]
 SIZE = 6 << 20
 
 
-def write(name, pieces):
+def write(name, pieces, size=SIZE):
     with open(os.path.join(folder, name), "wb") as file:
-        left = SIZE
+        left = size
         for piece in pieces:
             file.write(piece)
             left -= len(piece)
@@ -66,4 +66,4 @@ for kind in sorted(os.listdir(samples)):
         if os.path.isfile(path) and os.path.getsize(path) > 0:
             text = open(path, "rb").read()
             if len(text) < SIZE // 20:
-                write(f"again-{kind}-{name}", forever(lambda _: text + b"\n"))
+                write(f"again-{kind}-{name}", forever(lambda _: text + b"\n"), SIZE // 4)

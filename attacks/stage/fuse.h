@@ -136,6 +136,7 @@ __attribute__((unused)) static void *fuse_serve(void *argument)
             fuse_answer(daemon, in->unique, 0, &out, sizeof out);
             break;
         }
+        case FUSE_SETATTR:
         case FUSE_GETATTR: {
             struct fuse_attr_out out = {.attr_valid = 0};
             fuse_attr(daemon, in->nodeid, &out.attr);
