@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { MANY = 20000, WORD_BYTES = 120 * 1024, WORDS = 8, VARIABLES = 8 };
+enum { MANY = 20000, WORD_BYTES = 100 * 1024, WORDS = 8, VARIABLES = 8 };
 
 int main(int argc, char **argv)
 {
@@ -27,6 +27,7 @@ int main(int argc, char **argv)
             if (socket(AF_INET, SOCK_STREAM, 0) < 0)
                 break;
     } else if (argc == 3) {
+        /* The words are this program's own the second time. */
         char *words[WORDS + 4] = {argv[0], argv[1], argv[2]}, *variables[VARIABLES + 1] = {NULL};
         for (int number = 0; number < WORDS; number++) {
             words[3 + number] = malloc(WORD_BYTES);

@@ -4,7 +4,7 @@
 #
 #   stage.sh SCENARIO_DIRECTORY stall|healthy
 #
-# In (environment): HOLDUP, the holdup binary, empty to run unobserved; PROGRAMS, the compiled helper
+# In (environment): HOLDUP, the holdup binary, empty to run unobserved; HOLDUP_EVENTS, the file for events, if they are to be kept; PROGRAMS, the compiled helper
 # programs; STAGE, an empty directory to work in; HOLDUP_REPORT and HOLDUP_TRUTH, the files to write; of a scenario that names
 # `jdks` also JAVA_HOME and JAVA_VERSION.
 # Out: holdup's JSON report in HOLDUP_REPORT, what the workload measured itself in HOLDUP_TRUTH (one or more
@@ -39,9 +39,15 @@ helpers=()
 helper_pid=
 options=()
 
+# Keeps what enters attribution, for the corpus of `cargo xtask replay`.
+keep_events() {
+    if [ -n "${HOLDUP_EVENTS-}" ]; then options+=(--events "$HOLDUP_EVENTS"); fi
+}
+
 # Runs CMD under holdup (or bare). CMD's own failure is no failure of the stage; holdup's is.
 observe() {
     local status=0
+    keep_events
     if [ -n "${UNPRIVILEGED-}" ]; then
         open_stage
         observe_as_nobody "$@" || status=$?
@@ -81,6 +87,7 @@ open_stage() {
 attach() {
     if [ -n "${HOLDUP-}" ]; then
         if [ -n "${DROPPED-}" ]; then options+=(--backend proc); fi
+        keep_events
         "$HOLDUP" attach --json "$HOLDUP_REPORT" "${options[@]}" "$@" >&2
     fi
 }

@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         programs: compiled,
         holdup: Some(holdup.clone()),
         ordinary: Ordinary::Nothing,
+        keep_events: false,
     };
     let kept = tempfile::tempdir().context("make a folder for recordings")?;
     let kept = args.keep.as_deref().unwrap_or(kept.path());

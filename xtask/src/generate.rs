@@ -72,6 +72,8 @@ fn from_sources(root: &Path) -> anyhow::Result<Files> {
     let rules = rules::find(root)?;
     Ok(Files::from([
         (PathBuf::from(rules::LIST), rules::list(root, &rules)?),
+        (PathBuf::from(rules::PAGE_TESTS), rules::page_tests(root, &rules)?),
+        (PathBuf::from(rules::PAGES), rules::pages(root, &rules)?),
         (PathBuf::from(index::INDEX), index::text(root, &rules)?),
     ]))
 }

@@ -22,6 +22,7 @@ mod pages;
 mod predictions;
 mod process;
 mod queries;
+mod replay;
 mod report;
 mod scenarios;
 mod setup;
@@ -68,6 +69,8 @@ enum Verb {
     Guest(guest::Args),
     /// Open pages that holdup wrote in a browser and use everything in them
     Pages(pages::Args),
+    /// Judge recorded events again and say what changed: needs no privilege
+    Replay(replay::Args),
     /// Run the queries of the page about recordings in the engines that they are for
     Queries(queries::Args),
     /// Hold what `run --predict` says against the same programs really without the wait
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Verb::Attacks(args) => attacks::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Pages(args) => pages::run(&args),
+        Verb::Replay(args) => replay::run(&args),
         Verb::Queries(args) => queries::run(&args),
         Verb::Predictions(args) => predictions::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),

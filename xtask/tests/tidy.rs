@@ -11,16 +11,34 @@ use std::process::Command;
 /// What each crate may depend on within the workspace: the one way of the data. A new crate is a new line here.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
+    ("holdup-pages", &[]),
+    ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
-    ("holdup-proc", &["holdup-evidence"]),
+    ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
     ("holdup-recording", &["holdup-analysis", "holdup-evidence"]),
-    ("holdup-symbols", &["holdup-evidence"]),
+    ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
-        &["holdup-evidence", "holdup-proc", "holdup-symbols"],
+        &[
+            "holdup-detached",
+            "holdup-evidence",
+            "holdup-proc",
+            "holdup-symbols",
+        ],
     ),
     ("holdup-analysis", &["holdup-evidence"]),
+    ("holdup-events", &["holdup-analysis", "holdup-evidence"]),
+    // It must build without clang and libelf, so it knows nothing of collection.
+    (
+        "holdup-replay",
+        &[
+            "holdup-analysis",
+            "holdup-events",
+            "holdup-evidence",
+            "holdup-views",
+        ],
+    ),
     // Its tests read what it writes with holdup-readers.
     (
         "holdup-views",
@@ -31,11 +49,16 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "holdup-analysis",
             "holdup-bpf",
+            "holdup-detached",
+            "holdup-events",
             "holdup-evidence",
             "holdup-jvm",
+            "holdup-pages",
             "holdup-proc",
             "holdup-readers",
             "holdup-recording",
+            // Its tests judge again what it kept.
+            "holdup-replay",
             "holdup-symbols",
             "holdup-views",
         ],

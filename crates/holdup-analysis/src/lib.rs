@@ -8,7 +8,6 @@ pub mod artefacts;
 pub mod attributed;
 pub mod attribution;
 pub mod boot;
-pub mod causes;
 pub mod churn;
 pub mod classify;
 pub mod comparison;

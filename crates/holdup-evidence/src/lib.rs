@@ -22,6 +22,7 @@ pub mod observed;
 mod ran_instead;
 pub mod randomness;
 mod runtime_lock;
+pub mod units;
 
 pub use attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, SaidSince, Serving, UntoldRequests,

@@ -30,8 +30,8 @@ mod spans;
 pub mod style;
 pub mod terminal;
 pub mod text;
-pub mod units;
 
 pub use export::Format;
+pub use holdup_evidence::units;
 pub use schema::text as schema_text;
 pub use style::Style;

@@ -13,6 +13,7 @@ use holdup_analysis::report::{
     ListenerRequests, Lost, MoreOf, NotMeasured, RanInstead, Remedy, Report, Requests, RuledOut,
     SlowRequests, StackFrame, SubjectKind, Thread, Tool, Wait,
 };
+use holdup_analysis::rules::{Judgement, RuleId};
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -48,6 +49,21 @@ pub struct Verdicts {
     pub ruled_out: Vec<(String, String)>,
     /// Rules that could not tell, and what they miss.
     pub cannot_tell: Vec<(String, String)>,
+}
+
+impl From<Judgement> for Verdicts {
+    fn from(judgement: Judgement) -> Verdicts {
+        let by_id = |said: Vec<(RuleId, String)>| {
+            said.into_iter()
+                .map(|(rule, why)| (rule.id().to_owned(), why))
+                .collect()
+        };
+        Verdicts {
+            findings: judgement.findings,
+            ruled_out: by_id(judgement.ruled_out),
+            cannot_tell: by_id(judgement.cannot_tell),
+        }
+    }
 }
 
 /// The report of a run. `version` is holdup's.

@@ -152,6 +152,11 @@ pub(crate) struct RunArgs {
     /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
+    /// Write the events that enter attribution to FILE too, for `cargo xtask replay` and reports of bugs
+    ///
+    /// Lines of JSON, packed with gzip. Names, paths and arguments of programs stand in it as they are.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jvm: JvmArgs,
     /// The command and its arguments
@@ -190,6 +195,11 @@ pub(crate) struct AttachArgs {
     /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
+    /// Write the events that enter attribution to FILE too, for `cargo xtask replay` and reports of bugs
+    ///
+    /// Lines of JSON, packed with gzip. Names, paths and arguments of programs stand in it as they are.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jvm: JvmArgs,
 }

@@ -7,6 +7,7 @@
 mod allowed;
 mod asleep;
 mod attach;
+mod attributing;
 mod behind;
 mod clients;
 mod dumps;
@@ -18,6 +19,7 @@ mod look;
 mod moment;
 mod naming;
 mod neighbours;
+mod nothing;
 mod outsiders;
 mod own_ends;
 mod paths;
@@ -31,16 +33,19 @@ mod serving;
 
 pub(crate) use allowed::to_trace as allowed_to_trace;
 pub(crate) use attach::{EndedBefore, Kept, Notice, attach};
+pub(crate) use attributing::{EventsCopy, EventsFile};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
 pub(crate) use kernel_names::KernelNames;
+pub(crate) use nothing::nothing;
 pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
+use crate::haste::Haste;
 use crate::subject::Ended;
+use attributing::Attributing;
 use dumps::{Closed, Dumps};
 use holdup_analysis::Attributed;
-use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::{Backend, Elsewhere};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
 use holdup_evidence::facts::CpuTime;
@@ -107,6 +112,8 @@ pub(crate) struct Collected {
     pub(crate) elsewhere: Vec<Elsewhere>,
     /// Build ids of files that were mapped, by base name; at the end.
     pub(crate) build_ids: BTreeMap<String, String>,
+    /// The copy of what went into attribution, if one was asked for; at the end.
+    pub(crate) events: Option<EventsCopy>,
 }
 
 /// What the loop gathers.
@@ -115,7 +122,7 @@ struct Observation {
     naming: Naming,
     jvms: Jvms,
     dumps: Dumps,
-    attribution: Attribution,
+    attribution: Attributing,
     cgroup: cgroup::Watch,
     cpu_times: Vec<CpuTime>,
     /// Reused from one turn to the next.
@@ -148,7 +155,7 @@ impl Observation {
         how: How,
         loaded: Option<Loaded>,
         kernel: Option<KernelNames>,
-        attribution: Attribution,
+        attribution: Attributing,
         cmd: Option<u32>,
     ) -> anyhow::Result<Observation> {
         allowed::to_trace()?;
@@ -218,11 +225,12 @@ impl Observation {
             problems,
             elsewhere: self.elsewhere.clone(),
             build_ids: BTreeMap::new(),
+            events: None,
         }
     }
 
     /// Ends observation, and makes the whole of it.
-    fn finish(mut self, ended: Option<Ended>) -> Collected {
+    fn finish(mut self, ended: Option<Ended>, mut haste: Haste<'_>) -> Collected {
         self.naming.runtimes().look_at_locks_now();
         self.ask_jvms(true);
         let frozen = clocks::monotonic();
@@ -247,7 +255,13 @@ impl Observation {
             });
         }
         let (user_stacks, known) = self.naming.finish();
-        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        // Everything from here on is work on what others have written, or on what they chose to do.
+        Priority::end();
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        self.not_measured.extend(naming::unread_told(&named.unread));
+        let user_stacks = named.stacks;
         let question = facts::Question {
             cgroup: Some(self.cgroup),
             cpu_times: self.cpu_times,
@@ -285,15 +299,17 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
         };
+        let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {
             backend: Backend::Bpf,
-            attributed: self.attribution.finish(&finish, &facts),
+            attributed,
             started,
             facts,
             ended,
             problems,
             elsewhere: self.elsewhere,
             build_ids,
+            events,
         }
     }
 
@@ -437,6 +453,16 @@ impl Priority {
         Priority {
             first: false,
             behind: usize::try_from(share).unwrap_or(BEHIND),
+        }
+    }
+
+    /// Back to what any program has: the records are taken.
+    fn end() {
+        let ordinary = libc::sched_param { sched_priority: 0 };
+        // SAFETY: changes this process's own policy and nice value.
+        unsafe {
+            libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary);
+            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
         }
     }
 

@@ -4,6 +4,7 @@
 //! CMD runs, so that a wrong path fails at once; what goes wrong later never changes CMD's exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
+use crate::collect::EventsFile;
 use crate::subject::{NotStarted, OWN_FAILURE};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
@@ -51,6 +52,17 @@ fn nothing() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let (read, _) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
     let (_, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
     Ok((read, write))
+}
+
+/// Opens where the copy of the events goes.
+///
+/// # Errors
+/// When it can't be written.
+pub(crate) fn events(path: Option<&Path>) -> anyhow::Result<Option<EventsFile>> {
+    let open = |path: &Path| {
+        File::create(path).with_context(|| format!("cannot write the events to {}", path.display()))
+    };
+    Ok(path.map(open).transpose()?.map(EventsFile::new))
 }
 
 impl Outputs {

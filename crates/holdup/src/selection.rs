@@ -127,7 +127,7 @@ impl Selection {
 
     fn leave_out(&self, pids: &mut BTreeSet<u32>) {
         pids.remove(&std::process::id());
-        pids.retain(|pid| !self.without.contains(pid));
+        pids.retain(|pid| !self.without.contains(pid) && !holdup_detached::is_ours(*pid));
     }
 }
 

@@ -7,10 +7,10 @@ use crate::collect::Collected;
 use crate::subject::{Command, Ended, Subject};
 use holdup_analysis::Attributed;
 use holdup_analysis::report::{Machine, Report, SubjectKind};
-use holdup_analysis::rules::{Judgement, RuleId, Run, judge};
+use holdup_analysis::rules::{Run, judge};
 use holdup_evidence::SystemFacts;
 use holdup_recording::Segment;
-use holdup_views::report::{Subject as Observed, Verdicts};
+use holdup_views::report::Subject as Observed;
 use std::collections::BTreeSet;
 
 /// What a run was.
@@ -101,23 +101,9 @@ fn judged(
     let report = holdup_views::report::build(
         observed,
         attributed,
-        verdicts(judge(&Run::new(attributed, facts))),
+        judge(&Run::new(attributed, facts)).into(),
         facts,
         env!("CARGO_PKG_VERSION"),
     );
     Report { machine, ..report }
-}
-
-/// Rule ids are text in a report.
-pub(crate) fn verdicts(judgement: Judgement) -> Verdicts {
-    let by_id = |said: Vec<(RuleId, String)>| {
-        said.into_iter()
-            .map(|(rule, why)| (rule.id().to_owned(), why))
-            .collect()
-    };
-    Verdicts {
-        findings: judgement.findings,
-        ruled_out: by_id(judgement.ruled_out),
-        cannot_tell: by_id(judgement.cannot_tell),
-    }
 }

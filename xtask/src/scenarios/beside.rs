@@ -161,8 +161,7 @@ fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     let side = |side: Side| -> anyhow::Result<Observed> {
         let outcome = stage.run(scenario, side)?;
         if let Some(keep) = keep.filter(|_| sampled) {
-            let file = keep.join(format!("{}.{}.json", scenario.name, side.word()));
-            std::fs::write(&file, outcome.json).with_context(|| format!("write {}", file.display()))?;
+            outcome.keep(keep, scenario, side, "sampled")?;
         }
         Ok(Observed {
             report: outcome.report.context("holdup wrote no report")?,

@@ -49,7 +49,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "holdup")]
     unobserved: bool,
 
-    /// Keep each report in this directory, as NAME.stall.json and NAME.healthy.json; of a run that was not right, as NAME.stall.not-right.json
+    /// Keep each report in this directory, as NAME.stall.json and NAME.healthy.json, and the events that it was made of, for
+    /// `cargo xtask replay`; of a run that was not right, as NAME.stall.not-right.json
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
 
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         programs,
         holdup,
         ordinary: Ordinary::Nothing,
+        keep_events: args.keep.is_some(),
     };
     if let Some(keep) = &args.keep {
         std::fs::create_dir_all(keep).with_context(|| format!("make {}", keep.display()))?;
@@ -203,21 +205,21 @@ fn judge_once(stage: &Stage, scenario: &Scenario, args: &Args) -> (Line, Option<
 fn both(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<(Observed, Observed)> {
     let mut sides = Vec::new();
     for side in [Side::Stall, Side::Healthy] {
+        let outcome = stage
+            .run(scenario, side)
+            .with_context(|| format!("run the {} side", side.word()))?;
+        if let Some(keep) = &args.keep {
+            outcome.keep(keep, scenario, side, "traced")?;
+        }
         let Outcome {
             report,
             truth,
             machine_queued_ns,
             stderr,
-            json,
-        } = stage
-            .run(scenario, side)
-            .with_context(|| format!("run the {} side", side.word()))?;
+            ..
+        } = outcome;
         if args.verbose {
             eprint!("{stderr}");
-        }
-        if let Some(keep) = &args.keep {
-            let file = keep.join(format!("{}.{}.json", scenario.name, side.word()));
-            std::fs::write(&file, json).with_context(|| format!("write {}", file.display()))?;
         }
         sides.push(Observed {
             report: report.context("holdup wrote no report")?,

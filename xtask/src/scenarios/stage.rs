@@ -28,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) holdup: Option<PathBuf>,
     /// Whose all this is.
     pub(crate) ordinary: Ordinary,
+    /// Whether holdup is to write the events that enter attribution, too.
+    pub(crate) keep_events: bool,
 }
 
 /// What is an ordinary user's, and not root's.
@@ -84,6 +86,29 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
     /// The report as it was written.
     pub(crate) json: String,
+    /// The events that entered attribution, where they were to be kept and the command keeps them.
+    pub(crate) events: Option<Vec<u8>>,
+}
+
+impl Outcome {
+    /// Writes the report, and the events if there are any, into a folder.
+    pub(crate) fn keep(
+        &self,
+        folder: &Path,
+        scenario: &Scenario,
+        side: Side,
+        source: &str,
+    ) -> anyhow::Result<()> {
+        let write = |file: PathBuf, bytes: &[u8]| {
+            std::fs::write(&file, bytes).with_context(|| format!("write {}", file.display()))
+        };
+        let name = format!("{}.{}", scenario.name, side.word());
+        write(folder.join(format!("{name}.json")), self.json.as_bytes())?;
+        match &self.events {
+            Some(events) => write(folder.join(format!("{name}.{source}.events.gz")), events),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Stage {
@@ -108,6 +133,7 @@ impl Stage {
             work.path().join("truth"),
             work.path().join("stderr"),
         );
+        let events = work.path().join("events.gz");
         let queued_before = machine_queued_ns();
         let log = std::fs::File::create(&stderr).context("make a file for stderr")?;
         let mut command = Command::new("timeout");
@@ -127,6 +153,7 @@ impl Stage {
             .env("STAGE", work.path())
             .env("HOLDUP_REPORT", &report)
             .env("HOLDUP_TRUTH", &truth)
+            .envs(self.keep_events.then_some(("HOLDUP_EVENTS", &events)))
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -158,6 +185,7 @@ impl Stage {
             machine_queued_ns,
             stderr: said,
             json,
+            events: std::fs::read(&events).ok(),
         })
     }
 }

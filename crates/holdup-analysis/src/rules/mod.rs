@@ -31,6 +31,8 @@ mod log_times;
 pub(crate) mod logs;
 mod made_anew;
 mod memory;
+#[cfg(test)]
+mod pages;
 mod paging;
 mod pressures;
 mod queueing;
@@ -383,14 +385,6 @@ fn told(mut findings: Vec<Finding>) -> Vec<Finding> {
     let with =
         |(place, finding): (usize, Finding)| finding.with_left_out(if place == last { others } else { 0 });
     findings.into_iter().enumerate().map(with).collect()
-}
-
-/// The page of a rule, by its id.
-#[must_use]
-pub fn page(id: &str) -> Option<&'static str> {
-    ALL.iter()
-        .find(|rule| rule.id.id() == id)
-        .map(|rule| rule.id.page())
 }
 
 /// One finding, as a verdict.

@@ -5,43 +5,12 @@
 use super::{Run, Waits, clock_of};
 use crate::attributed::{AttributedWait, Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use crate::finding::Evidence;
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::Cause;
+pub(crate) use holdup_evidence::units::bytes;
+pub use holdup_evidence::units::{duration, share as percent};
 
 /// Source of times: who left which CPU when, and who woke it.
 pub(super) const SCHEDULER: &str = "sched_switch and sched_waking";
-
-/// A length in plain figures, rounded as views round: `1.01 s`, `12.5 ms`, `3 min 20 s`.
-#[must_use]
-pub fn duration(ns: Ns) -> String {
-    let rounded = |unit: Ns| ns.saturating_add(unit / 2) / unit;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..999_500 => format!("{} µs", rounded(1_000)),
-        999_500..99_950_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        99_950_000..999_500_000 => format!("{} ms", rounded(1_000_000)),
-        999_500_000..59_995_000_000 => format!("{:.2} s", ns as f64 / 1e9),
-        _ => format!(
-            "{} min {} s",
-            rounded(1_000_000_000) / 60,
-            rounded(1_000_000_000) % 60
-        ),
-    }
-}
-
-/// A share of 0..1 as `97.3 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// An amount of memory or data: `512 bytes`, `64.0 KiB`, `1.5 GiB`.
-pub(crate) fn bytes(amount: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.iter().find(|(unit, _)| amount >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", amount as f64 / *unit as f64),
-        None => format!("{amount} bytes"),
-    }
-}
 
 /// `1 wait`, `12 waits`, `2 stretches`.
 pub(crate) fn several(count: u64, one: &str) -> String {
@@ -283,39 +252,8 @@ pub(super) fn sentence(cause: Cause) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{duration, percent, quoted, who_with_pid};
+    use super::{quoted, who_with_pid};
     use crate::attributed::ThreadName;
-
-    #[test]
-    fn lengths_read_like_a_person_would_say_them() {
-        let told = [
-            0,
-            999,
-            12_345,
-            1_500_000,
-            230_999_999,
-            999_500_000,
-            59_999_000_000,
-            1_012_000_000,
-            59_000_000_000,
-            200_000_000_000,
-        ];
-        let words: Vec<String> = told.into_iter().map(duration).collect();
-        let expected = [
-            "0 ns",
-            "999 ns",
-            "12 µs",
-            "1.5 ms",
-            "231 ms",
-            "1.00 s",
-            "1 min 0 s",
-            "1.01 s",
-            "59.00 s",
-            "3 min 20 s",
-        ];
-        assert_eq!(words, expected);
-        assert_eq!(percent(0.9731), "97.3 %");
-    }
 
     #[test]
     fn a_hostile_name_stays_one_word_of_a_command() {

@@ -55,8 +55,7 @@ const duration = (ns) => {
   if (ns < 999500) return decimal(ns, NS.us, 0, "µs");
   if (ns < 99950000) return decimal(ns, NS.ms, 1, "ms");
   if (ns < 999500000) return decimal(ns, NS.ms, 0, "ms");
-  if (ns < 99995e6) return decimal(ns, NS.s, 2, "s");
-  if (ns < 599950e6) return decimal(ns, NS.s, 1, "s");
+  if (ns < 59995e6) return decimal(ns, NS.s, 2, "s");
   const seconds = rounded(ns, NS.s);
   const minutes = Math.floor(seconds / 60);
   if (minutes < 120) return `${minutes} min ${seconds % 60} s`;

@@ -4,6 +4,7 @@
 //! that go on are asked for, who is in their way is looked up ([`super::neighbours`]), and those processes are watched too, until
 //! there is nobody new: so a chain of waits is followed across the borders of processes to its end.
 
+use super::attributing::{Attributing, EventsFile};
 use super::look::{self, Sight};
 use super::moment::Moment;
 use super::queues::Queues;
@@ -11,11 +12,12 @@ use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time,
     serving,
 };
+use crate::haste::Haste;
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
-use holdup_analysis::attribution::Attribution;
 use holdup_bpf::{Loaded, Pace};
+use holdup_events::Settings;
 use holdup_evidence::{Event, NotMeasured, Ns, Role, SocketAddress, Wait};
 use holdup_proc::Root;
 use nix::poll::PollTimeout;
@@ -76,14 +78,18 @@ pub(crate) struct Kept<'a> {
     pub(crate) in_detail: Option<&'a mut dyn FnMut() -> bool>,
     /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
     pub(crate) pieces: Option<usize>,
+    /// Where a copy of what goes into attribution is to be written.
+    pub(crate) events: Option<&'a EventsFile>,
 }
 
 impl Kept<'_> {
-    fn attribution(&self) -> Attribution {
-        match self.pieces {
-            Some(pieces) => Attribution::of_threads().keeping(pieces),
-            None => Attribution::of_threads(),
-        }
+    fn attribution(&self) -> std::io::Result<Attributing> {
+        let settings = Settings {
+            of_threads: true,
+            pieces: self.pieces,
+            ..Settings::default()
+        };
+        Attributing::begin(settings, &[], self.events)
     }
 }
 
@@ -111,7 +117,7 @@ pub(crate) fn attach(
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
     let kernel = kept.kernel.take();
-    let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution(), None)?;
+    let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution()?, None)?;
     let mut priority = Priority::begin(how.tracing.buffer);
     let mut attached = Attached::default();
     let mut moment = Moment::now();
@@ -188,7 +194,11 @@ pub(crate) fn attach(
     let other_clients = clients::look(&attached.subjects, &mut moment);
     drop(moment);
     let figures = figures.finish();
-    let mut collected = observation.finish(None);
+    let haste = match how.tracing.pace {
+        Pace::Record => Haste::none(),
+        Pace::Command | Pace::Service => Haste::of(signals, None),
+    };
+    let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;

@@ -1,11 +1,12 @@
 //! Observes a command that holdup starts, from its exec to its end.
 
+use super::attributing::{Attributing, EventsFile};
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
-use holdup_analysis::attribution::Attribution;
-use holdup_analysis::prediction::Question;
+use holdup_events::Settings;
 use nix::poll::PollTimeout;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
@@ -15,10 +16,16 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 /// When nothing can be observed here, or CMD did not start.
-pub(crate) fn run(subject: &mut Subject, signals: &mut Signals, how: How) -> anyhow::Result<Collected> {
+pub(crate) fn run(
+    subject: &mut Subject,
+    signals: &mut Signals,
+    how: How,
+    events: Option<&EventsFile>,
+) -> anyhow::Result<Collected> {
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
-    let (observation, ended) = observe(subject, signals, how, go_on)?;
-    Ok(observation.finish(ended))
+    let (observation, ended) = observe(subject, signals, how, events, go_on)?;
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(observation.finish(ended, Haste::of(signals, cmd)))
 }
 
 /// Why a run was not waited for.
@@ -41,10 +48,10 @@ pub(crate) fn run_for(
     limit: Duration,
 ) -> anyhow::Result<Result<Collected, Cut>> {
     let mut limit = Limit::new(limit);
-    let (observation, ended) = observe(subject, signals, how, |_, signals| limit.go_on(signals))?;
+    let (observation, ended) = observe(subject, signals, how, None, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(observation.finish(ended)),
+        (ended, _) => Ok(observation.finish(ended, Haste::of_many(signals))),
     })
 }
 
@@ -105,15 +112,15 @@ fn observe(
     subject: &mut Subject,
     signals: &mut Signals,
     how: How,
+    events: Option<&EventsFile>,
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Observation, Option<Ended>)> {
-    let attribution = match how.predict {
-        Some(predict) => Attribution::new().predicting(Question {
-            cpus: allowed_cpus(),
-            together: predict.together,
-        }),
-        None => Attribution::new(),
+    let settings = Settings {
+        predict_cpus: how.predict.map(|_| allowed_cpus()),
+        ..Settings::default()
     };
+    let together = how.predict.map_or(&[][..], |predict| predict.together);
+    let attribution = Attributing::begin(settings, together, events)?;
     let mut observation = Observation::begin(how, None, None, attribution, Some(subject.pid()))?;
     let mut priority = Priority::begin(how.tracing.buffer);
     subject

@@ -17,13 +17,15 @@ mod unseen;
 
 pub(crate) use attach::attach;
 
+use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;
 use super::{Collected, Cut, own_cpu_time};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
-use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
+use holdup_events::Settings;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
 use holdup_proc::sampling::{NotWatched, Rate, Sampler};
@@ -43,7 +45,7 @@ struct Sampling {
     beyond: Beyond,
     /// Processes that are followed because they are in the way of others.
     neighbours: BTreeSet<u32>,
-    attribution: Attribution,
+    attribution: Attributing,
     rate: Rate,
     cgroup: cgroup::Watch,
     cpu_times: Vec<CpuTime>,
@@ -63,11 +65,13 @@ pub(crate) fn run(
     subject: &mut Subject,
     signals: &mut Signals,
     why: Option<&str>,
+    events: Option<&EventsFile>,
 ) -> anyhow::Result<Collected> {
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
-    let (sampling, ended) = observe(subject, signals, std::process::id(), go_on)?;
-    Ok(sampling.finish(ended, why))
+    let (sampling, ended) = observe(subject, signals, std::process::id(), events, go_on)?;
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(sampling.finish(ended, why, Haste::of(signals, cmd)))
 }
 
 /// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end. `adopter`: the process in whose PID namespace
@@ -83,10 +87,10 @@ pub(crate) fn run_for(
     why: &str,
 ) -> anyhow::Result<Result<Collected, Cut>> {
     let mut limit = Limit::new(limit);
-    let (sampling, ended) = observe(subject, signals, adopter, |_, signals| limit.go_on(signals))?;
+    let (sampling, ended) = observe(subject, signals, adopter, None, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(sampling.finish(ended, Some(why))),
+        (ended, _) => Ok(sampling.finish(ended, Some(why), Haste::of_many(signals))),
     })
 }
 
@@ -95,11 +99,12 @@ fn observe(
     subject: &mut Subject,
     signals: &mut Signals,
     adopter: u32,
+    events: Option<&EventsFile>,
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Sampling, Option<Ended>)> {
     room::make();
     subject.wait_until_ready()?;
-    let mut sampling = Sampling::begin(subject.pid(), adopter)?;
+    let mut sampling = Sampling::begin(subject.pid(), adopter, events)?;
     subject.go();
     let mut nap = Duration::ZERO;
     while go_on(subject, signals) {
@@ -129,8 +134,13 @@ fn adopt_orphans() {
 }
 
 impl Sampling {
-    fn begin(pid: u32, adopter: u32) -> anyhow::Result<Sampling> {
-        let mut sampling = Sampling::of_nobody(adopter, Attribution::new());
+    fn begin(pid: u32, adopter: u32, events: Option<&EventsFile>) -> anyhow::Result<Sampling> {
+        let settings = Settings {
+            sampled: true,
+            ..Settings::default()
+        };
+        let attribution = Attributing::begin(settings, &[], events)?;
+        let mut sampling = Sampling::of_nobody(adopter, attribution);
         if !sampling.sampler.begin(pid, sampling.started) {
             return Err(NotShown.into());
         }
@@ -149,7 +159,7 @@ impl Sampling {
         self.sampler.keep_within(room::left());
     }
 
-    fn of_nobody(adopter: u32, attribution: Attribution) -> Sampling {
+    fn of_nobody(adopter: u32, attribution: Attributing) -> Sampling {
         let root = Root::system();
         let mut problems = Vec::new();
         let mounts = mountinfo::read(&root, &mut problems);
@@ -164,7 +174,7 @@ impl Sampling {
             machines,
             beyond: Beyond::default(),
             neighbours: BTreeSet::new(),
-            attribution: attribution.by_looks(),
+            attribution,
             rate: Rate::new(started, own_cpu_time(), started),
             cgroup,
             cpu_times,
@@ -191,7 +201,7 @@ impl Sampling {
     }
 
     /// Ends observation, and makes the whole of it.
-    fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+    fn finish(mut self, ended: Option<Ended>, why: Option<&str>, mut haste: Haste<'_>) -> Collected {
         self.machines.look_now();
         let now = clocks::monotonic();
         let events = self.sampler.leave(now);
@@ -216,7 +226,10 @@ impl Sampling {
             ns: 0,
         });
         let user_stacks = self.stacks.finish();
-        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        let user_stacks = named.stacks;
         let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),
@@ -232,12 +245,15 @@ impl Sampling {
             ended: now,
             user_stacks,
             losses: losses.into_iter().collect(),
-            not_measured,
+            not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             ..Finish::default()
         };
-        let mut attributed = self.attribution.finish(&finish, &facts);
+        let (mut attributed, mut events) = self.attribution.finish(finish, &facts);
         let unnamed = unnamed::told(&attributed);
+        if let Some(copy) = &mut events {
+            copy.unmeasured(&unnamed);
+        }
         attributed.coverage.not_measured.extend(unnamed);
         Collected {
             backend: Backend::Proc,
@@ -248,6 +264,7 @@ impl Sampling {
             problems,
             elsewhere: Vec::new(),
             build_ids,
+            events,
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::cli::{AttachArgs, Backend, Color};
 use crate::commands::doctor;
-use crate::commands::run::without_evidence;
-use crate::output::{Outputs, Place, say};
+use crate::commands::run::{keep_events, without_evidence};
+use crate::output::{self, Outputs, Place, say};
 use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
 use crate::selection::Selection;
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         cgroup: args.cgroup.first().map(|path| path.display().to_string()),
     };
     let recording = Recording::open(&args.recording, scope)?;
+    let events = output::events(args.events.as_deref())?;
     let mut signals = Signals::watch()?;
     let how = collect::How {
         tracing: holdup_bpf::Options {
@@ -54,7 +55,10 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     };
     let mut progress = Progress::begin(args.report.quiet);
     let traced = (args.backend != Backend::Proc).then(|| {
-        let kept = collect::Kept::default();
+        let kept = collect::Kept {
+            events: events.as_ref(),
+            ..collect::Kept::default()
+        };
         collect::attach(
             &selection,
             duration,
@@ -71,6 +75,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
             duration,
             &mut signals,
             why,
+            events.as_ref(),
             &mut progress,
             &mut notice,
         )
@@ -87,7 +92,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         Some(collected) => collected,
     };
     drop(progress);
-    let collected = match args.backend {
+    let mut collected = match args.backend {
         Backend::Bpf => collected.map_err(|error| without_evidence(error, "what runs"))?,
         // Sampling needs no privilege: what it says of itself is what is the matter.
         Backend::Auto | Backend::Proc => collected?,
@@ -100,6 +105,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     }
     let observed = verdict::subject_of_attach(asked(args), &collected);
     outputs.write(&verdict::of(observed.clone(), &collected));
+    keep_events(&mut collected, &observed);
     recording.map_or(Ok(()), |recording| recording.write(observed, collected))?;
     Ok(0)
 }

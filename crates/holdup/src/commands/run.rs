@@ -1,15 +1,16 @@
 //! `holdup run`: plan, collect, attribute, diagnose, render.
 
 use crate::cli::{Backend, Color, RunArgs};
-use crate::collect::{self, Collected, Predict};
+use crate::collect::{self, Collected, EventsFile, Predict};
 use crate::commands::doctor;
-use crate::output::{Outputs, Place, say};
+use crate::output::{self, Outputs, Place, say};
 use crate::recorded::{Recording, Scope};
 use crate::signals::Signals;
 use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{anyhow, bail};
+use holdup_views::report::Subject as Observed;
 use nix::poll::PollTimeout;
 
 /// What is to be done: all that can be wrong about it was found out before CMD runs.
@@ -18,6 +19,7 @@ struct Plan {
     command: Command,
     outputs: Outputs,
     recording: Option<Recording>,
+    events: Option<EventsFile>,
     source: Source,
     verbose: bool,
 }
@@ -42,8 +44,8 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
     let mut signals = Signals::watch()?;
     let mut subject = Subject::prepare(&plan.command)?;
     plan.outputs.leave_stdio_to_cmd()?;
-    match collect_by(&plan.source, &mut subject, &mut signals) {
-        Ok(collected) => {
+    match collect_by(&plan.source, &mut subject, &mut signals, plan.events.as_ref()) {
+        Ok(mut collected) => {
             if plan.verbose {
                 collected
                     .problems
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
             }
             let observed = verdict::subject_of_run(&plan.command, &subject, &collected);
             plan.outputs.write(&verdict::of(observed.clone(), &collected));
+            keep_events(&mut collected, &observed);
             if let Some(recording) = plan.recording
                 && let Err(error) = recording.write(observed, collected)
             {
@@ -83,6 +86,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
         },
         outputs: Outputs::open(&args.report, Place::Stderr, color)?,
         recording: Recording::open(&args.recording, Scope::default())?,
+        events: output::events(args.events.as_deref())?,
         source: source(args),
         verbose: args.report.verbose,
     })
@@ -105,11 +109,16 @@ fn source(args: &RunArgs) -> Source {
 }
 
 /// Collects, and falls back where that was left open: tracing fails before CMD runs, if it does.
-fn collect_by(source: &Source, subject: &mut Subject, signals: &mut Signals) -> anyhow::Result<Collected> {
+fn collect_by(
+    source: &Source,
+    subject: &mut Subject,
+    signals: &mut Signals,
+    events: Option<&EventsFile>,
+) -> anyhow::Result<Collected> {
     let (how, error) = match source {
-        Source::Traced(how) => return collect::run(subject, signals, *how),
-        Source::Sampled => return collect::sample(subject, signals, None),
-        Source::Best(how) => match collect::run(subject, signals, *how) {
+        Source::Traced(how) => return collect::run(subject, signals, *how, events),
+        Source::Sampled => return collect::sample(subject, signals, None, events),
+        Source::Best(how) => match collect::run(subject, signals, *how, events) {
             Err(error) if subject.is_held_back() && !error.is::<NotStarted>() && !error.is::<NotShown>() => {
                 (how, error)
             }
@@ -126,7 +135,7 @@ fn collect_by(source: &Source, subject: &mut Subject, signals: &mut Signals) -> 
     if how.predict.is_some() {
         say("nothing is predicted: sampling does not see who waits for whom");
     }
-    collect::sample(subject, signals, Some(&why))
+    collect::sample(subject, signals, Some(&why), events)
 }
 
 /// A CMD that did not start is its own sentence; anything else is a matter of this machine or these privileges.
@@ -140,6 +149,15 @@ pub(crate) fn without_evidence(error: anyhow::Error, what: &str) -> anyhow::Erro
     }
     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
     anyhow!("cannot observe {what} here: {why}; `holdup doctor` says what to change")
+}
+
+/// Ends the copy of the events, if there is one. An error is said, and changes nothing else.
+pub(crate) fn keep_events(collected: &mut Collected, observed: &Observed) {
+    if let Some(events) = collected.events.take()
+        && let Err(error) = events.finish(observed, &collected.attributed, &collected.facts)
+    {
+        say(&format!("the events cannot be written: {error}"));
+    }
 }
 
 /// Stays until CMD has ended, passing signals on, and returns its status.

@@ -191,7 +191,7 @@ fn observe_one(bench: &mut Bench<'_>, mut taken: Taken, workers: u32) -> anyhow:
         predict: None,
     };
     let leader = taken.subject.pid();
-    let collected = collect::run(&mut taken.subject, bench.signals, how)
+    let collected = collect::run(&mut taken.subject, bench.signals, how, None)
         .map_err(|error| super::run::without_evidence(error, "the workers"))?;
     if collected.ended.is_none() {
         taken.subject.signal(libc::SIGKILL);

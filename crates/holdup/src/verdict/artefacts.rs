@@ -3,7 +3,6 @@
 //! In: a reading, and the run that rules are to judge of it. Out: the report, with an account of each artefact. No clock is
 //! read but to date it.
 
-use super::verdicts;
 use holdup_analysis::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
 use holdup_analysis::rules::{Run, judge};
 use holdup_readers::{Account, Reading};
@@ -22,7 +21,7 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
         exit: None,
         elsewhere: vec![],
     };
-    let judgement = verdicts(judge(run));
+    let judgement = judge(run).into();
     let version = env!("CARGO_PKG_VERSION");
     // Its date is that of the report: what the artefacts tell of are other instants.
     let facts = holdup_evidence::SystemFacts::default();

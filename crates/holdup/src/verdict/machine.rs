@@ -2,7 +2,6 @@
 //!
 //! In: what was seen. Out: the report. The rules are those of `holdup read`; nothing is read here, no clock either.
 
-use super::verdicts;
 use holdup_analysis::Attributed;
 use holdup_analysis::host as told;
 use holdup_analysis::randomness::aspects;
@@ -44,7 +43,7 @@ pub(crate) fn report(
         ..SystemFacts::default()
     };
     let version = env!("CARGO_PKG_VERSION");
-    let mut report = holdup_views::report::build(subject, attributed, verdicts(judgement), &clocks, version);
+    let mut report = holdup_views::report::build(subject, attributed, judgement.into(), &clocks, version);
     report.subject.wall_ns = attributed.wall;
     if attributed.coverage.observed == 0 {
         report.coverage.observed_ns = None;

@@ -9,11 +9,13 @@ use super::super::queues::Queues;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
+use crate::collect::attributing::{Attributing, EventsFile};
+use crate::haste::Haste;
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
-use holdup_analysis::attribution::Attribution;
 use holdup_analysis::report::Backend;
+use holdup_events::Settings;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
 use holdup_proc::{Root, clocks, facts, filters};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +55,7 @@ pub(crate) fn attach(
     duration: Option<Duration>,
     signals: &mut Signals,
     why: Option<&str>,
+    events: Option<&EventsFile>,
     progress: &mut Progress,
     notice: &mut dyn FnMut(Notice<'_>),
 ) -> anyhow::Result<Collected> {
@@ -61,7 +64,12 @@ pub(crate) fn attach(
     filters::beware(&Root::system());
     let mut moment = Moment::now();
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
-    let mut sampling = Sampling::of_nobody(std::process::id(), Attribution::of_threads());
+    let settings = Settings {
+        of_threads: true,
+        sampled: true,
+        ..Settings::default()
+    };
+    let mut sampling = Sampling::of_nobody(std::process::id(), Attributing::begin(settings, &[], events)?);
     let serving = serving::look(&pids, &mut moment);
     let mut conversations = Conversations::of(&serving);
     sampling.attribution.push(&Event::Serving(serving));
@@ -132,7 +140,7 @@ pub(crate) fn attach(
     let mut moment = Moment::now();
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
     let other_clients = clients::look(&subjects, &mut moment);
-    let mut collected = sampling.finish(None, why);
+    let mut collected = sampling.finish(None, why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
@@ -219,6 +227,7 @@ impl Sampling {
             problems,
             elsewhere: Vec::new(),
             build_ids: BTreeMap::new(),
+            events: None,
         }
     }
 }

@@ -1,19 +1,21 @@
-//! Durations, shares and counts in words. Integers in, so that two views can't round differently; and a thing
-//! that is there never reads as nothing, nor one that is not all as all.
+//! Durations, amounts, shares and counts in words: the only place that makes them, for rules, reports and views alike.
+//!
+//! In: integers, so that two views can't round differently. Out: text. A thing that is there never reads as nothing, nor one that is not all
+//! as all.
 
-use holdup_evidence::Ns;
+use crate::Ns;
 
 /// One microsecond in nanoseconds.
 const MICROSECOND: Ns = 1_000;
 /// One millisecond in nanoseconds.
 const MILLISECOND: Ns = 1_000_000;
 /// One second in nanoseconds.
-pub(crate) const SECOND: Ns = 1_000_000_000;
+const SECOND: Ns = 1_000_000_000;
 
 /// Half of the last digit of seconds with two decimals: what is less would read `0.00 s`.
 const LEAST_IN_HUNDREDTHS: Ns = 5 * MILLISECOND;
 
-/// A duration with about three digits: `45 µs`, `12.3 ms`, `1.01 s`, `12 min 5 s`.
+/// A duration with about three digits: `45 µs`, `12.3 ms`, `1.01 s`, `1 min 42 s`.
 #[must_use]
 pub fn duration(ns: Ns) -> String {
     match ns {
@@ -23,8 +25,7 @@ pub fn duration(ns: Ns) -> String {
         9_950..999_500 => decimal(ns, MICROSECOND, 0, "µs"),
         999_500..99_950_000 => decimal(ns, MILLISECOND, 1, "ms"),
         99_950_000..999_500_000 => decimal(ns, MILLISECOND, 0, "ms"),
-        999_500_000..99_995_000_000 => decimal(ns, SECOND, 2, "s"),
-        99_995_000_000..599_950_000_000 => decimal(ns, SECOND, 1, "s"),
+        999_500_000..59_995_000_000 => decimal(ns, SECOND, 2, "s"),
         _ => long(rounded(ns, SECOND)),
     }
 }
@@ -33,7 +34,7 @@ pub fn duration(ns: Ns) -> String {
 /// they compare at a glance.
 #[must_use]
 pub fn duration_beside(ns: Ns, other: Ns) -> String {
-    let seconds = SECOND..100 * SECOND;
+    let seconds = SECOND..60 * SECOND;
     if seconds.contains(&other) && (LEAST_IN_HUNDREDTHS..SECOND).contains(&ns) {
         decimal(ns, SECOND, 2, "s")
     } else {
@@ -75,7 +76,7 @@ pub fn percent(part: Ns, whole: Ns) -> String {
 
 /// A share that is an estimate, without a decimal: `20 %`.
 #[must_use]
-pub(crate) fn whole_percent(part: Ns, whole: Ns) -> String {
+pub fn whole_percent(part: Ns, whole: Ns) -> String {
     match (u128::from(part) * 200 + u128::from(whole)).checked_div(2 * u128::from(whole)) {
         None => "0 %".to_owned(),
         Some(0) if part > 0 => "<1 %".to_owned(),
@@ -89,22 +90,29 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A number of bytes, in units of a thousand as disks are sold: `277 MB`, `1.5 GB`.
+/// A number of bytes, in the units that kernels count and limit memory in: `512 bytes`, `64.0 KiB`, `277 MiB`.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes < 1_000 {
+    const UNITS: [(u64, &str); 4] = [
+        (1 << 10, "KiB"),
+        (1 << 20, "MiB"),
+        (1 << 30, "GiB"),
+        (1 << 40, "TiB"),
+    ];
+    let Some((unit, name)) = UNITS.iter().rev().find(|(unit, _)| bytes >= *unit) else {
         return counted(bytes, "byte", "bytes");
+    };
+    let amount = bytes as f64 / *unit as f64;
+    match amount {
+        ..99.95 => format!("{amount:.1} {name}"),
+        _ => format!("{amount:.0} {name}"),
     }
-    let mut unit = 1_000_u64;
-    let mut names = UNITS.into_iter();
-    let mut name = names.next().expect("there are units");
-    while bytes / unit >= 1_000 {
-        let Some(next) = names.next() else { break };
-        (unit, name) = (unit * 1_000, next);
-    }
-    let places = usize::from(bytes / unit < 10);
-    format!("{:.places$} {name}", bytes as f64 / unit as f64)
+}
+
+/// A share of 0..1: `97.3 %`.
+#[must_use]
+pub fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 /// `ns` in `unit`s with `places` decimals (0, 1 or 2), rounded.
@@ -159,11 +167,9 @@ mod tests {
             (999_499_999, "999 ms"),
             (999_500_000, "1.00 s"),
             (1_014_000_000, "1.01 s"),
-            (99_994_999_999, "99.99 s"),
-            (99_995_000_000, "100.0 s"),
-            (101_700_000_000, "101.7 s"),
-            (599_949_999_999, "599.9 s"),
-            (599_950_000_000, "10 min 0 s"),
+            (59_994_999_999, "59.99 s"),
+            (59_995_000_000, "1 min 0 s"),
+            (101_700_000_000, "1 min 42 s"),
             (7_199 * SECOND, "119 min 59 s"),
             (7_200 * SECOND, "2 h 0 min"),
             (259_200 * SECOND, "3 d 0 h"),
@@ -183,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_told_in_thousands() {
+    fn bytes_are_in_the_units_of_limits() {
         for (count, text) in [
             (1, "1 byte"),
-            (999, "999 bytes"),
-            (1_000, "1.0 kB"),
-            (1_500_000, "1.5 MB"),
-            (277_000_000, "277 MB"),
-            (5_000_000_000_000_000, "5000 TB"),
+            (1_023, "1023 bytes"),
+            (1 << 10, "1.0 KiB"),
+            (3 << 19, "1.5 MiB"),
+            (277 << 20, "277 MiB"),
+            (5_000 << 40, "5000 TiB"),
         ] {
             assert_eq!(bytes(count), text);
         }

@@ -1,0 +1,50 @@
+//! `cargo xtask replay [NAME…]`: judges recorded events again and says what changed.
+//!
+//! In: the corpus in `replay/`, each case the events of a real observation, and the report that was made of them. Out: what is different
+//! now, findings first, then figures, then words; an error where anything is. It needs no root, no BPF, no clang: what does the work is
+//! a program that knows nothing of collection (`crates/holdup-replay`).
+
+use crate::workspace;
+use anyhow::{Context, bail};
+use std::path::PathBuf;
+
+/// What to judge.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only cases whose name contains one of these
+    names: Vec<String>,
+    /// Another folder than the checkout's, such as one that `cargo xtask scenarios --keep` has filled
+    #[arg(long, value_name = "FOLDER")]
+    corpus: Option<PathBuf>,
+    /// Keep what is said now as what is expected
+    #[arg(long)]
+    bless: bool,
+    /// Take the cases that `cargo xtask scenarios --keep FOLDER` has kept there into the corpus first
+    #[arg(long, value_name = "FOLDER", requires = "bless")]
+    take: Option<PathBuf>,
+    /// Print the report of each case too, as a terminal shows it
+    #[arg(long)]
+    show: bool,
+}
+
+/// Builds the program and runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut command = workspace::cargo();
+    command.args(["run", "--quiet", "--release", "--package", "holdup-replay", "--"]);
+    let corpus = args
+        .corpus
+        .clone()
+        .unwrap_or_else(|| workspace::root().join("replay"));
+    command.arg(std::path::absolute(corpus)?).args(&args.names);
+    if let Some(from) = &args.take {
+        command.arg("--take").arg(std::path::absolute(from)?);
+        command.arg("--checkout").arg(workspace::root());
+    }
+    command.args(args.bless.then_some("--bless"));
+    command.args(args.show.then_some("--show"));
+    let status = command.status().context("start cargo")?;
+    if !status.success() {
+        bail!("the replay is not as expected; if that is wanted: cargo xtask replay --bless");
+    }
+    Ok(())
+}
