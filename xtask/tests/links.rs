@@ -182,6 +182,18 @@ fn comments_name_sections_that_exist() {
 }
 
 #[test]
+fn every_crate_has_its_line_in_the_overview() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let folders = std::fs::read_dir(root().join("crates")).unwrap();
+    let names = folders.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let missing: Vec<String> = names
+        .filter(|name| !page.contains(&format!("\n| `{name}` |")))
+        .map(|name| format!("ARCHITECTURE.md: {name} has no line in the table of rooms"))
+        .collect();
+    none(&missing);
+}
+
+#[test]
 fn the_first_pages_stay_short() {
     for (page, most) in LINES_MAX {
         let lines = std::fs::read_to_string(root().join(page))
