@@ -12,6 +12,7 @@ use std::process::Command;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
     ("holdup-pages", &[]),
+    ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
