@@ -62,7 +62,8 @@ fn nothing() -> std::io::Result<(OwnedFd, OwnedFd)> {
 /// When it can't be written.
 pub(crate) fn events(path: Option<&Path>) -> anyhow::Result<Option<EventsFile>> {
     let open = |path: &Path| {
-        File::create(path).with_context(|| format!("cannot write the events to {}", path.display()))
+        NewFile::open(path, Last::FollowOwn)
+            .with_context(|| format!("cannot write the events to {}", path.display()))
     };
     Ok(path.map(open).transpose()?.map(EventsFile::new))
 }

@@ -6,32 +6,51 @@ use holdup_analysis::Attributed;
 use holdup_analysis::attribution::Attribution;
 use holdup_events::{Ending, Observed, Settings, Writer};
 use holdup_evidence::{Cause, Event, Finish, SystemFacts, Wait};
+use holdup_files::NewFile;
 use std::fs::File;
 use std::io::{self, Seek};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where events go: a file that is open for writing. An observation that is begun again begins it anew.
+/// Where events go: a file that gets its name when it is complete. An observation that is begun again begins it anew.
 #[derive(Debug, Clone)]
-pub(crate) struct EventsFile(Arc<File>);
+pub(crate) struct EventsFile(Arc<Mutex<Option<NewFile>>>);
 
 impl EventsFile {
-    pub(crate) fn new(file: File) -> EventsFile {
-        EventsFile(Arc::new(file))
+    pub(crate) fn new(file: NewFile) -> EventsFile {
+        EventsFile(Arc::new(Mutex::new(Some(file))))
     }
 
-    fn begin(&self, settings: Settings) -> io::Result<Writer<File>> {
-        let mut file = self.0.try_clone()?;
+    fn begin(&self, settings: Settings) -> io::Result<Begun> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = || io::Error::other("it was already complete");
+        let mut file = held.as_mut().ok_or_else(complete)?.file().try_clone()?;
         file.rewind()?;
         file.set_len(0)?;
-        Ok(Writer::begin(file, env!("CARGO_PKG_VERSION"), settings))
+        Ok(Begun {
+            writer: Writer::begin(file, env!("CARGO_PKG_VERSION"), settings),
+            file: self.clone(),
+        })
     }
+
+    /// Gives it its name.
+    fn finish(&self) -> io::Result<()> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held.map_or(Ok(()), |file| file.finish().map_err(io::Error::other))
+    }
+}
+
+/// A file of events that is being written.
+#[derive(Debug)]
+struct Begun {
+    writer: Writer<File>,
+    file: EventsFile,
 }
 
 /// Attribution, and the copy.
 #[derive(Debug)]
 pub(super) struct Attributing {
     attribution: Attribution,
-    copy: Option<Writer<File>>,
+    copy: Option<Begun>,
 }
 
 impl Attributing {
@@ -52,7 +71,7 @@ impl Attributing {
 
     pub(super) fn push(&mut self, event: &Event) {
         if let Some(copy) = &mut self.copy {
-            copy.event(event);
+            copy.writer.event(event);
         }
         self.attribution.push(event);
     }
@@ -64,8 +83,8 @@ impl Attributing {
     /// What all of it comes to, and the copy, which lacks what is found out afterwards.
     pub(super) fn finish(self, finish: Finish, facts: &SystemFacts) -> (Attributed, Option<EventsCopy>) {
         let attributed = self.attribution.finish(&finish, facts);
-        let copy = self.copy.map(|writer| EventsCopy {
-            writer,
+        let copy = self.copy.map(|copy| EventsCopy {
+            copy,
             finish,
             found_unmeasured: Vec::new(),
         });
@@ -76,7 +95,7 @@ impl Attributing {
 /// A copy of events that lacks its end.
 #[derive(Debug)]
 pub(crate) struct EventsCopy {
-    writer: Writer<File>,
+    copy: Begun,
     finish: Finish,
     found_unmeasured: Vec<(String, String, String)>,
 }
@@ -113,6 +132,7 @@ impl EventsCopy {
             host_figures: attributed.host_figures.clone(),
             observed: Some(observed),
         };
-        self.writer.finish(ending).map(drop)
+        self.copy.writer.finish(ending)?;
+        self.copy.file.finish()
     }
 }
