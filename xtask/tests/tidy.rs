@@ -12,11 +12,16 @@ use std::process::Command;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
     ("holdup-pages", &[]),
+    ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-recording", &["holdup-analysis", "holdup-evidence"]),
+    ("holdup-files", &[]),
+    (
+        "holdup-recording",
+        &["holdup-analysis", "holdup-evidence", "holdup-files"],
+    ),
     ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
@@ -52,6 +57,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-detached",
             "holdup-events",
             "holdup-evidence",
+            "holdup-files",
             "holdup-jvm",
             "holdup-pages",
             "holdup-proc",

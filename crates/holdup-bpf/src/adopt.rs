@@ -31,7 +31,7 @@ const PAUSES: [(Duration, bool); 8] = [
 ];
 
 /// What a sleeping thread's memory said of its call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Looked {
     /// Thread id.
     pub tid: u32,

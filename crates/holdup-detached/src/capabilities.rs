@@ -50,7 +50,7 @@ impl Capabilities {
         Capabilities(1 << number)
     }
 
-    /// Those in one of the sets.
+    /// Those in either set; as `|`, for constants.
     #[must_use]
     pub const fn or(self, other: Capabilities) -> Capabilities {
         Capabilities(self.0 | other.0)

@@ -209,3 +209,9 @@ pub fn cpu_time() -> Duration {
         living.map(|entry| cpu_time_of(entry.pid)).sum::<Duration>() + list.ended_cpu
     })
 }
+
+/// CPU time of those that have ended: the kernel counts it for this process's children (`RUSAGE_CHILDREN`).
+#[must_use]
+pub fn ended_cpu_time() -> Duration {
+    with_list(|list| list.ended_cpu)
+}

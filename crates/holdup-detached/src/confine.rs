@@ -197,10 +197,19 @@ fn limit(what: &Confinement) -> io::Result<()> {
 }
 
 /// Becomes nobody with these capabilities; an ordinary user stays who he is.
-fn give_up_rights(keeps: Capabilities) -> io::Result<()> {
-    let keeps = keeps.and(Capabilities::permitted()?);
+///
+/// Root without `CAP_SYS_PTRACE`, as in most containers, reads processes of its own user with no more capabilities than it has itself. A
+/// child that is to read processes keeps both there: nobody without that capability could read none.
+fn give_up_rights(wanted: Capabilities) -> io::Result<()> {
+    let permitted = Capabilities::permitted()?;
+    let reads_as_itself =
+        wanted.contains(Capabilities::SYS_PTRACE) && !permitted.contains(Capabilities::SYS_PTRACE);
+    let keeps = match reads_as_itself {
+        true => permitted,
+        false => wanted.and(permitted),
+    };
     keeps.bound();
-    if geteuid().is_root() {
+    if geteuid().is_root() && !reads_as_itself {
         // SAFETY: a setting of this process only.
         unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) };
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));

@@ -11,15 +11,21 @@
 //!
 //! In: a function that answers questions. Out: answers, or [`Failed`].
 
+mod bytes;
 mod capabilities;
 mod channel;
 mod children;
 mod confine;
+mod crew;
+mod shared;
 
+pub use bytes::Bytes;
 pub use capabilities::Capabilities;
 pub use channel::DESCRIPTORS_MAX;
-pub use children::{LeftBehind, cpu_time, is_ours, left_behind};
+pub use children::{LeftBehind, cpu_time, ended_cpu_time, is_ours, left_behind};
 pub use confine::Confinement;
+pub use crew::Crew;
+pub use shared::SharedNumber;
 
 use channel::Channel;
 use children::Child;
@@ -156,6 +162,11 @@ impl<Q, A> Detached<Q, A> {
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
         self.child.cpu_time()
+    }
+
+    /// Says what it reads, a process or a file, for the case that it is left behind.
+    pub fn about(&mut self, what: &str) {
+        self.child.stuck_in(what);
     }
 
     /// Kills it. If it does not end, it is listed in [`left_behind`] as stuck in `what`: a process, or a file.

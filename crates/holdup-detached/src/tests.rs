@@ -1,6 +1,6 @@
 //! A child answers, and nothing that happens to it happens to its parent.
 
-use super::{Answer, Capabilities, Confinement, Detached, Failed, is_ours, left_behind};
+use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, is_ours, left_behind};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -93,6 +93,16 @@ fn answers_come_in_the_order_of_the_questions() {
     let pid = child.pid();
     drop(child);
     assert!(!is_ours(pid));
+}
+
+#[test]
+fn bytes_are_copied_as_they_are() {
+    let begin = || {
+        |bytes: Bytes, _: Vec<OwnedFd>| -> Answer<Bytes> { Bytes(bytes.0.into_iter().rev().collect()).into() }
+    };
+    let mut child: Detached<Bytes, Bytes> = Detached::start(&PLAIN, begin).unwrap();
+    let answer = child.ask_and_wait(&Bytes(vec![0, 1, 255]), &[], LONG).unwrap();
+    assert_eq!(answer.value.0, [255, 1, 0]);
 }
 
 #[test]
@@ -225,4 +235,78 @@ fn one_that_uses_up_its_cpu_time_is_ended() {
     let mut child: Detached<(), ()> = Detached::start(&confinement, forever).unwrap();
     assert_eq!(child.ask_and_wait(&(), &[], LONG).err(), Some(Failed::Gone));
     assert!(child.cpu_time() > Duration::ZERO);
+}
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+enum Number {
+    Stuck,
+    Breaks,
+    Is(u64),
+}
+
+fn crew(children_max: usize) -> Crew<Number, u64> {
+    Crew::new(
+        PLAIN,
+        children_max,
+        |number| format!("{number:?}"),
+        || {
+            |number| match number {
+                Number::Stuck => loop {
+                    std::thread::park();
+                },
+                Number::Breaks => panic!("over hostile contents"),
+                Number::Is(number) => number,
+            }
+        },
+    )
+}
+
+#[test]
+fn one_question_that_is_stuck_or_breaks_its_child_does_not_keep_the_others() {
+    let mut crew = crew(4);
+    for number in [Number::Is(1), Number::Stuck, Number::Is(2), Number::Breaks] {
+        crew.ask(number);
+    }
+    for number in 3..100 {
+        crew.ask(Number::Is(number));
+    }
+    let mut answers: Vec<u64> = (1..100)
+        .map(|_| crew.answer(Instant::now() + LONG).unwrap().1)
+        .collect();
+    answers.sort_unstable();
+    assert_eq!(answers, (1..100).collect::<Vec<u64>>());
+    assert!(crew.answer(Instant::now()).is_none());
+    let open: Vec<String> = crew.unanswered().map(|number| format!("{number:?}")).collect();
+    assert_eq!(open, ["Stuck"]);
+}
+
+#[test]
+fn when_all_its_children_are_stuck_the_rest_has_no_answer() {
+    let mut crew = crew(2);
+    for number in [Number::Stuck, Number::Stuck, Number::Is(1)] {
+        crew.ask(number);
+    }
+    assert!(crew.answer(Instant::now()).is_none());
+    assert_eq!(crew.unanswered().count(), 3);
+}
+
+#[test]
+fn root_that_may_not_read_others_stays_itself_to_read_its_own() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let reader = Confinement {
+        capabilities: Capabilities::SYS_PTRACE,
+        ..PLAIN
+    };
+    // Capabilities belong to a thread, and so this one gives them up and no other.
+    let of_thread = std::thread::spawn(move || {
+        Capabilities::DAC_READ_SEARCH.keep_only().unwrap();
+        let mut child: Detached<Do, Result<String, String>> =
+            Detached::start(&reader, || |what, _| act(what).into()).unwrap();
+        ["Uid:", "CapPrm:"].map(|field| ask(&mut child, Do::Status(field.into())).unwrap())
+    });
+    let [ids, capabilities] = of_thread.join().unwrap();
+    assert_eq!(ids, "0\t0\t0\t0");
+    assert_eq!(capabilities, "0000000000000004");
 }

@@ -11,7 +11,7 @@ use holdup_evidence::Collector;
 const VERSION_MAX: usize = 128;
 
 /// What it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Itself {
     /// Java's version (`17.0.15`).
     pub version: Option<String>,

@@ -43,7 +43,7 @@ struct Known {
 }
 
 /// Whether a machine's structures can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Structures {
     /// It has not been tried often enough to tell: a machine that starts has not all of them yet.
     Untold,
@@ -54,7 +54,7 @@ pub enum Structures {
 }
 
 /// Why a machine's structures can't be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Unread {
     /// Its library could not be opened, or is none that holdup understands.
     #[error("its libjvm could not be opened")]

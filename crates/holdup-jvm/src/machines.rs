@@ -1,7 +1,7 @@
-//! The machines of a run, each read by a thread of its own that may be left behind.
+//! The machines of a run, each read by a child process of its own that can be left behind.
 //!
 //! Reading another process's memory can block for as long as that process's address space is locked or a page of it does
-//! not come. So each machine is asked through a channel, and one that has not answered in time is not asked again until it
+//! not come. So each machine is read by a child, and one that has not answered in time is not asked again until it
 //! has. In: frames of code without a file, from the walker of stacks; and that it is time to look at locks. Out: Java
 //! frames, and which threads wait for whose locks.
 //!
@@ -15,12 +15,14 @@ use crate::memory::Running;
 use crate::monitors::{Found, Sighting};
 use crate::safepoints::Operations;
 use crate::structures::SYMBOLS;
-use holdup_evidence::Ns;
+use holdup_detached::{Bytes, Failed};
+use holdup_evidence::{Frame, Ns};
+use holdup_proc::blocking::{self, Reader as Child};
 use holdup_proc::clocks;
 use holdup_symbols::{Asked, Mapped, ProcessKey, Registers, Runtime, StackBytes, Walked};
 use nix::time::{ClockId, clock_gettime};
-use std::collections::HashMap;
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,9 @@ const LIMIT: Duration = Duration::from_millis(200);
 
 /// Machines that are read at a time.
 const MACHINES_MAX: usize = 256;
+
+/// Frames of a machine that are kept to be shared by the stacks that have them; then they are gathered anew.
+const FRAMES_MAX: usize = 65_536;
 
 /// Least time between two looks at locks: a wait that is worth a name is longer.
 const OFTEN: Duration = Duration::from_millis(20);
@@ -74,8 +79,9 @@ struct Readers {
 
 #[derive(Debug)]
 struct Reader {
-    ask: Sender<Question>,
-    answers: Receiver<Answer>,
+    child: Child<Question, Answer>,
+    /// Those that came so far: most stacks have the same.
+    frames: HashSet<Arc<Frame>>,
     /// Answers to questions other than for locks that have not come in time.
     owed: u32,
     /// Since when its locks are looked at.
@@ -87,7 +93,7 @@ struct Reader {
     structures: Structures,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Question {
     Walk(Place),
     Operations,
@@ -95,18 +101,34 @@ enum Question {
     Locks,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Place {
-    registers: Registers,
+    registers: Held,
     interrupted: bool,
     start: u64,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     at: Ns,
 }
 
-#[derive(Debug)]
+/// Registers, as they are sent.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Held {
+    ip: u64,
+    sp: u64,
+    saved: [Option<u64>; 6],
+}
+
+/// A walk, as it is sent.
+#[derive(Debug, Serialize, Deserialize)]
+struct WalkFound {
+    frames: Vec<Arc<Frame>>,
+    caller: Option<Held>,
+    name: Option<(u32, Arc<str>)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Walk(Option<Walk>),
+    Walk(Option<WalkFound>),
     Operations(Option<Operations>),
     Itself(Option<Itself>),
     Locks {
@@ -117,6 +139,28 @@ enum Answer {
         found: Found,
         structures: Structures,
     },
+}
+
+impl From<Registers> for Held {
+    fn from(Registers { ip, sp, saved }: Registers) -> Held {
+        Held { ip, sp, saved }
+    }
+}
+
+impl From<Held> for Registers {
+    fn from(Held { ip, sp, saved }: Held) -> Registers {
+        Registers { ip, sp, saved }
+    }
+}
+
+impl From<Walk> for WalkFound {
+    fn from(walk: Walk) -> WalkFound {
+        WalkFound {
+            frames: walk.frames,
+            caller: walk.caller.map(Held::from),
+            name: walk.name,
+        }
+    }
 }
 
 impl Default for Machines {
@@ -165,16 +209,11 @@ impl Machines {
         for reader in readers.of.values_mut() {
             reader.look(now);
         }
-        let until = Instant::now().checked_add(readers.limit);
-        let left = || {
-            until.map_or(Duration::MAX, |until| {
-                until.saturating_duration_since(Instant::now())
-            })
-        };
+        let until = latest(readers.limit);
         let Readers { of, looks, .. } = &mut *readers;
         for (process, reader) in of {
             while reader.looking.is_some()
-                && let Ok(answer) = reader.answers.recv_timeout(left())
+                && let Ok(answer) = reader.child.answer(until)
             {
                 reader.take(*process, answer, looks);
             }
@@ -255,10 +294,10 @@ impl Runtime for Machines {
         let mut readers = self.readers();
         let Readers { of, looks, limit, .. } = &mut *readers;
         let place = Place {
-            registers: asked.registers,
+            registers: asked.registers.into(),
             interrupted: asked.interrupted,
             start: asked.stack.start,
-            bytes: asked.stack.bytes.to_vec(),
+            bytes: Bytes(asked.stack.bytes.to_vec()),
             at: asked.at,
         };
         let reader = of.get_mut(&asked.process)?;
@@ -267,8 +306,12 @@ impl Runtime for Machines {
             return None;
         };
         Some(Walked {
-            frames: walk.frames,
-            caller: walk.caller,
+            frames: walk
+                .frames
+                .into_iter()
+                .map(|frame| reader.shared(frame))
+                .collect(),
+            caller: walk.caller.map(Registers::from),
             thread: walk.name,
         })
     }
@@ -282,12 +325,13 @@ impl Readers {
     /// Takes the answers that have come.
     fn gather(&mut self) {
         let Readers { of, looks, .. } = self;
+        let now = Instant::now();
         of.retain(|process, reader| {
             loop {
-                match reader.answers.try_recv() {
+                match reader.child.answer(now) {
                     Ok(answer) => drop(reader.take(*process, answer, looks)),
-                    Err(TryRecvError::Empty) => return true,
-                    Err(TryRecvError::Disconnected) => return false,
+                    Err(Failed::Late) => return true,
+                    Err(Failed::Gone) => return false,
                 }
             }
         });
@@ -297,7 +341,8 @@ impl Readers {
 impl Reader {
     /// Has its locks looked at, unless it has something to answer still.
     fn look(&mut self, now: Instant) {
-        if self.looking.is_none() && self.owed == 0 && self.ask.send(Question::Locks).is_ok() {
+        let may = self.looking.is_none() && self.owed == 0;
+        if may && self.child.ask(Question::Locks, &[], latest(LIMIT)).is_ok() {
             self.looking = Some(now);
         }
     }
@@ -312,17 +357,30 @@ impl Reader {
     ) -> Option<Answer> {
         // Whatever it says of earlier questions was asked long ago.
         while self.owed > 0 {
-            let answer = self.answers.try_recv().ok()?;
+            let answer = self.child.answer(Instant::now()).ok()?;
             self.take(process, answer, looks);
         }
-        self.ask.send(question).ok()?;
+        let until = latest(limit);
+        self.child.ask(question, &[], until).ok()?;
         self.owed += 1;
         loop {
-            let answer = self.answers.recv_timeout(limit).ok()?;
+            let answer = self.child.answer(until).ok()?;
             if let Some(answer) = self.take(process, answer, looks) {
                 return Some(answer);
             }
         }
+    }
+
+    /// The same frame as in the stacks before, where it was in one.
+    fn shared(&mut self, frame: Arc<Frame>) -> Arc<Frame> {
+        if let Some(known) = self.frames.get(&frame) {
+            return Arc::clone(known);
+        }
+        if self.frames.len() >= FRAMES_MAX {
+            self.frames.clear();
+        }
+        self.frames.insert(Arc::clone(&frame));
+        frame
     }
 
     /// Takes an answer, of whatever kind; gives back all but what a look at locks came to.
@@ -363,45 +421,15 @@ impl Reader {
 }
 
 fn start(mapped: Mapped<'_>, rarely: u32) -> Option<Reader> {
-    let (ask, questions) = mpsc::channel::<Question>();
-    let (answer, answers) = mpsc::channel();
-    let mut machine = Machine::new(Running(mapped.pid), mapped.symbols.to_vec());
-    let answer_all = move || {
-        while let Ok(question) = questions.recv() {
-            let told = match question {
-                Question::Walk(place) => {
-                    let bytes = StackBytes {
-                        start: place.start,
-                        bytes: &place.bytes,
-                    };
-                    Answer::Walk(machine.walk(place.registers, place.interrupted, bytes, place.at))
-                }
-                Question::Operations => Answer::Operations(machine.operations()),
-                Question::Itself => Answer::Itself(machine.itself()),
-                Question::Locks => {
-                    let (from, before) = (clocks::monotonic(), own_cpu());
-                    let found = machine.locks();
-                    Answer::Locks {
-                        from,
-                        to: clocks::monotonic(),
-                        cpu: own_cpu().saturating_sub(before),
-                        structures: machine.structures(),
-                        found,
-                    }
-                }
-            };
-            if answer.send(told).is_err() {
-                return;
-            }
-        }
+    let (pid, symbols) = (mapped.pid, mapped.symbols.to_vec());
+    let begin = move || {
+        let mut machine = Machine::new(Running(pid), symbols);
+        move |question, _| answer(&mut machine, question)
     };
-    std::thread::Builder::new()
-        .name("look".to_owned())
-        .spawn(answer_all)
-        .ok()?;
+    let child = Child::start(&blocking::reader(c"holdup-jvm"), Some(pid), begin).ok()?;
     Some(Reader {
-        ask,
-        answers,
+        child,
+        frames: HashSet::new(),
         owed: 0,
         looking: None,
         looked: false,
@@ -410,6 +438,39 @@ fn start(mapped: Mapped<'_>, rarely: u32) -> Option<Reader> {
         pid: mapped.pid,
         structures: Structures::Untold,
     })
+}
+
+/// What a child does.
+fn answer(machine: &mut Machine<Running>, question: Question) -> Answer {
+    match question {
+        Question::Walk(place) => {
+            let bytes = StackBytes {
+                start: place.start,
+                bytes: &place.bytes.0,
+            };
+            let walk = machine.walk(place.registers.into(), place.interrupted, bytes, place.at);
+            Answer::Walk(walk.map(WalkFound::from))
+        }
+        Question::Operations => Answer::Operations(machine.operations()),
+        Question::Itself => Answer::Itself(machine.itself()),
+        Question::Locks => {
+            let (from, before) = (clocks::monotonic(), own_cpu());
+            let found = machine.locks();
+            Answer::Locks {
+                from,
+                to: clocks::monotonic(),
+                cpu: own_cpu().saturating_sub(before),
+                structures: machine.structures(),
+                found,
+            }
+        }
+    }
+}
+
+/// An instant from now; one that is too far away for the clock is as good as a year.
+fn latest(limit: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + limit.min(YEAR)
 }
 
 /// CPU time of this thread so far.

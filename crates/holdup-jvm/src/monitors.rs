@@ -57,7 +57,7 @@ pub(crate) struct Fields {
 }
 
 /// Which kind of lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// A monitor.
     Monitor,
@@ -68,7 +68,7 @@ pub enum Kind {
 }
 
 /// How a lock was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum How {
     /// In the machine's structures, from outside.
     Structures,
@@ -77,7 +77,7 @@ pub enum How {
 }
 
 /// A lock that a thread waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sighting {
     /// How it was seen.
     pub how: How,
@@ -94,7 +94,7 @@ pub struct Sighting {
 }
 
 /// What threads wait for, as a look found it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Found {
     /// Locks with an owner.
     pub locks: Vec<Sighting>,

@@ -5,7 +5,7 @@
 //! what into `/tmp`, in whichever container.
 //!
 //! In: a process. Out: its [`PerfMemory`], and copies. Both can block (the list of mappings takes the lock of the address
-//! space), so they are for threads that may be left behind.
+//! space), so they are for a process that can be left behind.
 
 use crate::hsperfdata::{Index, MOST, Unreadable};
 use holdup_proc::maps::{self, Mapping};

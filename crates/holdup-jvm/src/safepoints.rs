@@ -28,7 +28,7 @@ const BARRIER: &str = "_ZN20SafepointSynchronize13_wait_barrierE";
 const ASKED: &str = "VMOperation_lock";
 
 /// What was done at safepoints.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Operations {
     /// How often each was done since the machine began; those that never were are left out. Hostile text.
     pub counted: Vec<(Arc<str>, u64)>,

@@ -92,7 +92,7 @@ struct Limits {
     memory_max: Option<u64>,
 }
 
-/// The limits on disks that a process lives under now. For a thread that may be left behind: the kernel takes the lock that
+/// The limits on disks that a process lives under now. For a process that can be left behind: the kernel takes the lock that
 /// whoever makes cgroups holds.
 #[must_use]
 pub fn io_limits_of(root: &Root, mounts: &[Line], pid: u32) -> Vec<IoLimit> {
@@ -100,7 +100,7 @@ pub fn io_limits_of(root: &Root, mounts: &[Line], pid: u32) -> Vec<IoLimit> {
     Membership::of(&text, &Hierarchies::of(mounts)).io_limits()
 }
 
-/// The quota of CPU time that a process lives under now, the nearest. For a thread that may be left behind, as above.
+/// The quota of CPU time that a process lives under now, the nearest. For a process that can be left behind, as above.
 #[must_use]
 pub fn cpu_quota_of(root: &Root, mounts: &[Line], pid: u32) -> Option<CpuQuota> {
     let text = text_if_there(&root.proc.join(pid.to_string()).join("cgroup")).unwrap_or_default();

@@ -15,7 +15,7 @@ const MOST: usize = 2_000;
 const NO_MEMORY_LIMIT: u64 = i64::MAX as u64 & !0xffff;
 
 /// Cgroups that have a limit.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Limits {
     all: Vec<One>,
     /// Whether there were more cgroups than are looked at.
@@ -23,7 +23,7 @@ pub struct Limits {
 }
 
 /// A limit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct One {
     directory: PathBuf,
     cgroup: String,
@@ -34,7 +34,7 @@ struct One {
 }
 
 /// What the kernel counts.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 struct Counted {
     /// Times that somebody ran into it; periods in which CPU time was used up.
     refused: Option<u64>,

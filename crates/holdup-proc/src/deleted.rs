@@ -2,7 +2,7 @@
 //!
 //! In: a process. Out: [`Opened`], its deleted files by the links in `/proc/PID/fd`, with the bytes on disk of those that are of a local file
 //! system. The links are read, never followed; a file's size is asked for only where `fdinfo` names a mount that cannot
-//! block. For a thread that may be left behind nevertheless: a local disk may not answer either.
+//! block. For a process that can be left behind nevertheless: a local disk may not answer either.
 
 use crate::mountinfo;
 use crate::root::{Root, text, text_if_there};
@@ -48,7 +48,7 @@ impl Askable {
 }
 
 /// What a process has open.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Opened {
     /// Files that have no name any more.
     pub deleted: Vec<DeletedFile>,

@@ -3,7 +3,8 @@
 //! The problem: the kernel notes the process that asked for a lock. What `flock` locks belongs to the open file, which is handed on to
 //! whoever inherits the descriptor: after `exec 9>lock; flock 9` in a shell the process that is noted has long ended, and the
 //! shell has the lock. The choice: the descriptor's own page lists its locks with the process that is noted, so whoever
-//! has such a descriptor has the lock. These pages take no lock that a stuck process can hold, and no file is touched.
+//! has such a descriptor has the lock. No file is touched; but the page of an epoll set waits for whoever polls it, and so this is for a
+//! process that can be left behind.
 
 use crate::root::{Root, text_if_there};
 use crate::{names, tasks};

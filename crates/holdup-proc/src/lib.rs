@@ -7,12 +7,14 @@
 //!
 //! Nothing here may block, because holdup runs beside the program it observes: `cmdline` and `environ` of other
 //! processes are never read, and no path that a program or a mount table names is ever opened or stat'ed. What can block
-//! after all says so ([`maps`], [`tasks::call`], [`memory::read`]) and is for threads that may be left behind.
+//! after all says so ([`maps`], [`tasks::call`], [`memory::read`]) and is for a child process that can be abandoned: [`blocking`] has the table
+//! of what can block.
 //!
 //! The `procfs` crate isn't used: most of its readers start from a fixed `/proc` and give up on a whole file
 //! when one line is new to them, and what is needed here is a few lines each.
 
 pub mod block;
+pub mod blocking;
 pub mod capability;
 pub mod cgroup;
 pub mod cgroup_limits;

@@ -1,7 +1,7 @@
 //! `/proc/PID/maps`: which files a process that runs already has mapped for execution, or shares with others.
 //!
 //! Reading it can take the process's lock on its address space, and wait for as long as the very stall that is being looked
-//! at. So it is never read in line: only by threads that may be left behind (`collect/look.rs` of the command).
+//! at. So it is never read in line: only by a process that can be left behind ([`crate::blocking`]).
 
 use crate::root::Root;
 use crate::sampling::file_in;
@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 const MOST: u64 = 8 << 20;
 
 /// A mapping.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
@@ -148,14 +148,14 @@ fn mapping(line: &str, place: usize, letter: u8) -> Option<Mapping> {
 mod tests {
     use super::{Mapping, executable, executable_in, is_there, only_data, shared};
     use crate::root::{Root, Tree};
-    use crate::sampling::task::Folder;
+    use crate::sampling::task::folder;
 
     #[test]
     fn code_is_known_when_the_main_thread_has_ended() {
         // The kernel shows nothing below the process, and all below a thread that runs.
         const CODE: &str = "2000-3000 r-xp 00001000 08:01 131 /usr/bin/x\n";
         let tree = Tree::new(&[("proc/7/maps", ""), ("proc/7/task/9/maps", CODE)]);
-        let folder = Folder::open(&tree.root, 7, 9).unwrap().again();
+        let folder = folder(&tree.root, 7, 9).unwrap();
         assert_eq!(executable_in(&folder).unwrap()[0].path, "/usr/bin/x");
         assert_eq!(executable(&tree.root, 7).unwrap()[0].path, "/usr/bin/x");
     }

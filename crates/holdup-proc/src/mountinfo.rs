@@ -54,7 +54,7 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Vec<Line> {
     read_file(&root.proc.join("self/mountinfo"), problems)
 }
 
-/// All mounts that a process sees. For a thread that may be left behind: whoever mounts or unmounts there holds a lock.
+/// All mounts that a process sees. For a process that can be left behind: whoever mounts or unmounts there holds a lock.
 pub fn of_process(root: &Root, pid: u32, problems: &mut Vec<Problem>) -> Vec<Line> {
     read_file(&root.proc.join(pid.to_string()).join("mountinfo"), problems)
 }

@@ -2,7 +2,7 @@
 //!
 //! In: the mount table. Out: which of them are on this machine's own disks or in its memory ([`local`]), and for one of those
 //! what `statfs` says ([`of`]). A network file system, FUSE and automounts can block for ever and are never asked. A disk
-//! that does not answer can block, too: [`of`] is for a thread that may be left behind.
+//! that does not answer can block, too: [`of`] is for a process that can be left behind.
 
 use crate::mountinfo::Line;
 use nix::sys::statvfs::statvfs;
@@ -67,7 +67,7 @@ fn below(path: &str, directory: &str) -> bool {
 }
 
 /// How full one is.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Room {
     /// Share of what users may use that is used, percent, rounded up as `df` does.
     pub used_percent: Option<f64>,

@@ -2,7 +2,7 @@
 //!
 //! In: the machine's block devices. Out: what is on each, as far as it can be known without waiting: by what the device manager
 //! noted when it saw the device, else, for root, by the signature on the device itself. Reading a device can block for as
-//! long as it does not answer, and wakes a disk that sleeps: [`signature`] is for a thread that may be left behind, and is
+//! long as it does not answer, and wakes a disk that sleeps: [`signature`] is for a process that can be left behind, and is
 //! asked only of devices that the device manager knows nothing of.
 
 use crate::root::{Root, text_if_there};

@@ -15,6 +15,7 @@ mod elsewhere;
 mod figures;
 pub(crate) mod jvms;
 mod kernel_names;
+pub(crate) mod left_behind;
 mod look;
 mod moment;
 mod naming;
@@ -285,6 +286,8 @@ impl Observation {
         let mut not_measured = self.not_measured;
         not_measured.extend(self.dumps.not_measured());
         not_measured.extend(report.not_measured);
+        drop(self.dumps);
+        not_measured.extend(left_behind::told());
         let finish = Finish {
             started,
             ended: self.ended.filter(|_| ended.is_some()).unwrap_or(frozen),
@@ -477,8 +480,13 @@ impl Priority {
     }
 }
 
-/// CPU time of this process so far, all threads.
+/// CPU time of this process so far, all threads, and of the children that read for it.
 pub(crate) fn own_cpu_time() -> Ns {
+    let children = Ns::try_from(holdup_detached::cpu_time().as_nanos()).unwrap_or(Ns::MAX);
+    own_threads_cpu_time().saturating_add(children)
+}
+
+fn own_threads_cpu_time() -> Ns {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
         return 0;
     };

@@ -181,8 +181,7 @@ fn until_it_says(recorder: &mut Child, said: &str) -> String {
 fn a_full_disk_costs_segments_is_told_and_leaves_nothing_half() {
     let place = tempfile::tempdir().unwrap();
     // A file system of its own, and so small that no segment fits, in a mount namespace of its own.
-    let script =
-        "mount -t tmpfs -o size=16k none \"$1\" && \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
+    let script = "mount -t tmpfs -o size=16k,mode=0700 none \"$1\" && \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
     let mut recorder = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, HOLDUP])
         .arg(place.path())

@@ -2,7 +2,7 @@
 //!
 //! Its own performance data has all of its options, wherever they came from. Where it shares none, the words are looked at that it was
 //! started with: its command line, and those variables of its environment that have options for a JVM. Reading these can block, so it
-//! is for threads that may be left behind; nothing is kept of them but options that begin with `-X`.
+//! is for a process that can be left behind; nothing is kept of them but options that begin with `-X`.
 
 use holdup_proc::Root;
 use std::fs::File;

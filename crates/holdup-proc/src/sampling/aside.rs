@@ -1,18 +1,19 @@
-//! What may block is read by a thread that may be left behind.
+//! What may block is read by a child process that can be left behind.
 //!
 //! The problem: `syscall` and `stack` take the lock that an exec of the process holds, and reading its memory may wait for a page
 //! that somebody else is to bring; whoever is stuck there would take the sampler with it. The choice: all such questions of one
-//! round go to a reader in one piece. If it is late, rounds go on without answers; if it stays so, the process that it was at is
-//! given up, and another reader takes over. In: questions ([`Question`]). Out: answers.
+//! round go to a reader in one piece ([`blocking::Reader`]). If it is late, rounds go on without answers; if it stays so, the process that
+//! it was at is given up, and another reader takes over. In: questions ([`Question`]). Out: answers.
 
 use super::look::{self, Answer, Eye, Question};
+use super::sockets::diag;
+use crate::blocking;
 use crate::root::Root;
+use holdup_detached::{Failed, SharedNumber};
 use holdup_evidence::Ns;
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// How long answers are waited for in a round; a round's take a millisecond or so, and those of the first of hundreds of threads some ten. What
 /// comes later is thrown away for who has run meanwhile.
@@ -27,10 +28,11 @@ const MOST_READERS: u32 = 4;
 /// A reader.
 #[derive(Debug)]
 struct Reader {
-    ask: Sender<Vec<Question>>,
-    answers: Receiver<Vec<Answer>>,
+    reader: blocking::Reader<Vec<Question>, Vec<Answer>>,
     /// The process that it is at; 0 between questions.
-    at: Arc<AtomicU32>,
+    at: SharedNumber,
+    /// What it needs to ask about sockets, until it has it.
+    sockets: Vec<OwnedFd>,
     /// Since when answers are owed.
     owes: Option<Ns>,
 }
@@ -64,7 +66,7 @@ impl Aside {
         self.stuck.iter().copied()
     }
 
-    /// Whether nobody reads, because no thread could be started.
+    /// Whether nobody reads, because no process could be started.
     pub fn is_without_reader(&self) -> bool {
         self.refused && self.reader.is_none()
     }
@@ -84,12 +86,14 @@ impl Aside {
         let Some(reader) = &mut self.reader else {
             return answers;
         };
-        if reader.ask.send(questions).is_err() {
-            return answers;
-        }
-        match reader.answers.recv_timeout(PATIENCE) {
+        let until = Instant::now() + PATIENCE;
+        let sockets = std::mem::take(&mut reader.sockets);
+        let sockets: Vec<BorrowedFd<'_>> = sockets.iter().map(AsFd::as_fd).collect();
+        let asked = reader.reader.ask(questions, &sockets, until);
+        match asked.and_then(|()| reader.reader.answer(until)) {
             Ok(more) => answers.extend(more),
-            Err(_) => reader.owes = Some(now),
+            Err(Failed::Late) => reader.owes = Some(now),
+            Err(Failed::Gone) => self.broke(),
         }
         answers
     }
@@ -102,45 +106,65 @@ impl Aside {
         let Some(since) = reader.owes else {
             return Vec::new();
         };
-        if let Ok(answers) = reader.answers.try_recv() {
-            reader.owes = None;
-            return answers;
-        }
-        if now.saturating_sub(since) > STUCK {
-            self.stuck.insert(reader.at.load(Ordering::Relaxed));
-            self.reader = None;
+        match reader.reader.answer(Instant::now()) {
+            Ok(answers) => {
+                reader.owes = None;
+                return answers;
+            }
+            Err(Failed::Gone) => self.broke(),
+            Err(Failed::Late) if now.saturating_sub(since) > STUCK => self.leave(),
+            Err(Failed::Late) => {}
         }
         Vec::new()
+    }
+
+    /// The reader has ended over a process, of which nothing more is asked.
+    fn broke(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            self.stuck.insert(reader.at.get());
+        }
+    }
+
+    /// Leaves a reader that owes answers where it is.
+    fn leave(&mut self) {
+        if let Some(reader) = self.reader.take_if(|reader| reader.owes.is_some()) {
+            let pid = reader.at.get();
+            self.stuck.insert(pid);
+            reader.reader.abandon(pid);
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
 fn start(root: &Root) -> Option<Reader> {
-    let (ask, questions) = mpsc::channel::<Vec<Question>>();
-    let (answer, answers) = mpsc::channel();
-    let at = Arc::new(AtomicU32::new(0));
-    let mut eye = Eye::new(root.clone());
-    let here = Arc::clone(&at);
-    let read_all = move || {
-        while let Ok(questions) = questions.recv() {
-            let mut said = Vec::with_capacity(questions.len());
-            for question in questions {
-                here.store(question.pid, Ordering::Relaxed);
-                said.push(look::at(&mut eye, question));
+    let at = SharedNumber::zero().ok()?;
+    let (root, here) = (root.clone(), at.clone());
+    let begin = move || {
+        let mut eye = None;
+        move |questions: Vec<Question>, sockets: Vec<OwnedFd>| {
+            if !sockets.is_empty() {
+                diag::give(sockets);
             }
-            here.store(0, Ordering::Relaxed);
-            if answer.send(said).is_err() {
-                return;
-            }
+            let eye = eye.get_or_insert_with(|| Eye::new(root.clone()));
+            let look = |question: Question| {
+                here.set(question.pid);
+                look::at(eye, question)
+            };
+            let answers = questions.into_iter().filter_map(look).collect();
+            here.set(0);
+            answers
         }
     };
-    std::thread::Builder::new()
-        .name("look".to_owned())
-        .spawn(read_all)
-        .ok()?;
+    let reader = blocking::Reader::start(&blocking::reader_of_stacks(c"holdup-look"), None, begin).ok()?;
     Some(Reader {
-        ask,
-        answers,
+        reader,
         at,
+        sockets: diag::to_give(),
         owes: None,
     })
 }
@@ -148,17 +172,17 @@ fn start(root: &Root) -> Option<Reader> {
 #[cfg(test)]
 mod tests {
     use super::{Aside, STUCK};
+    use crate::blocking;
     use crate::root::Tree;
     use crate::sampling::look::{Question, Want};
-    use crate::sampling::task::Folder;
     use holdup_evidence::TaskState;
+    use std::os::fd::OwnedFd;
 
-    fn question(tree: &Tree, pid: u32) -> Question {
+    fn question(pid: u32) -> Question {
         Question {
             key: pid,
             pid,
             tid: pid,
-            folder: Folder::open(&tree.root, pid, pid).unwrap().again(),
             state: TaskState::Interruptible,
             want: Want::default(),
             runs_in: None,
@@ -169,20 +193,25 @@ mod tests {
     fn who_is_stuck_is_left_behind_and_others_are_read() {
         let tree = Tree::new(&[("proc/7/task/7/wchan", "a"), ("proc/8/task/8/wchan", "b")]);
         let mut aside = Aside::new(tree.root.clone());
-        let mut answers = aside.ask(vec![question(&tree, 7)], 0);
+        let mut answers = aside.ask(vec![question(7)], 0);
         // However late it is on a busy machine, it comes.
         while answers.is_empty() {
             answers = aside.ask(Vec::new(), 0);
         }
         assert_eq!(answers[0].site.function.as_deref(), Some("a"));
-        // A reader that never answers: its questions go nowhere.
+        // A reader that never answers.
+        let never = || {
+            |_: Vec<Question>, _: Vec<OwnedFd>| loop {
+                std::thread::park();
+            }
+        };
         let reader = aside.reader.as_mut().unwrap();
-        let (_kept, never) = std::sync::mpsc::channel();
-        reader.answers = never;
+        let silent = blocking::Reader::start(&blocking::reader(c"holdup-test"), None, never);
+        reader.reader = silent.unwrap();
         reader.owes = Some(0);
-        reader.at.store(7, std::sync::atomic::Ordering::Relaxed);
-        assert!(aside.ask(vec![question(&tree, 8)], 1).is_empty());
-        let mut answers = aside.ask(vec![question(&tree, 7), question(&tree, 8)], STUCK + 1);
+        reader.at.set(7);
+        assert!(aside.ask(vec![question(8)], 1).is_empty());
+        let mut answers = aside.ask(vec![question(7), question(8)], STUCK + 1);
         while answers.is_empty() {
             answers = aside.ask(Vec::new(), 0);
         }

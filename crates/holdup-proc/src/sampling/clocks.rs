@@ -12,7 +12,7 @@ pub const TICK: Ns = 10_000_000;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// What `schedstat` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Turns {
     /// Time on a CPU, up to its last tick or switch.
     pub cpu: Ns,

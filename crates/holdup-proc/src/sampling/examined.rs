@@ -321,7 +321,6 @@ impl Sampler {
                             key: id.0,
                             pid: thread.pid,
                             tid: thread.tid,
-                            folder: thread.folder.again(),
                             state: TaskState::Interruptible,
                             want: Want::default(),
                             runs_in: Some(part.call),

@@ -66,7 +66,9 @@ impl Sampler {
                 || holdup_detached::is_ours(pid)
                 || self.newborn.iter().any(|newborn| newborn.pid == pid)
                 || parent == self.own && self.processes.is_empty();
+            // Its own readers are no part of what is observed.
             if !known
+                && !holdup_detached::is_ours(pid)
                 && let Some(newborn) = self.newborn(pid, pid, parent)
                 && !self.was_there(self.began(&newborn.stat))
             {

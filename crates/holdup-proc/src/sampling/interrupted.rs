@@ -169,7 +169,8 @@ fn split(ns: Ns, kinds: &Counts) -> [Ns; INTERRUPTS.len()] {
     })
 }
 
-/// Measures a CPU on a thread of its own: what interrupts take of it, 0 to 1.
+/// Measures a CPU on a thread of its own: what interrupts take of it, 0 to 1. A thread is enough: it reads the clock and its own
+/// `schedstat`, and can't be stuck.
 fn measure(cpu: u32) -> Option<Receiver<Option<f64>>> {
     let (tell, told) = mpsc::channel();
     let measure = move || {

@@ -11,17 +11,18 @@ use super::sockets::diag::Diag;
 use super::sockets::route;
 use super::sockets::tcp_state::{self, Watched};
 use super::sockets::unix_peers;
-use super::task::text_in;
+use super::task::{self, text_in};
 use crate::descriptors;
 use crate::mountinfo;
 use crate::root::Root;
 use crate::sockets::{self, Sockets};
 use crate::{clocks as machine, maps, memory, names};
+use holdup_detached::Bytes;
 use holdup_evidence::{Call, FUTEX_WORDS, LockOwner, Ns, Object, ObjectKind, SocketAddress, TaskState};
 use nix::fcntl::readlinkat;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 /// Descriptors of a polled set that are looked at.
 pub(super) const POLLED: usize = 16;
@@ -39,7 +40,7 @@ const NEW: Ns = 5_000_000;
 const AGAIN: usize = 2;
 
 /// What is wanted beside the call.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Want {
     /// The memory of its stack.
     pub stack: bool,
@@ -50,7 +51,7 @@ pub struct Want {
 }
 
 /// A question about a thread.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
     /// The asker's own number for the thread.
     pub key: u32,
@@ -58,8 +59,6 @@ pub struct Question {
     pub pid: u32,
     /// Its id.
     pub tid: u32,
-    /// Its folder.
-    pub folder: Arc<OwnedFd>,
     /// How it sleeps.
     pub state: TaskState,
     /// What is wanted.
@@ -69,7 +68,7 @@ pub struct Question {
 }
 
 /// A descriptor of a polled set: its number, what is asked for, what it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Polled {
     /// Whether its process has the other end, too: by such a pipe or socket a program wakes itself.
     pub own: bool,
@@ -82,7 +81,7 @@ pub struct Polled {
 }
 
 /// What was seen.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// Of which question.
     pub key: u32,
@@ -123,7 +122,7 @@ pub struct Answer {
     /// Who traces it, of one that stands still for that.
     pub tracer: Option<LockOwner>,
     /// Its stack's memory from the stack pointer upward.
-    pub stack: Option<Vec<u8>>,
+    pub stack: Option<Bytes>,
     /// Whether that was refused.
     pub refused: bool,
     /// The executable mappings of its process.
@@ -216,18 +215,21 @@ impl Eye {
     }
 }
 
-/// Looks.
+/// Looks; nothing where the thread is gone.
+///
+/// The folder is opened anew for each look. If another thread has the number by then, it has had other turns, and its answer counts for
+/// nothing.
 #[must_use]
-pub fn at(eye: &mut Eye, question: Question) -> Answer {
+pub fn at(eye: &mut Eye, question: Question) -> Option<Answer> {
     let Question {
         key,
         pid,
         tid,
-        folder,
         state,
         want,
         runs_in,
     } = question;
+    let folder = task::folder(&eye.root, pid, tid)?;
     let counted = || turns(&text_in(&folder, "schedstat")?);
     let before = counted();
     let (site, shown) = match runs_in {
@@ -332,11 +334,11 @@ pub fn at(eye: &mut Eye, question: Question) -> Answer {
     if want.stack
         && let Some((sp, _)) = answer.site.registers
     {
-        answer.stack = memory::read(tid, sp, STACK);
+        answer.stack = memory::read(tid, sp, STACK).map(Bytes);
         answer.refused = answer.stack.is_none() && memory::is_refused(tid, sp);
     }
     answer.turns.1 = counted();
-    answer
+    Some(answer)
 }
 
 /// Descriptors of a thread.

@@ -539,7 +539,6 @@ impl Tracked {
             key: id.0,
             pid: self.pid,
             tid: self.tid,
-            folder: self.folder.again(),
             state,
             want: Want {
                 stack,

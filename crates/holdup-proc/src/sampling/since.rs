@@ -52,7 +52,8 @@ pub(super) fn charged(text: &str) -> Option<Ns> {
     whole.checked_mul(1_000_000)?.checked_add(part)
 }
 
-/// The clock of a CPU, as a thread of our own there has it, and when.
+/// The clock of a CPU, as a thread of our own there has it, and when. A thread is enough: it reads its own `sched` only, and so waits for
+/// nothing but that CPU; it ends with its process, whatever runs there.
 fn ask(cpu: u32) -> Option<(Ns, Ns)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new()

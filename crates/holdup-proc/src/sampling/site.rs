@@ -6,7 +6,7 @@
 use holdup_evidence::{Call, TaskState};
 
 /// What a thread waits in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Site {
     /// How it sleeps.
     pub state: TaskState,

@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
 /// Longest text that is read of one file, bytes: `status` has some 1,500 where a machine has many CPUs.
 const LONGEST: usize = 8 << 10;
@@ -21,7 +20,7 @@ const LONGEST: usize = 8 << 10;
 /// A thread's folder.
 #[derive(Debug)]
 pub struct Folder {
-    folder: Arc<OwnedFd>,
+    folder: OwnedFd,
     /// Kept open, because it is read at each look; `None` where the kernel has none.
     schedstat: Option<File>,
 }
@@ -30,14 +29,9 @@ impl Folder {
     /// Opens it; `None` when the thread is gone, or nobody's business of ours.
     #[must_use]
     pub fn open(root: &Root, pid: u32, tid: u32) -> Option<Folder> {
-        let path = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let folder = open(&path, flags, Mode::empty()).ok()?;
+        let folder = folder(root, pid, tid)?;
         let schedstat = file_in(&folder, "schedstat");
-        Some(Folder {
-            folder: Arc::new(folder),
-            schedstat,
-        })
+        Some(Folder { folder, schedstat })
     }
 
     /// The text of a file; `None` when it, or the thread, is not there, or may not be read.
@@ -89,12 +83,14 @@ impl Folder {
     pub fn counts_turns(&self) -> bool {
         self.schedstat.is_some()
     }
+}
 
-    /// The same open folder, for a reader that may be left behind.
-    #[must_use]
-    pub fn again(&self) -> Arc<OwnedFd> {
-        Arc::clone(&self.folder)
-    }
+/// A thread's folder, open; `None` when the thread is gone, or nobody's business of ours.
+#[must_use]
+pub fn folder(root: &Root, pid: u32, tid: u32) -> Option<OwnedFd> {
+    let path = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    open(&path, flags, Mode::empty()).ok()
 }
 
 /// The text of a file in such a folder.

@@ -4,6 +4,7 @@
 //! took too long ([`super::behind`]).
 
 use super::behind::Readers;
+use holdup_detached::Bytes;
 use holdup_proc::{Root, memory};
 
 /// At most so much of a sleeping thread's stack is read, bytes. The programs copy 16 KiB, because a record needs room for
@@ -11,10 +12,10 @@ use holdup_proc::{Root, memory};
 const STACK_BYTES: usize = 64 * 1024;
 
 /// What was read of a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Read {
     /// Memory from the stack pointer upward.
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Bytes,
     /// Its voluntary context switches after that.
     pub(super) switches: u64,
 }
@@ -42,7 +43,7 @@ impl Reader {
 }
 
 fn read((tid, at): (u32, u64)) -> Option<Read> {
-    let bytes = memory::read(tid, at, STACK_BYTES)?;
+    let bytes = Bytes(memory::read(tid, at, STACK_BYTES)?);
     let switches = memory::voluntary_switches(&Root::system(), tid)?;
     Some(Read { bytes, switches })
 }
@@ -56,6 +57,6 @@ mod tests {
         let known = *b"what this stack holds";
         let own = std::process::id();
         let read = Reader::default().read(own, own, known.as_ptr() as u64);
-        assert_eq!(&read.unwrap().bytes[..known.len()], known);
+        assert_eq!(&read.unwrap().bytes.0[..known.len()], known);
     }
 }

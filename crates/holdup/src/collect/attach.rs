@@ -312,7 +312,11 @@ impl Attached {
             let awaited = awaited.filter(|(_, ns)| **ns >= WAITED_FOR).map(|(pid, _)| *pid);
             let own = std::process::id();
             let known = |pid: &u32| {
-                *pid == 0 || *pid == own || self.subjects.contains(pid) || self.neighbours.contains(pid)
+                *pid == 0
+                    || *pid == own
+                    || holdup_detached::is_ours(*pid)
+                    || self.subjects.contains(pid)
+                    || self.neighbours.contains(pid)
             };
             let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
             let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());

@@ -1,12 +1,15 @@
-//! Readers of other processes that may be left behind.
+//! Readers of other processes that can be left behind.
 //!
-//! Reading another's memory or its list of mounts can block for as long as that one is stuck: its address space may be
-//! locked, or a page of it be for a process to bring that does not answer. So threads do it that may be left behind. In: a
-//! process, and a question about it. Out: the answer; nothing where that took too long.
+//! Reading another process's memory or its list of mounts can block for as long as that process is stuck: its address space is locked, or
+//! a page of it does not come. So a child process does it ([`Reader`]), which can be abandoned. In: a process, and a question
+//! about it. Out: the answer; nothing where that took too long.
 
+use holdup_detached::Failed;
+use holdup_proc::blocking::{self, Reader};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::HashSet;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one answer is waited for. A stack or a path takes some 50 µs, a long list of mounts a millisecond. Who is late once may only
 /// have waited for a CPU: the answer is waited for once more when the next question comes, and thrown away.
@@ -20,7 +23,7 @@ const MOST_READERS: usize = 4;
 pub(super) struct Readers<Q, A> {
     how: fn(Q) -> A,
     /// The reader that answers, if there is one.
-    current: Option<(Sender<Q>, Receiver<A>)>,
+    current: Option<Reader<Q, A>>,
     started: usize,
     /// The process about which it owes an answer.
     owed: Option<u32>,
@@ -28,7 +31,11 @@ pub(super) struct Readers<Q, A> {
     stuck: HashSet<u32>,
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Readers<Q, A> {
+impl<Q, A> Readers<Q, A>
+where
+    Q: Serialize + DeserializeOwned + Send + 'static,
+    A: Serialize + DeserializeOwned + Send + 'static,
+{
     /// That answer in this way.
     pub(super) fn new(how: fn(Q) -> A) -> Readers<Q, A> {
         Readers {
@@ -57,56 +64,69 @@ impl<Q: Send + 'static, A: Send + 'static> Readers<Q, A> {
         }
         if self.current.is_none() && self.started < MOST_READERS {
             self.started += 1;
-            self.current = start(self.how);
+            let how = self.how;
+            let begin = move || move |question: Q, _| how(question);
+            self.current = Reader::start(&blocking::reader(c"holdup-reader"), None, begin).ok();
         }
-        let (asked, answers) = self.current.as_ref()?;
-        asked.send(question).ok()?;
-        if let Ok(answer) = answers.recv_timeout(limit) {
-            return Some(answer);
+        let reader = self.current.as_mut()?;
+        let until = Instant::now() + limit;
+        let asked = reader.ask(question, &[], until);
+        match asked.and_then(|()| reader.answer(until)) {
+            Ok(answer) => Some(answer),
+            Err(Failed::Late) => {
+                self.owed = Some(pid);
+                None
+            }
+            Err(Failed::Gone) => {
+                self.current = None;
+                None
+            }
         }
-        self.owed = Some(pid);
-        None
     }
 
     /// Waits for the answer that is owed; a reader that does not come back now either is left where it is, and with it whatever it may
     /// still say.
     fn settle(&mut self, limit: Duration) {
-        let Some(pid) = self.owed.take() else { return };
+        let Some(pid) = self.owed else { return };
+        let until = Instant::now() + limit;
         let came = self
             .current
-            .as_ref()
-            .is_some_and(|(_, answers)| answers.recv_timeout(limit).is_ok());
-        if !came {
-            self.current = None;
+            .as_mut()
+            .is_some_and(|reader| reader.answer(until).is_ok());
+        if came {
+            self.owed = None;
+        } else {
             self.stuck.insert(pid);
+            self.leave();
         }
     }
 }
 
-fn start<Q: Send + 'static, A: Send + 'static>(how: fn(Q) -> A) -> Option<(Sender<Q>, Receiver<A>)> {
-    let (asked, questions) = mpsc::channel();
-    let (answer, answers) = mpsc::channel();
-    let read_all = move || {
-        while let Ok(question) = questions.recv() {
-            if answer.send(how(question)).is_err() {
-                return;
-            }
+impl<Q, A> Readers<Q, A> {
+    /// Leaves the reader, and says in which process, if it owes an answer.
+    fn leave(&mut self) {
+        let Some(reader) = self.current.take() else { return };
+        match self.owed.take() {
+            Some(pid) => reader.abandon(pid),
+            None => drop(reader),
         }
-    };
-    std::thread::Builder::new()
-        .name("look".to_owned())
-        .spawn(read_all)
-        .ok()?;
-    Some((asked, answers))
+    }
+}
+
+impl<Q, A> Drop for Readers<Q, A> {
+    fn drop(&mut self) {
+        self.leave();
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{MOST_READERS, Readers};
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
     use std::time::Duration;
 
-    static GO_ON: AtomicBool = AtomicBool::new(false);
+    static GO_ON: OnceLock<PathBuf> = OnceLock::new();
 
     fn stuck_in_odd_threads(tid: u32) -> u32 {
         if tid % 2 == 1 {
@@ -121,7 +141,7 @@ mod tests {
     fn who_cannot_be_read_is_left_behind_and_the_others_are_read() {
         let mut readers = Readers::new(stuck_in_odd_threads);
         let (long, none) = (Duration::from_secs(60), Duration::ZERO);
-        let mut ask = |pid, tid, limit| readers.ask_for(pid, tid, limit);
+        let mut ask = |pid, tid: u32, limit| readers.ask_for(pid, tid, limit);
         assert_eq!(ask(10, 10, long), Some(10));
         assert_eq!(ask(11, 11, none), None);
         assert_eq!(ask(11, 12, none), None, "the process is not asked about again");
@@ -135,17 +155,27 @@ mod tests {
 
     #[test]
     fn who_is_late_once_is_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let go_on = GO_ON.get_or_init(|| folder.path().join("go on"));
         let mut readers = Readers::new(|answer: u32| {
-            // It goes on when it is told to, and not before.
-            while answer == 1 && !GO_ON.load(Ordering::Relaxed) {
+            // It goes on when the file is there, and not before.
+            while answer == 1 && !GO_ON.get().is_some_and(|go_on| go_on.exists()) {
                 std::thread::yield_now();
             }
             answer
         });
         assert_eq!(readers.ask_for(10, 1, Duration::ZERO), None);
-        GO_ON.store(true, Ordering::Relaxed);
+        std::fs::write(go_on, "").unwrap();
         let long = Duration::from_secs(60);
         assert_eq!(readers.ask_for(10, 2, long), Some(2), "and not the late answer");
         assert_eq!(readers.stuck().count(), 0);
+    }
+
+    #[test]
+    fn one_that_breaks_is_replaced() {
+        let mut readers = Readers::new(|number: u32| number.checked_sub(1).expect("a panic of the child's"));
+        let long = Duration::from_secs(60);
+        assert_eq!(readers.ask_for(10, 0, long), None);
+        assert_eq!(readers.ask_for(10, 2, long), Some(1));
     }
 }

@@ -2,20 +2,19 @@
 //! calls that they are in.
 //!
 //! What is read here can block for as long as the process that is looked at is stuck (its address space is locked, it is in
-//! the middle of an exec). So threads do it that may be left behind: what has not come in time is not known, is said to
+//! the middle of an exec). So child processes do it, which can be left behind: what has not come in time is not known, is said to
 //! be, and holds up nothing.
 
 use holdup_bpf::{LOOKED_WORDS, Looked, POLLED_LOOKED};
+use holdup_detached::Crew;
 use holdup_evidence::FUTEX_AT;
 use holdup_proc::maps::{self, Mapping};
-use holdup_proc::{Root, memory, tasks};
-use std::collections::VecDeque;
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex};
+use holdup_proc::{Root, blocking, memory, tasks};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Threads that look, side by side: one that is stuck does not keep the others from what is left.
-const EYES: usize = 4;
+/// Readers that look: one is enough unless it is stuck.
+const READERS_MAX: usize = 4;
 
 /// Threads of one process whose memory is looked at. Each takes some 20 µs; of a server with ten thousand parked workers
 /// the first thousands say what the rest do.
@@ -51,52 +50,55 @@ pub(super) struct Sight {
     pub(super) late: Vec<u32>,
 }
 
-/// What one look came to. The mappings of a process come first and alone: they take a moment, its threads' memory longer.
-#[derive(Debug)]
-enum Piece {
-    Mapped(u32, Vec<Mapping>),
-    Looked(u32, Vec<Looked>),
+/// What is read at a time. The mappings of a process come first and alone: they take a moment, its threads' memory longer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Question {
+    /// The mappings of a process.
+    Map(u32),
+    /// Memory of so many threads of a process, from one on.
+    Threads { pid: u32, from: usize },
 }
 
-impl Sight {
-    fn add(&mut self, piece: Piece) {
-        match piece {
-            Piece::Mapped(pid, mappings) => self.seen.push(Seen {
-                pid,
-                mappings,
-                looked: Vec::new(),
-            }),
-            Piece::Looked(pid, looked) => {
-                if let Some(seen) = self.seen.iter_mut().find(|seen| seen.pid == pid) {
-                    seen.looked.extend(looked);
-                }
-            }
-        }
-    }
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Mapped(Vec<Mapping>),
+    /// And whether there are more.
+    Looked(Vec<Looked>, bool),
 }
 
 /// Looks at these processes for at most so long.
 pub(super) fn look(pids: &[u32], limit: Duration) -> Sight {
-    let left: Arc<Mutex<VecDeque<u32>>> = Arc::new(Mutex::new(pids.iter().copied().collect()));
-    let (sender, receiver) = mpsc::channel();
-    for _ in 0..EYES.min(pids.len()) {
-        let (left, sender) = (Arc::clone(&left), sender.clone());
-        // Without a thread more, fewer look.
-        std::thread::Builder::new()
-            .name("look".to_owned())
-            .spawn(move || look_at_all(&left, &sender))
-            .ok();
+    let about = |question: &Question| match question {
+        Question::Map(pid) | Question::Threads { pid, .. } => blocking::process_named(*pid),
+    };
+    let mut crew = Crew::new(blocking::reader(c"holdup-look"), READERS_MAX, about, reader);
+    for pid in pids {
+        crew.ask(Question::Map(*pid));
     }
-    drop(sender);
     let until = Instant::now() + limit;
     let mut sight = Sight::default();
-    // Until all have looked at everything, or the time is over.
-    while let Ok(piece) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        sight.add(piece);
-    }
-    // What nobody has begun with is not begun any more.
-    if let Ok(mut left) = left.lock() {
-        left.clear();
+    // Until all has been looked at, or the time is over.
+    while let Some(answered) = crew.answer(until) {
+        match answered {
+            (Question::Map(pid), Answer::Mapped(mappings)) => {
+                sight.seen.push(Seen {
+                    pid,
+                    mappings,
+                    looked: Vec::new(),
+                });
+                crew.ask(Question::Threads { pid, from: 0 });
+            }
+            (Question::Threads { pid, from }, Answer::Looked(looked, more)) => {
+                if let Some(seen) = sight.seen.iter_mut().find(|seen| seen.pid == pid) {
+                    seen.looked.extend(looked);
+                }
+                if more {
+                    let from = from + AT_A_TIME;
+                    crew.ask(Question::Threads { pid, from });
+                }
+            }
+            _ => {}
+        }
     }
     sight.late = pids
         .iter()
@@ -106,20 +108,20 @@ pub(super) fn look(pids: &[u32], limit: Duration) -> Sight {
     sight
 }
 
-fn look_at_all(left: &Mutex<VecDeque<u32>>, sender: &Sender<Piece>) {
+/// What a reader does. It keeps the list of threads of the process that it is at.
+fn reader() -> impl FnMut(Question) -> Answer {
     let root = Root::system();
-    while let Some(pid) = left.lock().ok().and_then(|mut left| left.pop_front()) {
-        let mappings = maps::executable(&root, pid).unwrap_or_default();
-        if sender.send(Piece::Mapped(pid, mappings)).is_err() {
-            return;
-        }
-        let mut threads = tasks::threads(&root, pid);
-        threads.truncate(MOST_THREADS);
-        for some in threads.chunks(AT_A_TIME) {
-            let looked = some.iter().filter_map(|tid| look_at(&root, *tid)).collect();
-            if sender.send(Piece::Looked(pid, looked)).is_err() {
-                return;
+    let mut threads: (u32, Vec<u32>) = (0, Vec::new());
+    move |question| match question {
+        Question::Map(pid) => Answer::Mapped(maps::executable(&root, pid).unwrap_or_default()),
+        Question::Threads { pid, from } => {
+            if threads.0 != pid || from == 0 {
+                threads = (pid, tasks::threads(&root, pid));
+                threads.1.truncate(MOST_THREADS);
             }
+            let some = threads.1.iter().skip(from).take(AT_A_TIME);
+            let looked = some.filter_map(|tid| look_at(&root, *tid)).collect();
+            Answer::Looked(looked, threads.1.len() > from + AT_A_TIME)
         }
     }
 }

@@ -3,6 +3,7 @@
 //! In: waits as they are told. Out: names by process id, who of them is stopped, and threads outside that own a lock which is
 //! shared. Who the kernel notes for a file lock may have handed it on and ended; then the wait is told who really has it.
 
+use super::behind::Readers;
 use holdup_analysis::attribution::shared_lock_owner;
 use holdup_evidence::{Event, LockHolder, Ns, TaskName, Wait, Waker};
 use holdup_proc::{Root, file_locks, names};
@@ -26,6 +27,19 @@ pub(super) struct Outsiders {
     /// Who has the lock for which another process is noted.
     keepers: BTreeMap<u32, u32>,
     searches: usize,
+    searcher: Searcher,
+}
+
+/// Looks through all processes for who has a lock, in a child: a descriptor's page may wait for the locks of its file.
+#[derive(Debug)]
+struct Searcher(Readers<(u32, u32), Option<u32>>);
+
+impl Default for Searcher {
+    fn default() -> Searcher {
+        Searcher(Readers::new(|(noted, own)| {
+            file_locks::keeper(&Root::system(), noted, own)
+        }))
+    }
 }
 
 /// What is told of them at the end.
@@ -100,7 +114,7 @@ impl Outsiders {
             return noted;
         }
         self.searches += 1;
-        match file_locks::keeper(&root, noted, std::process::id()) {
+        match self.searcher.0.ask(noted, (noted, std::process::id())).flatten() {
             Some(keeper) => {
                 self.keepers.insert(noted, keeper);
                 keeper

@@ -13,6 +13,7 @@ use holdup_evidence::{
     WaitMemory,
 };
 use holdup_proc::{Root, clocks, memory, mountinfo};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The kernel's limit on a path, bytes.
@@ -38,7 +39,7 @@ const AMBIGUOUS: [libc::c_long; 6] = [
 ];
 
 /// A path that a call names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Named {
     /// From the root of the process on, where that is known; else as the call has it. Hostile text.
     path: String,
@@ -47,14 +48,14 @@ struct Named {
 }
 
 /// A file system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Mounted {
     device: DeviceNumber,
     file_system: String,
 }
 
 /// What was read, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     named: Named,
     /// After that.
@@ -64,7 +65,7 @@ struct Answer {
 }
 
 /// Where a call has its path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Question {
     tid: u32,
     address: u64,

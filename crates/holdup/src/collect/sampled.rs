@@ -19,7 +19,7 @@ pub(crate) use attach::attach;
 
 use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;
-use super::{Collected, Cut, own_cpu_time};
+use super::{Collected, Cut, left_behind, own_cpu_time};
 use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
@@ -219,7 +219,7 @@ impl Sampling {
             interrupts: self.sampler.interrupts_unmeasured(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
-        let not_measured = unseen.told().into_iter().chain(self.not_measured).collect();
+        let unseen = unseen.told();
         let losses = (shortfall.threads > 0).then_some(Loss {
             class: LossClass::Thread,
             count: shortfall.threads,
@@ -230,6 +230,12 @@ impl Sampling {
         let named = user_stacks.finish_unless(&mut || haste.is_wanted());
         haste.over();
         let user_stacks = named.stacks;
+        drop((self.sampler, self.machines));
+        let not_measured: Vec<NotMeasured> = unseen
+            .into_iter()
+            .chain(self.not_measured)
+            .chain(left_behind::told())
+            .collect();
         let met = self.beyond.finish();
         let question = facts::Question {
             cgroup: Some(self.cgroup),

@@ -82,7 +82,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
     Ok(Plan {
         command: Command {
             argv: args.command.clone(),
-            user: args.user.as_deref().map(User::look_up).transpose()?,
+            user: User::asked(&args.user)?,
         },
         outputs: Outputs::open(&args.report, Place::Stderr, color)?,
         recording: Recording::open(&args.recording, Scope::default())?,

@@ -1,6 +1,7 @@
 //! What CMD says on stderr: its last words, for when it fails.
 //!
-//! In: a pipe that CMD writes to, emptied by a thread so that CMD never waits for us. Out: the end of it, bounded.
+//! In: a pipe that CMD writes to, emptied by a thread so that CMD never waits for us. A thread that reads a pipe ends with its process.
+//! Out: the end of it, bounded.
 
 use anyhow::Context;
 use nix::fcntl::OFlag;

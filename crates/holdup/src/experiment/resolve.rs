@@ -1,7 +1,7 @@
 //! Asks for names once more, between two runs, as the programs of this machine do: by the C library.
 //!
-//! In: names from the first run. Out: what came of each. A look-up may hang for as long as a server is silent and can't be ended, so each
-//! is made by a thread that may be left behind: it holds nothing.
+//! In: names from the first run. Out: what came of each. A look-up may hang for as long as a server is silent, so each is made by a
+//! thread of its own. It holds nothing, and waits for sockets only: it ends with its process.
 
 use super::table::{Answer, is_host_name, reversed};
 use std::collections::BTreeMap;

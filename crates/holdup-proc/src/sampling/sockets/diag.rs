@@ -5,6 +5,25 @@
 
 use crate::filters;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+
+/// The ways to ask that this process was given, because it may make none itself: see [`give`].
+static GIVEN: OnceLock<Vec<OwnedFd>> = OnceLock::new();
+
+/// The kinds that a reader is given, in their order.
+const KINDS: [libc::c_int; 2] = [libc::NETLINK_SOCK_DIAG, libc::NETLINK_ROUTE];
+
+/// What a reader needs to ask about sockets; empty where there is none.
+pub(in crate::sampling) fn to_give() -> Vec<OwnedFd> {
+    let all: Option<Vec<OwnedFd>> = KINDS.map(|kind| Some(Diag::open(kind)?.0)).into_iter().collect();
+    all.unwrap_or_default()
+}
+
+/// In a reader, which may make no sockets: these are to be used from now on.
+pub(in crate::sampling) fn give(sockets: Vec<OwnedFd>) {
+    // A reader is given them once; later ones are as good.
+    GIVEN.set(sockets).ok();
+}
 
 /// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h).
 pub(in crate::sampling) const BY_FAMILY: u16 = 20;
@@ -24,6 +43,13 @@ impl Diag {
     pub(in crate::sampling) fn open(of: libc::c_int) -> Option<Diag> {
         if filters::kills(filters::Call::Netlink) {
             return None;
+        }
+        let given = GIVEN.get().map(|given| {
+            let at = KINDS.iter().position(|kind| *kind == of)?;
+            given.get(at)?.try_clone().ok().map(Diag)
+        });
+        if let Some(given) = given {
+            return given;
         }
         // SAFETY: makes a descriptor, or none.
         let socket = unsafe {

@@ -21,11 +21,17 @@ const KIND: u16 = 1;
 const AT_ROOT: u32 = u32::MAX;
 const QUEUE_MESSAGE: usize = 20;
 
+/// `RTM_NEWLINK`, `RTM_GETLINK`, `IFLA_IFNAME`, and bytes of `struct ifinfomsg`.
+const LINK: u16 = 16;
+const GET_LINK: u16 = 18;
+const NAME: u16 = 3;
+const LINK_MESSAGE: usize = 16;
+
 /// The queue that holds each packet until its time has come.
 const PACES: &str = "fq";
 
 /// A network device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Device {
     /// Its name.
     pub name: String,
@@ -42,7 +48,7 @@ pub(in crate::sampling) fn device(to: SocketAddr) -> Option<Device> {
     }
     let index = diag::word(diag::attribute(&answer, HEADER + ROUTE_MESSAGE, OUT_BY)?, 0)?;
     Some(Device {
-        name: name(index)?,
+        name: name(&diag, index)?,
         paces: paces(&diag, index),
     })
 }
@@ -82,14 +88,17 @@ fn paces(diag: &Diag, index: u32) -> bool {
     }
 }
 
-/// A device's name.
-fn name(index: u32) -> Option<String> {
-    let mut name = [0u8; libc::IF_NAMESIZE];
-    // SAFETY: the buffer has the size that is written at most, with a zero at the end.
-    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };
-    if found.is_null() {
+/// A device's name, asked for by the same way: a reader may make no other socket.
+fn name(diag: &Diag, index: u32) -> Option<String> {
+    let mut request = vec![0; 4];
+    for word in [index, 0, 0] {
+        request.extend(word.to_ne_bytes());
+    }
+    let answer = diag.ask(GET_LINK, &request)?;
+    if diag::kind(&answer)? != LINK {
         return None;
     }
+    let name = diag::attribute(&answer, HEADER + LINK_MESSAGE, NAME)?;
     let end = name.iter().position(|byte| *byte == 0)?;
     Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }

@@ -18,7 +18,7 @@ const PART: Ns = 4;
 const TICK_US: u64 = 1_000;
 
 /// One look at a connection. Bytes where nothing else is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Figures {
     /// When.
     pub at: Ns,
@@ -77,7 +77,7 @@ impl Figures {
 }
 
 /// A connection while a thread waits on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Watched {
     first: Figures,
     last: Figures,

@@ -1,11 +1,12 @@
-//! Reads what a machine says of itself, in a thread that may be left behind: its address space may be locked.
+//! Reads what a machine says of itself, in a child process that can be left behind: its address space may be locked.
 
+use holdup_detached::Failed;
 use holdup_evidence::Jvm;
 use holdup_evidence::jvm::Figures;
 use holdup_jvm::figures::Copy;
 use holdup_jvm::perf_memory::{Absent, PerfMemory};
 use holdup_proc::Root;
-use std::sync::mpsc::{self, Receiver, Sender};
+use holdup_proc::blocking::{self, Reader as Child};
 use std::time::{Duration, Instant};
 
 /// How long the answers of all machines are waited for in a turn. A copy takes some 20 µs, the first one a millisecond; a busy
@@ -31,49 +32,40 @@ type Told = Result<Jvm, Figures>;
 /// One machine's reader.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    ask: Sender<()>,
-    answers: Receiver<Told>,
+    child: Child<(), Told>,
     /// Whether it has been asked, and has not answered; and how often that was noticed.
     late: u32,
 }
 
 impl Reader {
-    /// Begins; `None` where no thread can be had.
+    /// Begins; `None` where no process can be had.
     pub(crate) fn start(pid: u32) -> Option<Reader> {
-        let (ask, asked) = mpsc::channel();
-        let (answer, answers) = mpsc::channel();
-        let mut source = Source::new(&Root::system(), pid);
-        let read_all = move || {
-            while asked.recv().is_ok() {
-                if answer.send(source.read()).is_err() {
-                    return;
-                }
-            }
+        let begin = move || {
+            let mut source = Source::new(&Root::system(), pid);
+            move |(), _| source.read()
         };
-        std::thread::Builder::new()
-            .name("look".to_owned())
-            .spawn(read_all)
-            .ok()?;
-        Some(Reader {
-            ask,
-            answers,
-            late: 0,
-        })
+        let child = Child::start(&blocking::reader(c"holdup-jvm-perf"), Some(pid), begin).ok()?;
+        Some(Reader { child, late: 0 })
     }
 
     /// What the machine says now, if it says it until then.
     pub(crate) fn read(&mut self, until: Instant) -> Result<Told, Late> {
         // One who has not answered is not asked again, nor waited for: his next answer will be of an instant before this.
-        let limit = match self.late {
+        let until = match self.late {
             0 => {
-                self.ask.send(()).map_err(|_| Late::ForGood)?;
-                until.saturating_duration_since(Instant::now())
+                let asked = self.child.ask((), &[], until);
+                asked.map_err(|_| Late::ForGood)?;
+                until
             }
-            _ => Duration::ZERO,
+            _ => Instant::now(),
         };
-        if let Ok(told) = self.answers.recv_timeout(limit) {
-            self.late = 0;
-            return Ok(told);
+        match self.child.answer(until) {
+            Ok(told) => {
+                self.late = 0;
+                return Ok(told);
+            }
+            Err(Failed::Gone) => return Err(Late::ForGood),
+            Err(Failed::Late) => {}
         }
         self.late += 1;
         Err(match self.late > PATIENCE {
@@ -129,7 +121,7 @@ impl Source {
     }
 }
 
-/// What a machine says, read once: for whoever runs in a thread that may be left behind.
+/// What a machine says, read once: for whoever runs in a process that can be left behind.
 pub(crate) fn read_once(root: &Root, pid: u32) -> Jvm {
     Source::new(root, pid).read().unwrap_or_else(|figures| Jvm {
         pid,
@@ -141,21 +133,30 @@ pub(crate) fn read_once(root: &Root, pid: u32) -> Jvm {
 #[cfg(test)]
 mod tests {
     use super::{Late, Reader};
-    use std::sync::mpsc;
+    use holdup_proc::blocking::{self, Reader as Child};
     use std::time::Instant;
 
     #[test]
     fn when_the_time_of_all_is_over_one_that_has_not_answered_is_asked_and_not_waited_for() {
-        let (ask, asked) = mpsc::channel();
-        let (_answer, answers) = mpsc::channel();
-        let mut reader = Reader {
-            ask,
-            answers,
-            late: 0,
-        };
         // No answer ever comes: a reader that waited would never come back.
+        let begin = || {
+            |(), _| loop {
+                std::thread::park();
+            }
+        };
+        let child = Child::start(&blocking::reader(c"holdup-test"), None, begin).unwrap();
+        let mut reader = Reader { child, late: 0 };
         assert_eq!(reader.read(Instant::now()).err(), Some(Late::Today));
         assert_eq!(reader.read(Instant::now()).err(), Some(Late::Today));
-        assert_eq!(asked.try_iter().count(), 1);
+        assert_eq!(reader.late, 2);
+    }
+
+    #[test]
+    fn a_reader_that_breaks_is_given_up() {
+        let begin = || |(), _| panic!("over hostile figures");
+        let child = Child::start(&blocking::reader(c"holdup-test"), None, begin).unwrap();
+        let mut reader = Reader { child, late: 0 };
+        let long = Instant::now() + std::time::Duration::from_secs(60);
+        assert_eq!(reader.read(long).err(), Some(Late::ForGood));
     }
 }

@@ -185,7 +185,7 @@ impl Sampling {
         let own = std::process::id();
         let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
         let new: BTreeSet<u32> = found
-            .filter(|pid| *pid != own && !self.neighbours.contains(pid))
+            .filter(|pid| *pid != own && !holdup_detached::is_ours(*pid) && !self.neighbours.contains(pid))
             .take(room)
             .collect();
         let new: Vec<u32> = new.into_iter().collect();

@@ -211,7 +211,7 @@ fn milliseconds(ns: Ns) -> String {
     format!("{:.1} ms", ns as f64 / 1e6)
 }
 
-/// CPU time of all children that were waited for, and of theirs.
+/// CPU time of all children that were waited for, and of theirs; holdup's own readers left out.
 pub(super) fn cpu_of_children() -> Ns {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
         return 0;
@@ -220,7 +220,8 @@ pub(super) fn cpu_of_children() -> Ns {
         Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
             + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
     };
-    time(usage.user_time()) + time(usage.system_time())
+    let readers = Ns::try_from(holdup_detached::ended_cpu_time().as_nanos()).unwrap_or(Ns::MAX);
+    (time(usage.user_time()) + time(usage.system_time())).saturating_sub(readers)
 }
 
 #[cfg(test)]

@@ -2,17 +2,18 @@
 //!
 //! In: a path and a number of blocks. Out: what was rejected, by which test, beside what perfect randomness has; 1 where the
 //! two are incompatible, or nothing came. A device may block for ever, in opening it or in reading, whatever it is told: so
-//! a thread of its own reads, and is left behind when the time is over.
+//! a child process reads, and is left behind when the time is over.
 
 use super::table::wrap;
 use crate::output;
 use holdup_analysis::randomness::blocks::{BLOCK, Judgement, REJECTED, Tally, Tester, judge};
 use holdup_analysis::rules::duration;
+use holdup_detached::{Answer, Bytes, Capabilities, Confinement, Detached, Failed};
 use holdup_views::text::printable;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The source is not what it should be.
@@ -21,12 +22,22 @@ const WRONG: u8 = 1;
 /// How long the source may take for all blocks: a hardware source of some KB a second gives a few dozen.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Blocks that wait to be tested.
-const QUEUE: usize = 64;
+/// Blocks that are asked for ahead of the tests.
+const AHEAD: u64 = 32;
+
+/// What the reader may keep: files of anybody may be read, as by root without it.
+const READER: Confinement = Confinement {
+    name: c"holdup-source",
+    capabilities: Capabilities::DAC_READ_SEARCH,
+    cpu_time: None,
+    memory_bytes: 64 << 20,
+    files: 16,
+};
 
 /// What comes from the source.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 enum Piece {
-    Block(Box<[u8; BLOCK]>),
+    Block(Bytes),
     /// It ended, or can't be read, in these words.
     Ended(String),
 }
@@ -37,10 +48,18 @@ enum Piece {
 /// When stdout can't be written to.
 pub(super) fn run(path: &Path, blocks: u64) -> anyhow::Result<u8> {
     let started = Instant::now();
-    let (sender, receiver) = sync_channel(QUEUE);
-    let from = path.to_owned();
-    std::thread::spawn(move || read(&from, blocks, &sender));
-    let (tally, why) = test(&receiver, blocks, started + LIMIT);
+    let until = started + LIMIT;
+    let mut reader = start(path, until)?;
+    let mut asked = 1;
+    let next = |until| {
+        while asked < blocks && reader.owed() < AHEAD as usize {
+            reader.ask(&(), &[], until)?;
+            asked += 1;
+        }
+        Ok(reader.answer(until)?.value)
+    };
+    let (tally, why) = test(next, blocks, until);
+    reader.abandon(&path.to_string_lossy());
     let text = text(path, &tally, why.as_deref(), started.elapsed());
     output::print(text.as_bytes())?;
     Ok(match judge(&tally) {
@@ -49,47 +68,62 @@ pub(super) fn run(path: &Path, blocks: u64) -> anyhow::Result<u8> {
     })
 }
 
-/// Hands over block after block.
-fn read(path: &PathBuf, blocks: u64, sender: &SyncSender<Piece>) {
-    let ended = |words: String| sender.send(Piece::Ended(words)).unwrap_or_default();
-    let opened: std::io::Result<Box<dyn Read>> = if path == Path::new("-") {
-        Ok(Box::new(std::io::stdin()))
-    } else {
-        File::open(path).map(|file| Box::new(file) as Box<dyn Read>)
+/// Starts a reader and asks it for the first block: with that it gets our stdin, where that is the source.
+fn start(path: &Path, until: Instant) -> anyhow::Result<Detached<(), Piece>> {
+    let is_stdin = path == Path::new("-");
+    let path = path.to_owned();
+    let begin = move || {
+        let mut source: Option<Result<Box<dyn Read>, std::io::Error>> = None;
+        move |(), mut given: Vec<OwnedFd>| -> Answer<Piece> {
+            let source = source.get_or_insert_with(|| match given.pop() {
+                Some(stdin) => Ok(Box::new(File::from(stdin))),
+                None => File::open(&path).map(|file| Box::new(file) as Box<dyn Read>),
+            });
+            read(source).into()
+        }
     };
-    let mut source = match opened {
+    let mut reader = Detached::start(&READER, begin)?;
+    let stdin = std::io::stdin();
+    let given: &[BorrowedFd<'_>] = if is_stdin { &[stdin.as_fd()] } else { &[] };
+    reader.ask(&(), given, until)?;
+    Ok(reader)
+}
+
+/// The next block.
+fn read(source: &mut Result<Box<dyn Read>, std::io::Error>) -> Piece {
+    let source = match source {
         Ok(source) => source,
-        Err(error) => return ended(error.to_string()),
+        Err(error) => return Piece::Ended(error.to_string()),
     };
-    for _ in 0..blocks {
-        let mut block = Box::new([0; BLOCK]);
-        match source.read_exact(block.as_mut_slice()) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return ended("it ended".to_owned()),
-            Err(error) => return ended(error.to_string()),
-        }
-        // Nobody takes it: the time is over.
-        if sender.send(Piece::Block(block)).is_err() {
-            return;
-        }
+    let mut block = vec![0; BLOCK];
+    match source.read_exact(&mut block) {
+        Ok(()) => Piece::Block(Bytes(block)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Piece::Ended("it ended".to_owned()),
+        Err(error) => Piece::Ended(error.to_string()),
     }
 }
 
 /// Tests what comes, until all is there or the time is over; why it is not all.
-fn test(receiver: &Receiver<Piece>, blocks: u64, until: Instant) -> (Tally, Option<String>) {
+fn test(
+    mut next: impl FnMut(Instant) -> Result<Piece, Failed>,
+    blocks: u64,
+    until: Instant,
+) -> (Tally, Option<String>) {
     let mut tester = Tester::default();
     while tester.tally.blocks < blocks {
-        let left = until.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok(Piece::Block(block)) => {
-                tester.block(&block);
-            }
+        match next(until) {
+            Ok(Piece::Block(block)) => match block[..].try_into() {
+                Ok(block) => {
+                    tester.block(block);
+                }
+                Err(_) => return (tester.tally, None),
+            },
             Ok(Piece::Ended(why)) => return (tester.tally, Some(why)),
-            Err(RecvTimeoutError::Timeout) => {
+            Err(Failed::Late) => {
                 let why = format!("no more came in {} s", LIMIT.as_secs());
                 return (tester.tally, Some(why));
             }
-            Err(RecvTimeoutError::Disconnected) => return (tester.tally, None),
+            Err(Failed::Gone) => return (tester.tally, Some("its reader has ended".to_owned())),
         }
     }
     (tester.tally, None)
@@ -152,27 +186,52 @@ fn text(path: &Path, tally: &Tally, why: Option<&str>, took: Duration) -> String
 
 #[cfg(test)]
 mod tests {
-    use super::{Piece, test, text};
+    use super::{Piece, start, test, text};
     use holdup_analysis::randomness::blocks::{BLOCK, Tally};
+    use holdup_detached::{Bytes, Failed};
     use std::path::Path;
-    use std::sync::mpsc::sync_channel;
     use std::time::{Duration, Instant};
 
     #[test]
     fn a_source_that_gives_nothing_is_left() {
-        let (sender, receiver) = sync_channel(1);
-        let (tally, why) = test(&receiver, 10, Instant::now());
+        let (tally, why) = test(|_| Err(Failed::Late), 10, Instant::now());
         assert_eq!((tally.blocks, why.as_deref()), (0, Some("no more came in 30 s")));
-        drop(sender);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_opens_at_its_other_end_does_not_keep_its_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("source");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let mut reader = start(&path, Instant::now() + Duration::from_secs(60)).unwrap();
+        assert_eq!(reader.answer(Instant::now()).err(), Some(Failed::Late));
+        let pid = reader.pid();
+        reader.abandon("a pipe");
+        assert!(holdup_detached::left_behind().iter().all(|left| left.pid != pid));
+    }
+
+    #[test]
+    fn a_file_is_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("source");
+        std::fs::write(&path, vec![0; BLOCK]).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut reader = start(&path, until).unwrap();
+        assert!(matches!(reader.answer(until).unwrap().value, Piece::Block(block) if block.len() == BLOCK));
+        reader.ask(&(), &[], until).unwrap();
+        assert!(matches!(reader.answer(until).unwrap().value, Piece::Ended(why) if why == "it ended"));
     }
 
     #[test]
     fn what_came_before_the_end_counts() {
-        let (sender, receiver) = sync_channel(4);
-        sender.send(Piece::Block(Box::new([0; BLOCK]))).unwrap();
-        sender.send(Piece::Block(Box::new([0; BLOCK]))).unwrap();
-        sender.send(Piece::Ended("it ended".to_owned())).unwrap();
-        let (tally, why) = test(&receiver, 10, Instant::now() + Duration::from_secs(60));
+        let mut pieces = [
+            Piece::Block(Bytes(vec![0; BLOCK])),
+            Piece::Block(Bytes(vec![0; BLOCK])),
+            Piece::Ended("it ended".to_owned()),
+        ]
+        .into_iter();
+        let next = |_| pieces.next().ok_or(Failed::Gone);
+        let (tally, why) = test(next, 10, Instant::now() + Duration::from_secs(60));
         assert_eq!(
             (tally.blocks, tally.rejected, why.as_deref()),
             (2, 2, Some("it ended"))

@@ -1,72 +1,64 @@
-//! Looks that can block, in threads that may be left behind: what has not come in time is not known, is said to be, and holds
-//! up nothing.
+//! Looks that can block, in child processes that can be left behind: what has not come in time is not known, is said to
+//! be, and holds up nothing.
 //!
 //! In: things to look at, and how. Out: what was seen of them, and how many were not.
 
-use std::collections::VecDeque;
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
+use holdup_detached::{Confinement, Crew};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Threads that look at one kind of thing: one that is stuck does not keep the other from what is left.
-const EYES: usize = 2;
+/// Readers that look at one kind of thing: one that is stuck does not keep the other from what is left.
+const READERS_MAX: usize = 2;
 
 /// A look that goes on.
 #[derive(Debug)]
-pub(super) struct Aside<O> {
-    receiver: Receiver<O>,
-    asked: usize,
+pub(super) struct Aside<I, O> {
+    /// What is looked at; children have copies, and are told the place of each.
+    items: Rc<Vec<I>>,
+    crew: Crew<usize, O>,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct Sight<O> {
+pub(super) struct Sight<I, O> {
     /// What was seen in time.
-    pub(super) seen: Vec<O>,
+    pub(super) seen: Vec<(I, O)>,
     /// How many things were not.
     pub(super) late: usize,
 }
 
-impl<O: Send + 'static> Aside<O> {
-    /// Begins to look at each of them.
-    pub(super) fn start<I: Send + 'static>(
+impl<I: Clone + 'static, O: Serialize + DeserializeOwned + 'static> Aside<I, O> {
+    /// Begins to look at each of them. `about`: what they are, for the list of readers left behind.
+    pub(super) fn start(
+        confinement: Confinement,
+        about: fn(&usize) -> String,
         items: Vec<I>,
-        look: impl Fn(I) -> O + Send + Sync + 'static,
-    ) -> Aside<O> {
-        let asked = items.len();
-        let left = Arc::new(Mutex::new(VecDeque::from(items)));
-        let look = Arc::new(look);
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..EYES.min(asked) {
-            let (left, look, sender) = (Arc::clone(&left), Arc::clone(&look), sender.clone());
-            let eye = move || {
-                while let Some(item) = left.lock().ok().and_then(|mut left| left.pop_front()) {
-                    if sender.send(look(item)).is_err() {
-                        return;
-                    }
-                }
-            };
-            // Without a thread more, fewer look.
-            std::thread::Builder::new()
-                .name("look".to_owned())
-                .spawn(eye)
-                .ok();
+        look: impl Fn(&I) -> O + 'static,
+    ) -> Aside<I, O> {
+        let items = Rc::new(items);
+        let (of_readers, look) = (Rc::clone(&items), Rc::new(look));
+        let begin = move || {
+            let (items, look) = (Rc::clone(&of_readers), Rc::clone(&look));
+            move |at: usize| look(&items[at])
+        };
+        let mut crew = Crew::new(confinement, READERS_MAX, about, begin);
+        for at in 0..items.len() {
+            crew.ask(at);
         }
-        Aside { receiver, asked }
+        Aside { items, crew }
     }
 
     /// What was seen, waiting for the rest for at most so long.
-    pub(super) fn take(self, limit: Duration) -> Sight<O> {
+    pub(super) fn take(mut self, limit: Duration) -> Sight<I, O> {
         let until = Instant::now() + limit;
         let mut seen = Vec::new();
-        while let Ok(one) = self
-            .receiver
-            .recv_timeout(until.saturating_duration_since(Instant::now()))
-        {
-            seen.push(one);
+        while let Some((at, one)) = self.crew.answer(until) {
+            seen.push((self.items[at].clone(), one));
         }
         Sight {
-            late: self.asked - seen.len(),
+            late: self.items.len() - seen.len(),
             seen,
         }
     }
@@ -75,29 +67,33 @@ impl<O: Send + 'static> Aside<O> {
 #[cfg(test)]
 mod tests {
     use super::Aside;
-    use std::sync::mpsc;
-    use std::time::Duration;
+    use holdup_proc::blocking;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn one_that_never_answers_does_not_keep_the_others() {
-        let (keep, stuck) = mpsc::channel::<()>();
-        let stuck = std::sync::Mutex::new(stuck);
-        let (done, all) = mpsc::channel();
-        let aside = Aside::start(vec![0, 1, 2, 3], move |item| {
-            if item == 0 {
-                stuck.lock().unwrap().recv().ok();
-            } else {
-                done.send(item).unwrap();
+        let reader = blocking::reader(c"holdup-test");
+        let about = |at: &usize| at.to_string();
+        let mut aside = Aside::start(reader, about, vec![10, 11, 12, 13], |item| {
+            if *item == 10 {
+                loop {
+                    std::thread::park();
+                }
             }
-            item
+            2 * item
         });
-        // The others have been looked at, however long that took.
-        let mut seen: Vec<i32> = (0..3).map(|_| all.recv().unwrap()).collect();
-        seen.sort_unstable();
-        assert_eq!(seen, [1, 2, 3]);
-        // All but the last have been handed over; that one may be on its way.
-        let sight = aside.take(Duration::from_millis(100));
-        assert!(sight.late >= 1 && !sight.seen.contains(&0));
-        drop(keep);
+        let long = Instant::now() + Duration::from_secs(60);
+        let seen: Vec<(usize, i32)> = (0..3).map(|_| aside.crew.answer(long).unwrap()).collect();
+        assert_eq!(seen, [(1, 22), (2, 24), (3, 26)]);
+        assert!(aside.take(Duration::ZERO).late > 0);
+    }
+
+    #[test]
+    fn what_was_seen_stands_beside_what_was_looked_at() {
+        let reader = blocking::reader(c"holdup-test");
+        let about = |at: &usize| at.to_string();
+        let aside = Aside::start(reader, about, vec![1, 2], |item| item + 1);
+        let sight = aside.take(Duration::from_secs(60));
+        assert_eq!((sight.late, sight.seen), (0, vec![(1, 2), (2, 3)]));
     }
 }

@@ -7,6 +7,7 @@
 use super::aside::{Aside, Sight};
 use super::snapshots::most;
 use crate::collect::jvms;
+use holdup_detached::Confinement;
 use holdup_evidence::Jvm;
 use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::host::{HostSight, Use};
@@ -17,7 +18,7 @@ use holdup_proc::mountinfo::Line;
 use holdup_proc::room::{self, Room};
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::Process;
-use holdup_proc::{Root, block, frozen, mountinfo, names, schedulers, swap_areas, tasks};
+use holdup_proc::{Root, block, blocking, frozen, mountinfo, names, schedulers, swap_areas, tasks};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -39,19 +40,29 @@ const KIB: f64 = 1024.0;
 pub(super) type Ask = fn(&str) -> Option<Room>;
 
 /// Bytes read and written by a process so far; `None` if that can't be seen.
-type Io = (u32, Option<(u64, u64)>);
+type Io = Option<(u64, u64)>;
+
+/// What is on a device, and its size in bytes.
+type OnDevice = (Option<String>, Option<u64>);
+
+/// What a reader may keep.
+const READER: Confinement = blocking::reader(c"holdup-host");
+
+fn of_all_cgroups(_: &usize) -> String {
+    "the cgroups".to_owned()
+}
 
 /// What is being looked at.
 #[derive(Debug)]
 pub(super) struct Once {
     root: Root,
-    rooms: Aside<(Line, Option<Room>)>,
-    devices: Aside<(BlockDevice, Option<String>, Option<u64>)>,
-    frozen: Aside<Vec<String>>,
-    limits: Aside<Limits>,
-    opened: Aside<Option<Opened>>,
-    io: Aside<Io>,
-    jvms: Aside<Option<Jvm>>,
+    rooms: Aside<Line, Option<Room>>,
+    devices: Aside<BlockDevice, OnDevice>,
+    frozen: Aside<(), Vec<String>>,
+    limits: Aside<(), Limits>,
+    opened: Aside<u32, Option<Opened>>,
+    io: Aside<u32, Io>,
+    jvms: Aside<u32, Option<Jvm>>,
 }
 
 /// What was seen.
@@ -65,15 +76,20 @@ pub(super) struct Seen {
 }
 
 /// The Java virtual machines among processes, by the name of a thread that each has, and what they say of themselves.
-fn jvms(root: &Root, pids: Vec<u32>) -> Aside<Option<Jvm>> {
+fn jvms(root: &Root, pids: Vec<u32>) -> Aside<u32, Option<Jvm>> {
     let root = root.clone();
-    Aside::start(pids, move |pid| {
-        let threads = tasks::threads(&root, pid).into_iter().take(FIRST_THREADS);
-        let has_vm_thread = threads
-            .filter_map(|tid| names::comm(&root, tid))
-            .any(|name| name == VM_THREAD);
-        has_vm_thread.then(|| jvms::read_once(&root, pid))
-    })
+    Aside::start(
+        READER,
+        |_| "a process".to_owned(),
+        pids,
+        move |pid| {
+            let threads = tasks::threads(&root, *pid).into_iter().take(FIRST_THREADS);
+            let has_vm_thread = threads
+                .filter_map(|tid| names::comm(&root, tid))
+                .any(|name| name == VM_THREAD);
+            has_vm_thread.then(|| jvms::read_once(&root, *pid))
+        },
+    )
 }
 
 impl Once {
@@ -87,18 +103,33 @@ impl Once {
         let askable = Askable::read(root);
         Once {
             root: root.clone(),
-            rooms: Aside::start(local, move |mount: Line| {
-                let room = ask(&mount.target);
-                (mount, room)
+            rooms: Aside::start(
+                READER,
+                |_| "a mounted file system".to_owned(),
+                local,
+                move |mount: &Line| ask(&mount.target),
+            ),
+            devices: Aside::start(
+                READER,
+                |_| "a block device".to_owned(),
+                block::devices(root, &mut Vec::new()),
+                move |device| {
+                    let on_it = on_device(&of_device, &mounts, device);
+                    (on_it, size_of(&of_device, device))
+                },
+            ),
+            frozen: Aside::start(READER, of_all_cgroups, vec![()], move |()| {
+                frozen::read(&of_cgroups)
             }),
-            devices: Aside::start(block::devices(root, &mut Vec::new()), move |device| {
-                let on_it = on_device(&of_device, &mounts, &device);
-                let size = size_of(&of_device, &device);
-                (device, on_it, size)
+            limits: Aside::start(READER, of_all_cgroups, vec![()], move |()| {
+                cgroup_limits::find(&of_limits)
             }),
-            frozen: Aside::start(vec![()], move |()| frozen::read(&of_cgroups)),
-            limits: Aside::start(vec![()], move |()| cgroup_limits::find(&of_limits)),
-            opened: Aside::start(pids.clone(), move |pid| deleted::of(&of_files, pid, &askable)),
+            opened: Aside::start(
+                READER,
+                |_| "a process".to_owned(),
+                pids.clone(),
+                move |pid| deleted::of(&of_files, *pid, &askable),
+            ),
             jvms: jvms(root, pids.clone()),
             io: io_of(root, pids),
         }
@@ -110,7 +141,7 @@ impl Once {
         late(sight, &rooms, "how full some file systems are");
         let devices = self.devices.take(PATIENCE);
         late(sight, &devices, "whether some block devices are swap areas");
-        let hidden = |(device, on_it, size): &&(BlockDevice, Option<String>, Option<u64>)| {
+        let hidden = |(device, (on_it, size)): &&(BlockDevice, OnDevice)| {
             on_it.is_none() && *size != Some(0) && swap_areas::is_worth_reading(&device.name)
         };
         if devices.seen.iter().any(|device| hidden(&device)) && !is_root(&self.root) {
@@ -123,10 +154,10 @@ impl Once {
         }
         let frozen = self.frozen.take(PATIENCE);
         late(sight, &frozen, "frozen cgroups");
-        sight.frozen = frozen.seen.into_iter().flatten().collect();
+        sight.frozen = frozen.seen.into_iter().flat_map(|((), frozen)| frozen).collect();
         let opened = self.opened.take(PATIENCE);
-        let unseen = opened.seen.iter().filter(|files| files.is_none()).count();
-        for opened in opened.seen.into_iter().flatten() {
+        let unseen = opened.seen.iter().filter(|(_, files)| files.is_none()).count();
+        for opened in opened.seen.into_iter().filter_map(|(_, opened)| opened) {
             sight.deleted.extend(opened.deleted);
             sight.descriptors.extend(opened.descriptors);
         }
@@ -144,7 +175,7 @@ impl Once {
         let io = self.io.take(PATIENCE).seen.into_iter();
         let jvms = self.jvms.take(PATIENCE);
         late(sight, &jvms, "whether some processes are Java virtual machines");
-        let jvms = jvms.seen.into_iter().flatten().collect();
+        let jvms = jvms.seen.into_iter().filter_map(|(_, jvm)| jvm).collect();
         let seen = Seen {
             cgroups,
             file_systems: rooms
@@ -155,8 +186,8 @@ impl Once {
             devices: devices
                 .seen
                 .into_iter()
-                .filter(|(.., size)| *size != Some(0))
-                .map(|(device, on_it, size)| SeenDevice {
+                .filter(|(_, (_, size))| *size != Some(0))
+                .map(|(device, (on_it, size))| SeenDevice {
                     size,
                     kind: match (&device.disk, &device.backing_file) {
                         (Some(_), _) => "part",
@@ -236,19 +267,23 @@ impl Seen {
 }
 
 /// How much of their limits cgroups use.
-fn cgroups(limits: Sight<Limits>, source: u32, sight: &mut HostSight) -> Vec<SeenCgroup> {
+fn cgroups(limits: Sight<(), Limits>, source: u32, sight: &mut HostSight) -> Vec<SeenCgroup> {
     const WHAT: &str = "limits of some cgroups";
     late(sight, &limits, WHAT);
-    if limits.seen.iter().any(|limits| limits.cut) {
+    if limits.seen.iter().any(|(_, limits)| limits.cut) {
         super::hole(sight, WHAT, "there are more cgroups than are looked at", "");
     }
     let quote = Quote { source, line: 0 };
-    let used = Aside::start(limits.seen, move |limits: Limits| limits.used(&quote)).take(PATIENCE);
+    let limits = limits.seen.into_iter().map(|((), limits)| limits).collect();
+    let used = Aside::start(READER, of_all_cgroups, limits, move |limits: &Limits| {
+        limits.used(&quote)
+    });
+    let used = used.take(PATIENCE);
     late(sight, &used, WHAT);
-    used.seen.into_iter().flatten().collect()
+    used.seen.into_iter().flat_map(|(_, used)| used).collect()
 }
 
-fn late<O>(sight: &mut HostSight, seen: &Sight<O>, what: &str) {
+fn late<I, O>(sight: &mut HostSight, seen: &Sight<I, O>, what: &str) {
     if seen.late > 0 {
         super::hole(sight, what, &format!("{} did not answer in time", seen.late), "");
     }
@@ -299,15 +334,20 @@ fn file_system(mount: Line, room: Room, quote: &Quote) -> SeenFileSystem {
 }
 
 /// What processes have read and written so far. The kernel takes a lock for that which an exec holds.
-fn io_of(root: &Root, pids: Vec<u32>) -> Aside<Io> {
+fn io_of(root: &Root, pids: Vec<u32>) -> Aside<u32, Io> {
     let root = root.clone();
-    Aside::start(pids, move |pid| {
-        let text = text_if_there(&root.proc.join(pid.to_string()).join("io"));
-        let value = |name: &str| {
-            let text = text.as_deref()?;
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim().parse().ok()
-        };
-        (pid, value("read_bytes:").zip(value("write_bytes:")))
-    })
+    Aside::start(
+        READER,
+        |_| "a process".to_owned(),
+        pids,
+        move |pid| {
+            let text = text_if_there(&root.proc.join(pid.to_string()).join("io"));
+            let value = |name: &str| {
+                let text = text.as_deref()?;
+                let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+                line.trim().parse().ok()
+            };
+            value("read_bytes:").zip(value("write_bytes:"))
+        },
+    )
 }

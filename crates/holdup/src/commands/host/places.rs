@@ -2,7 +2,7 @@
 //! limits the task there.
 //!
 //! In: a task. Out: a [`Place`]. All of it can block for as long as the process is in the middle of an exec, or while somebody
-//! makes cgroups: it is for threads that may be left behind. The file is read off its link and never opened.
+//! makes cgroups: it is for a process that can be left behind. The file is read off its link and never opened.
 
 use holdup_bpf::calls::descriptor_arguments;
 use holdup_evidence::facts::BlockDevice;
@@ -13,7 +13,7 @@ use holdup_proc::root::text_if_there;
 use holdup_proc::{Root, block, cgroup, tasks};
 
 /// What was seen of a task.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Place {
     /// Functions of its stack, innermost first.
     pub(super) frames: Vec<String>,

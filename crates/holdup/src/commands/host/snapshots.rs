@@ -2,16 +2,16 @@
 //!
 //! In: the tree, at some times. Out: [`Snapshot`]s as the readers of task lists make them, and the processes' use. A wait channel
 //! is read of blocked tasks only; a stack and the file of a call, which can block for as long as the process is in the middle of an
-//! exec, by threads that may be left behind.
+//! exec, by processes that can be left behind.
 
 use super::aside::Aside;
 use super::places::{Looker, Place};
 use holdup_evidence::host::Use;
 use holdup_evidence::observed::{Quote, SeenThread, Snapshot, SnapshotKind, State, When};
 use holdup_evidence::{Ns, Observed};
-use holdup_proc::Root;
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::{Lister, Process, Task, TaskList};
+use holdup_proc::{Root, blocking};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -73,8 +73,9 @@ impl Snapshots {
     /// Lists all tasks; `now` is in seconds since boot.
     pub(super) fn turn(&mut self, root: &Root, now: Option<f64>) {
         let mut list = self.lister.read(root);
-        list.processes.retain(|process| process.pid != self.own);
-        list.busy.retain(|task| task.pid != self.own);
+        let others = |pid: u32| pid != self.own && !holdup_detached::is_ours(pid);
+        list.processes.retain(|process| others(process.pid));
+        list.busy.retain(|task| others(task.pid));
         if self.lists.is_empty() {
             self.first = list
                 .processes
@@ -151,10 +152,12 @@ impl Snapshots {
             return;
         }
         let looker = Looker::new(root);
-        let aside = Aside::start(asked, move |(at, pid, tid, name)| {
-            (at, looker.look(pid, tid, &name))
+        let reader = blocking::reader_of_stacks(c"holdup-host");
+        let about = |_: &usize| "a blocked process".to_owned();
+        let aside = Aside::start(reader, about, asked, move |(_, pid, tid, name)| {
+            looker.look(*pid, *tid, name)
         });
-        for (at, place) in aside.take(PATIENCE).seen {
+        for ((at, ..), place) in aside.take(PATIENCE).seen {
             self.places.insert((self.lists.len(), at), place);
         }
     }
