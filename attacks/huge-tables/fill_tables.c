@@ -13,10 +13,12 @@ int main(int argc, char **argv)
         return 2;
     if (strcmp(argv[1], "mounts") == 0) {
         own_namespaces(0);
-        if (mkdir("place", 0755) != 0 || mount("tmpfs", "place", "tmpfs", 0, NULL) != 0)
+        if (mkdir("place", 0755) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("tmpfs", "place", "tmpfs", 0, NULL) != 0 || mkdir("place/below", 0755) != 0)
             fuse_die("mount");
-        for (int number = 0; number < MANY; number++)
-            if (mount("place", "place", NULL, MS_BIND, NULL) != 0)
+        /* Each time all that is there is mounted below itself: twice as many. */
+        for (int mounts = 1; mounts < MANY; mounts *= 2)
+            if (mount("place", "place/below", NULL, MS_BIND | MS_REC, NULL) != 0)
                 break;
     } else if (strcmp(argv[1], "sockets") == 0) {
         struct rlimit limit;

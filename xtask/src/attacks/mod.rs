@@ -115,7 +115,7 @@ fn all(stage: &Stage, attacks: &[Attack], args: &Args) -> anyhow::Result<Vec<(St
         let recorder = if args.no_recorder {
             None
         } else {
-            Some(Recorder::start(&stage.holdup, &stage.cgroups)?)
+            Some(Recorder::start(&stage.holdup, &stage.cgroups, stage.baseline)?)
         };
         let mut outcome = stage.run(attack);
         if let Some(recorder) = recorder {

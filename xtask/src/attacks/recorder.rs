@@ -3,6 +3,7 @@
 //! In: the holdup binary. Out: what is missing between the first segment and the end, from the names and times of the files
 //! in the recorder's folder; whether it ended when it was told to.
 
+use super::baseline::Baseline;
 use super::cgroup::{Cgroup, Mount};
 use super::stage::Outcome;
 use anyhow::{Context, bail};
@@ -15,9 +16,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// The shortest segment that `record` takes.
 const SEGMENT: Duration = Duration::from_secs(5);
 
-/// The longest that may pass from one segment's begin to the next, and to the last one's file: one that is late is ended after
-/// another segment's time, and a busy machine gets a third.
-const LONGEST_GAP: Duration = Duration::from_secs(15);
+/// Segments' times that may pass from one file to the next: one that is late is ended after another segment's time, and its successor
+/// needs its own. What a busy machine adds is measured ([`Baseline`]).
+const SEGMENTS_BETWEEN: u32 = 3;
 
 /// How long a recorder may take to end, and to begin.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
@@ -32,11 +33,12 @@ pub(crate) struct Recorder {
     folder: tempfile::TempDir,
     _cgroup: Cgroup,
     ready: SystemTime,
+    longest_gap: Duration,
 }
 
 impl Recorder {
     /// Starts it, and waits until it observes.
-    pub(crate) fn start(holdup: &Path, cgroups: &Mount) -> anyhow::Result<Recorder> {
+    pub(crate) fn start(holdup: &Path, cgroups: &Mount, baseline: Baseline) -> anyhow::Result<Recorder> {
         let cgroup = cgroups.make("attacks-recorder")?;
         let folder = tempfile::Builder::new()
             .prefix("holdup-attacks-record-")
@@ -58,6 +60,7 @@ impl Recorder {
             folder,
             _cgroup: cgroup,
             ready: SystemTime::now(),
+            longest_gap: SEGMENTS_BETWEEN * SEGMENT + baseline.time_limit(),
         };
         let began = Instant::now();
         // The first file is there when the first segment is over; its lock when it has begun.
@@ -111,7 +114,7 @@ impl Recorder {
         }
         let written = self.written()?;
         let gap = longest_gap(self.ready, &written, over);
-        if gap > LONGEST_GAP {
+        if gap > self.longest_gap {
             outcome.lose(format!(
                 "the recorder beside it wrote no segment for {:.0} s",
                 gap.as_secs_f64()
