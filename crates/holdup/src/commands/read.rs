@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// `read 42 % of 277 MB`.
+/// `read 42 % of 264 MiB`.
 fn read_so_far(done: u64, whole: Option<u64>) -> String {
     match whole.filter(|whole| *whole > 0) {
         Some(whole) => {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn how_far_it_is_is_told_where_the_whole_is_known() {
-        assert_eq!(read_so_far(117_000_000, Some(277_000_000)), "read 42 % of 277 MB");
+        assert_eq!(read_so_far(117_000_000, Some(277_000_000)), "read 42 % of 264 MiB");
         assert_eq!(read_so_far(300, Some(277)), "read 100 % of 277 bytes");
         assert_eq!(read_so_far(1_500_000, None), "read 1.5 MB");
         assert_eq!(read_so_far(1, Some(0)), "read 1 byte");
