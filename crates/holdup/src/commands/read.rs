@@ -187,9 +187,12 @@ mod tests {
 
     #[test]
     fn how_far_it_is_is_told_where_the_whole_is_known() {
-        assert_eq!(read_so_far(117_000_000, Some(277_000_000)), "read 42 % of 264 MiB");
+        assert_eq!(
+            read_so_far(117_000_000, Some(277_000_000)),
+            "read 42 % of 264 MiB"
+        );
         assert_eq!(read_so_far(300, Some(277)), "read 100 % of 277 bytes");
-        assert_eq!(read_so_far(1_500_000, None), "read 1.5 MB");
+        assert_eq!(read_so_far(1_500_000, None), "read 1.4 MiB");
         assert_eq!(read_so_far(1, Some(0)), "read 1 byte");
     }
 }
