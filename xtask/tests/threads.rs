@@ -28,8 +28,8 @@ const MAY: &[(&str, &str)] = &[
         "the same; it ends by itself",
     ),
     (
-        "holdup-symbols/src/symbolise.rs",
-        "computes in memory, and is waited for",
+        "holdup-symbols/src/namer.rs",
+        "runs in a child that can be abandoned, and needs a large stack",
     ),
     (
         "holdup/src/collect/dumps/asker.rs",
