@@ -20,7 +20,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-files", &[]),
     (
         "holdup-recording",
-        &["holdup-analysis", "holdup-evidence", "holdup-files"],
+        &[
+            "holdup-analysis",
+            "holdup-evidence",
+            "holdup-files",
+            "holdup-secrets",
+        ],
     ),
     ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
@@ -65,6 +70,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-recording",
             // Its tests judge again what it kept.
             "holdup-replay",
+            "holdup-secrets",
             "holdup-symbols",
             "holdup-views",
         ],

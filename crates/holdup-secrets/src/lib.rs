@@ -11,6 +11,9 @@ mod addresses;
 mod names;
 mod programs;
 mod shapes;
+mod values;
+
+pub use values::{each_text, mask_value};
 
 use std::borrow::Cow;
 

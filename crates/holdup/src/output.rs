@@ -15,6 +15,7 @@ use holdup_files::{Destination, Last, NewFile};
 use holdup_views::Style;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,6 +38,8 @@ pub(crate) struct Outputs {
     silent: bool,
     style: Style,
     files: Vec<(holdup_views::Format, Sink)>,
+    /// Whether secrets are left out.
+    mask: bool,
 }
 
 /// Where a report in a format of its own goes.
@@ -61,10 +64,9 @@ fn nothing() -> std::io::Result<(OwnedFd, OwnedFd)> {
 /// # Errors
 /// When it can't be written.
 pub(crate) fn events(path: Option<&Path>) -> anyhow::Result<Option<EventsFile>> {
-    let open = |path: &Path| {
-        File::create(path).with_context(|| format!("cannot write the events to {}", path.display()))
-    };
-    Ok(path.map(open).transpose()?.map(EventsFile::new))
+    let open =
+        |path: &Path| EventsFile::open(path).with_context(|| format!("cannot write the events to {path:?}"));
+    path.map(open).transpose()
 }
 
 impl Outputs {
@@ -100,6 +102,7 @@ impl Outputs {
             silent: asked.on_stdout() > 0 && place == Place::Stdout,
             place,
             files,
+            mask: !asked.no_mask,
         })
     }
 
@@ -130,13 +133,29 @@ impl Outputs {
             ..self.style
         };
         let mut text = b"\n so far\n".to_vec();
-        holdup_views::terminal::write(so_far, &style, &mut text).expect("memory can be written to");
+        let so_far = self.shown(so_far);
+        holdup_views::terminal::write(&so_far, &style, &mut text).expect("memory can be written to");
         text.extend(b"\n still watching; Ctrl-C ends it\n\n");
         write_all(&mut std::io::stdout(), &text).unwrap_or_default();
     }
 
+    /// The report as all views and files have it: without what is secret.
+    fn shown<'a>(&self, report: &'a Report) -> Cow<'a, Report> {
+        if !self.mask {
+            return Cow::Borrowed(report);
+        }
+        let mut report = report.clone();
+        report.subject.command = holdup_secrets::mask_words(&report.subject.command);
+        holdup_secrets::mask_value(&mut report);
+        Cow::Owned(report)
+    }
+
     /// Writes the report everywhere it should go. Nobody to read it is no error.
     pub(crate) fn write(self, report: &Report) {
+        let report = &*self.shown(report);
+        if !self.mask {
+            say("secrets are not masked in this report (--no-mask)");
+        }
         let mut text = Vec::new();
         let written = match self.format.of_file() {
             None => holdup_views::terminal::write(report, &self.style, &mut text),

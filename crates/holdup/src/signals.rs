@@ -19,6 +19,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Signals whose default would end or disturb holdup, and which one process sends to another on purpose. Stops
 /// and continues are not among them: holdup stops and continues with its group.
@@ -44,6 +45,15 @@ const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQU
 
 /// After how many Ctrl-C the observation ends.
 const INTERRUPTS_TO_END: u32 = 2;
+
+/// With what CMD has ended.
+static STATUS_OF_CMD: AtomicI32 = AtomicI32::new(0);
+
+/// Ends holdup with CMD's status.
+extern "C" fn end_as_cmd(_signal: i32) {
+    // SAFETY: ends the process without anything else.
+    unsafe { libc::_exit(STATUS_OF_CMD.load(Ordering::Relaxed)) }
+}
 
 /// The signals, until this is dropped.
 #[derive(Debug)]
@@ -159,8 +169,19 @@ impl Signals {
         self.interrupts > before
     }
 
-    /// From now on signals that ask holdup to end do what they do to any program; those that it was started to ignore stay ignored.
-    pub(crate) fn let_through(&mut self) {
+    /// From now on signals that ask holdup to end do that at once; those that it was started to ignore stay ignored. With the `status` of a
+    /// CMD that has ended, holdup ends with that; else as any program does.
+    pub(crate) fn let_through(&mut self, status: Option<u8>) {
+        if let Some(status) = status {
+            STATUS_OF_CMD.store(status.into(), Ordering::Relaxed);
+            let handled = ENDING
+                .into_iter()
+                .filter(|number| !self.inherited.ignores(*number));
+            for number in handled.filter_map(|number| Signal::try_from(number).ok()) {
+                // SAFETY: the handler does nothing but end the process, which is allowed at any point.
+                unsafe { signal(number, SigHandler::Handler(end_as_cmd)) }.ok();
+            }
+        }
         let ending: SigSet = ENDING
             .iter()
             .filter_map(|signal| Signal::try_from(*signal).ok())

@@ -205,11 +205,15 @@ impl Traced {
         }
     }
 
-    /// The child that is or will be CMD.
+    /// The child that is or will be CMD: the first, but for those that read for holdup.
     fn cmd(&self) -> Option<Pid> {
         let list = format!("/proc/{0}/task/{0}/children", self.pid());
         let list = std::fs::read_to_string(list).unwrap();
-        Some(Pid::from_raw(list.split_whitespace().next()?.parse().unwrap()))
+        let name = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let mut others = list
+            .split_whitespace()
+            .filter(|pid| !name(pid).starts_with("holdup-"));
+        Some(Pid::from_raw(others.next()?.parse().unwrap()))
     }
 
     fn tell_cmd_to_go_on(&mut self) {

@@ -15,12 +15,13 @@ use tempfile::TempDir;
 const NOBODY: u32 = 65_534;
 
 /// Every way to name a file, with a name that fits.
-fn options(file: &str) -> [Vec<String>; 5] {
+fn options(file: &str) -> [Vec<String>; 6] {
     [
         vec!["--json".to_owned(), file.to_owned()],
         vec!["--html".to_owned(), file.to_owned()],
         vec![format!("--export=collapsed={file}")],
         vec![format!("--export=markdown={file}")],
+        vec!["--events".to_owned(), file.to_owned()],
         vec!["-o".to_owned(), file.to_owned()],
     ]
 }

@@ -24,8 +24,8 @@ pub(crate) fn run(
 ) -> anyhow::Result<Collected> {
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (observation, ended) = observe(subject, signals, how, events, go_on)?;
-    let cmd = ended.is_none().then_some(&*subject);
-    Ok(observation.finish(ended, Haste::of(signals, cmd)))
+    let haste = Haste::of_run(signals, subject, ended.as_ref());
+    Ok(observation.finish(ended, haste))
 }
 
 /// Why a run was not waited for.

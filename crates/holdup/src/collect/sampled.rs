@@ -70,8 +70,8 @@ pub(crate) fn run(
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (sampling, ended) = observe(subject, signals, std::process::id(), events, go_on)?;
-    let cmd = ended.is_none().then_some(&*subject);
-    Ok(sampling.finish(ended, why, Haste::of(signals, cmd)))
+    let haste = Haste::of_run(signals, subject, ended.as_ref());
+    Ok(sampling.finish(ended, why, haste))
 }
 
 /// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end. `adopter`: the process in whose PID namespace
