@@ -66,8 +66,9 @@ def many_gzip(path):
     much = gzip.compress(LINE * (EACH // len(LINE)), 9)
     nothing = gzip.compress(b"", 9)
     with open(path, "wb") as file:
-        for _ in range(2000):
-            file.write(much + nothing * 100)
+        # What is in there is read to its end, up to 32 GB of it, for logs are as large as that: a quarter of a gigabyte is here.
+        for _ in range(8):
+            file.write(much + nothing * 20_000)
 
 
 def many_names(path):

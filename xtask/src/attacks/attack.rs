@@ -50,9 +50,10 @@ pub(crate) struct About {
     pub(crate) limit_seconds: u64,
 }
 
-/// Two runs of holdup at their own limits, and what it takes to set an attack up.
+/// What ends an attack whose own limits do not; on a busy machine three runs of holdup at their limits, and what it takes to set
+/// an attack up.
 fn limit_seconds() -> u64 {
-    120
+    240
 }
 
 /// Every attack under `folder`, or those named, sorted by name.
