@@ -275,8 +275,11 @@ pub(crate) fn is_value(name: &str, value: &str) -> bool {
     let name = words(name);
     let weak = matches!(name.as_slice(), [word] if WEAK.contains(&word.as_str()));
     // `token=3`, `auth=yes`: a flag, a number of something.
-    !(weak && bare.len() < 5 && bare.chars().all(|character| character.is_ascii_digit()))
-        && !(name == ["key"] && !looks_random(bare))
+    let number = bare.len() < 5 && bare.chars().all(|character| character.is_ascii_digit());
+    if weak && number {
+        return false;
+    }
+    name != ["key"] || looks_random(bare)
 }
 
 /// Whether it has what words lack: many characters, digits among letters.
