@@ -32,10 +32,6 @@ const MAY: &[(&str, &str)] = &[
         "runs in a child that can be abandoned, and needs a large stack",
     ),
     (
-        "holdup/src/collect/dumps/asker.rs",
-        "waits for a socket of a machine, which a signal ends; files are its child's to open",
-    ),
-    (
         "holdup/src/experiment/resolve.rs",
         "waits for the C library's resolver: sockets, which a signal ends, and this machine's own /etc",
     ),

@@ -7,6 +7,7 @@
 use crate::capabilities::Capabilities;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::unistd::{Gid, Pid, Uid, geteuid, getppid, setgroups, setresgid, setresuid};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -16,12 +17,28 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
+/// When a child gives up its rights, and what ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// It has none of them from the start, and is killed when its parent ends.
+    GivenUp,
+    /// It keeps the parent's user id, capabilities and system calls until it gives them up by itself, as a child must that acts as another
+    /// user. It has something to put away, so the end of its parent does not kill it: it must watch for that. It is in a session of its own,
+    /// so that a signal for the parent's group does not end it either. The limit is how long it may live, seconds.
+    ItsOwnToGiveUp {
+        /// After so many seconds the kernel ends it.
+        lifetime_seconds: u32,
+    },
+}
+
 /// What a child may keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Confinement {
     /// Its name, 15 bytes at most: in lists of processes, and in [`crate::left_behind`].
     pub name: &'static CStr,
-    /// Capabilities that it keeps, of those that the parent has.
+    /// When it gives up its rights.
+    pub rights: Rights,
+    /// Capabilities that it keeps, of those that the parent has; those of [`Rights::ItsOwnToGiveUp`] are all.
     pub capabilities: Capabilities,
     /// CPU time in all; the kernel counts whole seconds. `None`: no limit.
     pub cpu_time: Option<Duration>,
@@ -112,11 +129,16 @@ const OPENING: &[(libc::c_long, u8)] = &[(libc::SYS_open, 1), (libc::SYS_openat,
 
 /// Confines this process, a child of `parent`, and returns the channel in its new place.
 pub(crate) fn confine(what: &Confinement, parent: Pid, channel: OwnedFd) -> io::Result<OwnedFd> {
-    // SAFETY: settings of this process only; none takes a pointer that outlives the call.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::prctl(libc::PR_SET_NAME, what.name.as_ptr());
+    // SAFETY: a setting of this process only; the name outlives the call.
+    unsafe { libc::prctl(libc::PR_SET_NAME, what.name.as_ptr()) };
+    if let Rights::ItsOwnToGiveUp { lifetime_seconds } = what.rights {
+        let channel = leave_descriptors(channel)?;
+        limit(what)?;
+        stand_alone(lifetime_seconds)?;
+        return Ok(channel);
     }
+    // SAFETY: a setting of this process only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let channel = leave_descriptors(channel)?;
     limit(what)?;
     give_up_rights(what.capabilities)?;
@@ -129,6 +151,17 @@ pub(crate) fn confine(what: &Confinement, parent: Pid, channel: OwnedFd) -> io::
     let filter = filter()?;
     seccompiler::apply_filter(&filter).map_err(io::Error::other)?;
     Ok(channel)
+}
+
+/// Leaves the parent's session, and has the kernel end this process after a time. Other signals stay blocked, as they are when it is forked.
+fn stand_alone(lifetime_seconds: u32) -> io::Result<()> {
+    nix::unistd::setsid()?;
+    // SAFETY: the default action is no handler of this process's.
+    unsafe { nix::sys::signal::signal(Signal::SIGALRM, SigHandler::SigDfl) }?;
+    nix::unistd::alarm::set(lifetime_seconds);
+    let mut alarm = SigSet::empty();
+    alarm.add(Signal::SIGALRM);
+    Ok(alarm.thread_unblock()?)
 }
 
 /// Closes all descriptors but the channel: a stuck child must hold nothing open that others wait for, no pipe, no BPF program, no lock.

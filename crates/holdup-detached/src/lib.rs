@@ -23,7 +23,7 @@ pub use bytes::Bytes;
 pub use capabilities::Capabilities;
 pub use channel::DESCRIPTORS_MAX;
 pub use children::{LeftBehind, cpu_time, ended_cpu_time, is_ours, left_behind};
-pub use confine::Confinement;
+pub use confine::{Confinement, Rights};
 pub use crew::Crew;
 pub use shared::SharedNumber;
 
@@ -167,6 +167,12 @@ impl<Q, A> Detached<Q, A> {
     /// Says what it reads, a process or a file, for the case that it is left behind.
     pub fn about(&mut self, what: &str) {
         self.child.stuck_in(what);
+    }
+
+    /// Lets it come to its end by itself, unheard.
+    pub fn let_go(self) {
+        // Dropped, it would be killed.
+        std::mem::forget(self.child);
     }
 
     /// Kills it. If it does not end, it is listed in [`left_behind`] as stuck in `what`: a process, or a file.

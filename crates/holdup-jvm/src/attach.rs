@@ -5,33 +5,39 @@
 //! signal, is too young to have one, was told not to answer, or has so many threads that the pause would be longer than what it may be.
 //!
 //! Paths are those of the process, in its own root, and anybody may have put anything there: they are looked up below that root without
-//! following any link, the socket must belong to the JVM's user, and who answers on it must be that very process. Looking them up can
-//! block where their file system does, and the answer can take long: for threads that may be left behind.
+//! following any link, the socket must belong to the JVM's user, and who answers on it must be that very process. All of it is done by a
+//! child process ([`Asking`]) with the ids of the JVM and without capabilities ([`ids`]): the kernel refuses what the JVM's own user could
+//! not have done.
 //!
 //! In: a process and a budget. Out: [`Dump`], the text with what it cost, or [`Refused`], in words why there is none. Nothing is left
 //! behind in the process's `/tmp` but the socket that the JVM itself makes there.
 
+mod asking;
 mod files;
+mod ids;
 mod options;
 mod process;
 mod refused;
 mod status;
 mod switches;
 
+pub use asking::{Asking, Expendable, Silent};
 pub use refused::Refused;
 pub use status::Status;
 pub use switches::{Unmoved, waits};
 
-use files::Tmp;
+use files::{Tmp, open_root};
 use holdup_evidence::Ns;
 use holdup_proc::{Root, clocks, frozen};
+use ids::{Ids, NoIds};
 use nix::sys::socket::sockopt::{PeerCredentials, ReceiveTimeout, SendTimeout};
 use nix::sys::socket::{getsockopt, setsockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 use process::Process;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use switches::Switches;
 
@@ -68,7 +74,7 @@ const PIECE: usize = 64 << 10;
 const REQUEST: &[u8] = b"1\0threaddump\0\0\0\0";
 
 /// What a JVM said of its threads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dump {
     /// Its text, as `jstack` prints it. Hostile.
     pub text: Vec<u8>,
@@ -83,7 +89,7 @@ pub struct Dump {
 }
 
 /// What is known of a process and of what may be done to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// How long it may stand still.
     pub budget: Ns,
@@ -91,22 +97,6 @@ pub struct Question {
     pub java: Option<u32>,
     /// Its options, where it tells them itself; else those that it was started with are looked at.
     pub options: Option<Vec<String>>,
-}
-
-/// Whether anybody still wants the answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a>(&'a AtomicBool);
-
-impl<'a> Wanted<'a> {
-    /// Until this is true.
-    #[must_use]
-    pub fn until(over: &'a AtomicBool) -> Wanted<'a> {
-        Wanted(over)
-    }
-
-    fn no_more(self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// How long a dump would stop a JVM.
@@ -174,19 +164,44 @@ pub fn decide(seen: &Seen, question: &Question, user: u32) -> Result<(), Refused
     Ok(())
 }
 
-/// Asks a JVM for a dump of its threads. May block, and takes seconds where it does not answer.
+/// What of a JVM is looked at before its user's ids are taken: all that a look at `/proc` wants capabilities for.
+#[derive(Debug)]
+struct Prepared {
+    process: Process,
+    pid: u32,
+    status: Status,
+    ids: Ids,
+    /// Its root, from which everything of its own is looked up.
+    top: File,
+    seen: Seen,
+    question: Question,
+}
+
+/// Asks a JVM for a dump of its threads, as its own user: afterwards this process has no rights but that user's. May block, and takes
+/// seconds where the JVM does not answer: the child is expendable.
 ///
 /// # Errors
 /// With the reason why there is none.
-pub fn dump(root: &Root, pid: u32, question: &Question, wanted: Wanted<'_>) -> Result<Dump, Refused> {
+pub fn dump(root: &Root, pid: u32, question: &Question, child: &Expendable) -> Result<Dump, Refused> {
+    let prepared = prepare(root, pid, question)?;
+    prepared.ids.assume().map_err(Refused::NotItsUser)?;
+    ask_for_dump(root, prepared, child)
+}
+
+/// Looks at the process and touches nothing of its own.
+fn prepare(root: &Root, pid: u32, question: &Question) -> Result<Prepared, Refused> {
     // Held before anything is looked at: its number can't become another's unnoticed.
     let process = Process::open(root, pid)?;
     let status = Status::read(root, pid).ok_or(Refused::Gone)?;
+    let ids = Ids::read(root, pid).map_err(|none| match none {
+        NoIds::Gone => Refused::Gone,
+        NoIds::Mixed => Refused::MixedIds,
+    })?;
     let mut question = question.clone();
     if question.options.is_none() {
         question.options = Some(options::at_start(root, pid));
     }
-    let mut seen = Seen {
+    let seen = Seen {
         status,
         frozen: frozen::is(root, pid),
         age: status::age(root, pid).ok_or(Refused::Gone)?,
@@ -194,11 +209,33 @@ pub fn dump(root: &Root, pid: u32, question: &Question, wanted: Wanted<'_>) -> R
     };
     // What forbids it anyway does so before anything of the process's is touched.
     decide(&seen, &question, nix::unistd::geteuid().as_raw())?;
-    let tmp = Tmp::open(root, pid, &status).map_err(Refused::NoTmp)?;
+    Ok(Prepared {
+        process,
+        pid,
+        status,
+        ids,
+        top: open_root(root, pid).map_err(Refused::NoTmp)?,
+        seen,
+        question,
+    })
+}
+
+/// The rest of it, with no rights but the user's.
+fn ask_for_dump(root: &Root, prepared: Prepared, child: &Expendable) -> Result<Dump, Refused> {
+    let Prepared {
+        process,
+        pid,
+        status,
+        top,
+        mut seen,
+        question,
+        ..
+    } = prepared;
+    let tmp = Tmp::open(&top, &status).map_err(Refused::NoTmp)?;
     seen.listens = tmp.has_socket().map_err(Refused::NotItsSocket)?;
     decide(&seen, &question, nix::unistd::geteuid().as_raw())?;
     if !seen.listens {
-        make_listen(&process, &tmp, wanted)?;
+        make_listen(&process, &tmp, child)?;
     }
     let patience = TimeVal::seconds(i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX));
     let stream = tmp.connect(patience)?;
@@ -207,17 +244,17 @@ pub fn dump(root: &Root, pid: u32, question: &Question, wanted: Wanted<'_>) -> R
     if u32::try_from(peer.pid()) != Ok(pid) || peer.uid() != status.user {
         return Err(Refused::NotItsSocket("another process listens there".to_owned()));
     }
-    ask(root, pid, stream, wanted)
+    ask(root, pid, stream, child)
 }
 
 /// Has a JVM open its socket.
-fn make_listen(process: &Process, tmp: &Tmp, wanted: Wanted<'_>) -> Result<(), Refused> {
+fn make_listen(process: &Process, tmp: &Tmp, child: &Expendable) -> Result<(), Refused> {
     // Removed again however this ends.
     let _trigger = tmp.trigger().map_err(Refused::NoTmp)?;
     process.quit()?;
     let until = Instant::now() + PATIENCE;
     while !tmp.has_socket().map_err(Refused::NotItsSocket)? {
-        if Instant::now() >= until || wanted.no_more() {
+        if Instant::now() >= until || child.is_unwanted() {
             return Err(Refused::NoSocket);
         }
         std::thread::sleep(LOOK_AGAIN);
@@ -225,7 +262,7 @@ fn make_listen(process: &Process, tmp: &Tmp, wanted: Wanted<'_>) -> Result<(), R
     Ok(())
 }
 
-fn ask(root: &Root, pid: u32, mut stream: UnixStream, wanted: Wanted<'_>) -> Result<Dump, Refused> {
+fn ask(root: &Root, pid: u32, mut stream: UnixStream, child: &Expendable) -> Result<Dump, Refused> {
     let limited = setsockopt(&stream, ReceiveTimeout, &TimeVal::microseconds(PART)).and(setsockopt(
         &stream,
         SendTimeout,
@@ -235,7 +272,7 @@ fn ask(root: &Root, pid: u32, mut stream: UnixStream, wanted: Wanted<'_>) -> Res
     let switches = Switches::count(root, pid);
     let from = clocks::monotonic();
     stream.write_all(REQUEST).map_err(|_| Refused::NoAnswer)?;
-    let answer = answer(&mut stream, MOST, wanted)?;
+    let answer = answer(&mut stream, MOST, child)?;
     let to = clocks::monotonic();
     Ok(Dump {
         text: text_of(answer)?,
@@ -247,7 +284,7 @@ fn ask(root: &Root, pid: u32, mut stream: UnixStream, wanted: Wanted<'_>) -> Res
 }
 
 /// All of an answer, if it comes in time and is not too long.
-fn answer(stream: &mut impl Read, most: usize, wanted: Wanted<'_>) -> Result<Vec<u8>, Refused> {
+fn answer(stream: &mut impl Read, most: usize, child: &Expendable) -> Result<Vec<u8>, Refused> {
     let until = Instant::now() + PATIENCE;
     let mut answer = Vec::new();
     let mut piece = vec![0; PIECE];
@@ -262,7 +299,7 @@ fn answer(stream: &mut impl Read, most: usize, wanted: Wanted<'_>) -> Result<Vec
             return Err(Refused::TooLong);
         }
         // Somebody who sends a byte now and then is no better than who sends none.
-        if Instant::now() >= until || wanted.no_more() {
+        if Instant::now() >= until || child.is_unwanted() {
             return Err(Refused::NoAnswer);
         }
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use holdup_evidence::Collector;
-use holdup_jvm::attach::{Question, Refused, Wanted};
+use holdup_jvm::attach::{Asking, Question, Refused, Silent};
 use holdup_jvm::figures::Copy;
 use holdup_jvm::perf_memory::{Absent, PerfMemory};
 use holdup_proc::Root;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 const QUESTION: Question = Question {
     budget: 1_000_000_000,
@@ -19,10 +19,15 @@ const QUESTION: Question = Question {
     options: None,
 };
 
-static WANTED: AtomicBool = AtomicBool::new(false);
+/// Enough for any machine: a test that is right never waits for as long.
+const LONG: Duration = Duration::from_secs(60);
 
 fn dump(pid: u32) -> Result<holdup_jvm::attach::Dump, Refused> {
-    holdup_jvm::attach::dump(&Root::system(), pid, &QUESTION, Wanted::until(&WANTED))
+    let mut asking =
+        Asking::start(|child| holdup_jvm::attach::dump(&Root::system(), pid, &QUESTION, child)).unwrap();
+    asking
+        .answer(Instant::now() + LONG)
+        .unwrap_or_else(|silent: Silent| panic!("{silent:?}"))
 }
 
 /// Where JDKs are, each once: one has several names.

@@ -1,7 +1,7 @@
 //! The two files by which a JVM is asked: the one that makes it listen, and its socket. Both are in the `/tmp` that the process has.
 //!
 //! Everything is looked up below a descriptor of the process's root, without following links; what is found counts only if it is the
-//! JVM's user's.
+//! JVM's user's. The root is opened by whoever may look at the process, and all else is done with the ids of the JVM's user ([`super::ids`]).
 
 use super::Refused;
 use super::status::Status;
@@ -12,7 +12,7 @@ use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr};
 use nix::sys::stat::Mode;
 use nix::sys::time::TimeVal;
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -39,18 +39,19 @@ impl Drop for Trigger<'_> {
     }
 }
 
+/// The root of a process: a place, of which nothing is read.
+pub(super) fn open_root(root: &Root, pid: u32) -> Result<File, String> {
+    let path = root.proc.join(pid.to_string()).join("root");
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let top = nix::fcntl::open(&path, flags, Mode::empty());
+    top.map(File::from).map_err(|error| format!("its root: {error}"))
+}
+
 impl Tmp {
-    /// Opens it.
-    pub(super) fn open(root: &Root, pid: u32, status: &Status) -> Result<Tmp, String> {
-        let path = root.proc.join(pid.to_string()).join("root");
-        let top = nix::fcntl::open(
-            &path,
-            OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(|error| format!("its root: {error}"))?;
-        let folder = step(&File::from(top), "tmp", OFlag::O_PATH | OFlag::O_DIRECTORY, 0)
-            .map_err(|error| error.to_string())?;
+    /// Opens it, below the root of the process.
+    pub(super) fn open(top: &File, status: &Status) -> Result<Tmp, String> {
+        let folder =
+            step(top, "tmp", OFlag::O_PATH | OFlag::O_DIRECTORY, 0).map_err(|error| error.to_string())?;
         Ok(Tmp {
             folder,
             status: *status,
@@ -102,17 +103,23 @@ impl Tmp {
         Ok(UnixStream::from(own))
     }
 
-    /// Makes the file that has the JVM listen when it gets the signal. It must be its user's, or the JVM takes no notice.
+    /// Makes the file that has the JVM listen when it gets the signal. It is its user's, or the JVM takes no notice. One that is there
+    /// already was left by somebody who was killed while he asked: it serves as well, and is removed as well.
     pub(super) fn trigger(&self) -> Result<Trigger<'_>, String> {
         let name = format!(".attach_pid{}", self.status.inside);
         let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_NOFOLLOW;
-        let file = step(&self.folder, &name, flags, 0o600).map_err(|error| format!("{name}: {error}"))?;
-        let trigger = Trigger { tmp: self, name };
-        let (user, group) = (Uid::from_raw(self.status.user), Gid::from_raw(self.status.group));
-        if file.metadata().is_ok_and(|made| made.uid() != self.status.user) {
-            fchown(&file, Some(user), Some(group)).map_err(|error| error.to_string())?;
+        let made = match step(&self.folder, &name, flags, 0o600) {
+            Err(Errno::EEXIST) => step(&self.folder, &name, OFlag::O_PATH | OFlag::O_NOFOLLOW, 0),
+            made => made,
+        };
+        let metadata = made
+            .map_err(std::io::Error::from)
+            .and_then(|file| file.metadata())
+            .map_err(|error| format!("{name}: {error}"))?;
+        match metadata.is_file() && metadata.uid() == self.status.user {
+            true => Ok(Trigger { tmp: self, name }),
+            false => Err(format!("{name} is not a file of its user")),
         }
-        Ok(trigger)
     }
 }
 

@@ -7,7 +7,7 @@ use holdup_evidence::Ns;
 const MS: Ns = 1_000_000;
 
 /// Why there is no dump.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Refused {
     /// The process is gone, or its status can't be read.
     #[error("the process is gone, or may not be looked at")]
@@ -50,6 +50,12 @@ pub enum Refused {
     /// A JVM answers its own user and root.
     #[error("it is another user's, and answers that user and root only")]
     AnotherUsers,
+    /// A program that has changed some of its ids.
+    #[error("its user ids or group ids differ from each other, as those of a setuid program do")]
+    MixedIds,
+    /// holdup could not act as its user.
+    #[error("holdup could not take the ids of its user: {0}")]
+    NotItsUser(String),
     /// Its `/tmp` is not to be used.
     #[error("its /tmp can't be used: {0}")]
     NoTmp(String),
@@ -88,7 +94,7 @@ impl Refused {
     #[must_use]
     pub fn fix(&self, pid: u32) -> String {
         match self {
-            Refused::Gone | Refused::NoJvm | Refused::TooLong | Refused::Answer(_) => {
+            Refused::Gone | Refused::NoJvm | Refused::MixedIds | Refused::TooLong | Refused::Answer(_) => {
                 "none is needed for causes".to_owned()
             }
             Refused::Stopped => format!("let it go on (kill -CONT {pid}), and look again"),
@@ -105,7 +111,7 @@ impl Refused {
                 let seconds = estimate.saturating_mul(1_000).div_ceil(1_000_000_000).saturating_add(1);
                 format!("look for {seconds} s or longer (attach -d {seconds}); or jstack {pid}, if it may stand still")
             }
-            Refused::AnotherUsers => "run holdup as that user or as root".to_owned(),
+            Refused::AnotherUsers | Refused::NotItsUser(_) => "run holdup as that user or as root".to_owned(),
             Refused::NoTmp(_) => "give it a /tmp that its user can write to".to_owned(),
             Refused::NotItsSocket(_) => {
                 "see who put that there, remove it, and look again".to_owned()

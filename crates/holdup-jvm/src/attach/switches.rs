@@ -28,7 +28,7 @@ struct Counts {
 }
 
 /// Threads that did not run, by their ids in their own pid namespace, as a dump has them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Unmoved(HashSet<u32>);
 
 impl Unmoved {

@@ -1,12 +1,13 @@
 //! Whom a JVM's dump is asked of, and traps that others lay: this process plays the JVM, in a tree of its own.
 
-use super::{Question, Refused, Seen, Status, Wanted, answer, decide, dump, estimate, text_of};
+use super::{
+    Expendable, Question, Refused, Seen, Status, answer, ask_for_dump, decide, estimate, prepare, text_of,
+};
 use holdup_proc::Root;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -18,8 +19,10 @@ const QUESTION: Question = Question {
     options: Some(Vec::new()),
 };
 
-static WANTED: AtomicBool = AtomicBool::new(false);
-static UNWANTED: AtomicBool = AtomicBool::new(true);
+/// What the child does, but for taking the ids: they are this process's own.
+fn dump(root: &Root, pid: u32, child: &Expendable) -> Result<super::Dump, Refused> {
+    ask_for_dump(root, prepare(root, pid, &QUESTION)?, child)
+}
 
 fn own_user() -> u32 {
     nix::unistd::geteuid().as_raw()
@@ -132,7 +135,7 @@ impl Stage {
         let process = folder.path().join("proc").join(pid.to_string());
         std::fs::create_dir_all(process.join("root/tmp")).unwrap();
         let status = format!(
-            "State:\tS (sleeping)\nUid:\t{user}\t{user}\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t{pid}\t7\nThreads:\t3\nSigCgt:\t0\n"
+            "State:\tS (sleeping)\nUid:\t{user}\t{user}\t{user}\t{user}\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t{pid}\t7\nThreads:\t3\nSigCgt:\t0\n"
         );
         std::fs::write(process.join("status"), status).unwrap();
         let stat = format!("{pid} (a) b) S {} 100 0", "0 ".repeat(18));
@@ -152,12 +155,12 @@ impl Stage {
     }
 
     fn ask(&self) -> Result<super::Dump, Refused> {
-        self.ask_while(&WANTED)
+        let (child, _parent) = Expendable::with_parent();
+        self.ask_as(&child)
     }
 
-    fn ask_while(&self, over: &AtomicBool) -> Result<super::Dump, Refused> {
-        let root = Root::below(self.folder.path());
-        dump(&root, self.pid, &QUESTION, Wanted::until(over))
+    fn ask_as(&self, child: &Expendable) -> Result<super::Dump, Refused> {
+        dump(&Root::below(self.folder.path()), self.pid, child)
     }
 
     /// One of this process's threads, as the kernel tells of it.
@@ -275,7 +278,8 @@ fn who_listens_must_be_the_process_itself() {
     let proc = stage.folder.path().join("proc");
     std::fs::rename(proc.join(stage.pid.to_string()), proc.join(other.to_string())).unwrap();
     let root = Root::below(stage.folder.path());
-    let told = dump(&root, other, &QUESTION, Wanted::until(&WANTED));
+    let (child, _parent) = Expendable::with_parent();
+    let told = dump(&root, other, &child);
     assert_eq!(
         told.unwrap_err(),
         Refused::NotItsSocket("another process listens there".to_owned())
@@ -304,7 +308,9 @@ fn silence_is_left_when_nobody_wants_the_answer() {
     let stage = Stage::new(own_user());
     // It takes nobody in, and says nothing.
     let listener = UnixListener::bind(stage.tmp().join(".java_pid7")).unwrap();
-    assert_eq!(stage.ask_while(&UNWANTED).unwrap_err(), Refused::NoAnswer);
+    let (child, parent) = Expendable::with_parent();
+    drop(parent);
+    assert_eq!(stage.ask_as(&child).unwrap_err(), Refused::NoAnswer);
     drop(listener);
     // Nobody listens there any more.
     assert!(matches!(stage.ask().unwrap_err(), Refused::NotItsSocket(_)));
@@ -312,13 +318,22 @@ fn silence_is_left_when_nobody_wants_the_answer() {
 
 #[test]
 fn what_has_no_end_is_not_read_to_it() {
-    let all = |source: &mut dyn Read| answer(&mut { source }, 1_000, Wanted::until(&WANTED));
+    let (child, parent) = Expendable::with_parent();
+    let all = |source: &mut dyn Read| answer(&mut { source }, 1_000, &child);
     assert_eq!(all(&mut std::io::repeat(b'x')), Err(Refused::TooLong));
     assert_eq!(all(&mut &b"0\nx"[..]), Ok(b"0\nx".to_vec()));
     // One who says something now and then goes on for as long as anybody listens.
     let few = &mut std::io::repeat(b'x').take(900);
-    assert_eq!(
-        answer(few, 1_000, Wanted::until(&UNWANTED)),
-        Err(Refused::NoAnswer)
-    );
+    drop(parent);
+    assert_eq!(answer(few, 1_000, &child), Err(Refused::NoAnswer));
+}
+
+#[test]
+fn a_program_of_two_users_is_not_asked() {
+    let stage = Stage::new(own_user());
+    let path = stage.tmp().join("../../status");
+    let status = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, status.replacen("Gid:\t0", "Gid:\t5", 1)).unwrap();
+    assert_eq!(stage.ask().unwrap_err(), Refused::MixedIds);
+    assert!(stage.left_behind().is_empty());
 }

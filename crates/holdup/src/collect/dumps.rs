@@ -2,7 +2,7 @@
 //!
 //! A dump stops the machine. So it is asked only if one of the program's threads waits, and only as often as all its pauses together
 //! stay below a thousandth of the time that it has been observed; what a dump takes is estimated first, and what it took counts after.
-//! Each machine is asked by a thread that may be left behind ([`asker`]); nothing here waits for it, but for a moment at the end.
+//! Each machine is asked by a child process that has its ids ([`asker`]); nothing here waits for it, but for a moment at the end.
 //!
 //! In: the machines whose structures can't be read, and why. Out: what they said ([`Dumped`]), what it cost them, and of those that
 //! were not asked or did not answer, why.
@@ -77,7 +77,7 @@ pub(super) struct Dumps {
 
 #[derive(Debug)]
 struct Machine {
-    /// `None` where no thread could be had for it.
+    /// `None` where nobody may be asked.
     asker: Option<Asker>,
     unread: Unread,
     made: Vec<JvmDump>,
@@ -100,9 +100,7 @@ impl Dumps {
     pub(super) fn consider(&mut self, closed: &Closed<'_>, started: Ns, now: Ns, last: bool) {
         let ask = self.ask;
         let machine = self.machines.entry(closed.pid).or_insert_with(|| Machine {
-            asker: (ask == Ask::LastResort)
-                .then(|| Asker::start(closed.pid))
-                .flatten(),
+            asker: (ask == Ask::LastResort).then(|| Asker::of(closed.pid)),
             unread: closed.unread,
             made: Vec::new(),
             refused: None,
@@ -169,12 +167,10 @@ impl Dumps {
 impl Drop for Dumps {
     /// Whoever still asks puts away what it has put into the machine's `/tmp`.
     fn drop(&mut self) {
-        let askers = || {
-            self.machines
-                .values()
-                .filter_map(|machine| machine.asker.as_ref())
-        };
-        askers().for_each(Asker::leave_it);
+        let machines = self.machines.values_mut();
+        machines
+            .filter_map(|machine| machine.asker.as_mut())
+            .for_each(Asker::leave_it);
         self.said(Instant::now() + LAST);
     }
 }

@@ -1,19 +1,18 @@
-//! Asks one machine, in a thread that may be left behind.
+//! Asks one machine, by a child process for each question.
 //!
-//! In: questions, one at a time. Out: what became of each.
+//! The child has the ids of the machine and none of root's rights; what the machine says is hostile text, and it is read there, too. In:
+//! questions, one at a time. Out: what became of each.
 
 use super::text::{self, SaidThread};
 use super::{WORTH, is_machines};
 use holdup_evidence::Ns;
-use holdup_jvm::attach::{self, Question, Refused, Wanted};
+use holdup_jvm::attach::{self, Asking, Expendable, Question, Refused, Silent};
 use holdup_proc::Root;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 /// What became of a question.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Outcome {
     /// It was not asked: none of the program's threads has waited for long enough.
     NobodyWaits,
@@ -24,7 +23,7 @@ pub(super) enum Outcome {
 }
 
 /// An answer.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) from: Ns,
     pub(super) to: Ns,
@@ -36,71 +35,51 @@ pub(super) struct Told {
 /// The one who asks.
 #[derive(Debug)]
 pub(super) struct Asker {
-    ask: Sender<Question>,
-    answers: Receiver<Outcome>,
-    asked: bool,
-    over: Arc<AtomicBool>,
+    pid: u32,
+    asking: Option<Asking<Outcome>>,
 }
 
 impl Asker {
-    pub(super) fn start(pid: u32) -> Option<Asker> {
-        let (ask, questions) = mpsc::channel::<Question>();
-        let (answer, answers) = mpsc::channel();
-        let over = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&over);
-        let ask_all = move || {
-            while let Ok(question) = questions.recv() {
-                if answer
-                    .send(outcome(&Root::system(), pid, &question, &until))
-                    .is_err()
-                {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new()
-            .name("ask".to_owned())
-            .spawn(ask_all)
-            .ok()?;
-        Some(Asker {
-            ask,
-            answers,
-            asked: false,
-            over,
-        })
+    /// Nobody is asked yet.
+    pub(super) fn of(pid: u32) -> Asker {
+        Asker { pid, asking: None }
     }
 
     /// Whether it has something to answer still.
     pub(super) fn is_asked(&self) -> bool {
-        self.asked
+        self.asking.is_some()
     }
 
+    /// Asks, where the system has a process for that.
     pub(super) fn ask(&mut self, question: Question) {
-        self.asked = self.ask.send(question).is_ok();
+        let pid = self.pid;
+        self.asking = Asking::start(|child| outcome(&Root::system(), pid, &question, child)).ok();
     }
 
     /// Nobody wants the answer any more.
-    pub(super) fn leave_it(&self) {
-        self.over.store(true, Ordering::Relaxed);
+    pub(super) fn leave_it(&mut self) {
+        if let Some(asking) = &mut self.asking {
+            asking.leave_it();
+        }
     }
 
     /// What became of the question; nothing where that is not known in time.
     pub(super) fn answer(&mut self, until: Instant) -> Option<Outcome> {
-        if !self.asked {
-            return None;
-        }
-        let patience = until.saturating_duration_since(Instant::now());
-        let outcome = self.answers.recv_timeout(patience).ok()?;
-        self.asked = false;
+        let outcome = match self.asking.as_mut()?.answer(until) {
+            Ok(outcome) => outcome,
+            Err(Silent::Late) => return None,
+            Err(Silent::Gone) => Outcome::Refused(Refused::NoAnswer),
+        };
+        self.asking = None;
         Some(outcome)
     }
 }
 
-fn outcome(root: &Root, pid: u32, question: &Question, over: &AtomicBool) -> Outcome {
+fn outcome(root: &Root, pid: u32, question: &Question, child: &Expendable) -> Outcome {
     if !attach::waits(root, pid, WORTH, &is_machines) {
         return Outcome::NobodyWaits;
     }
-    match attach::dump(root, pid, question, Wanted::until(over)) {
+    match attach::dump(root, pid, question, child) {
         Err(refused) => Outcome::Refused(refused),
         Ok(dump) => Outcome::Told(Told {
             threads: text::threads(&dump),
@@ -113,23 +92,30 @@ fn outcome(root: &Root, pid: u32, question: &Question, over: &AtomicBool) -> Out
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, outcome};
+    use super::{Asker, Outcome};
     use holdup_jvm::attach::{Question, Refused};
-    use holdup_proc::Root;
-    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    /// Enough for any machine: a test that is right never waits for as long.
+    const LONG: Duration = Duration::from_secs(60);
 
     #[test]
     fn whoever_is_gone_waits_for_nobody_and_whoever_is_no_jvm_is_not_asked() {
-        let over = AtomicBool::new(false);
-        let question = Question {
-            budget: u64::MAX,
-            java: None,
-            options: None,
+        let outcome = |pid| {
+            let mut asker = Asker::of(pid);
+            asker.ask(Question {
+                budget: u64::MAX,
+                java: None,
+                options: None,
+            });
+            let outcome = asker.answer(Instant::now() + LONG).unwrap();
+            assert!(!asker.is_asked());
+            outcome
         };
-        let nobody = outcome(&Root::system(), u32::MAX, &question, &over);
+        let nobody = outcome(u32::MAX);
         assert!(matches!(nobody, Outcome::NobodyWaits), "{nobody:?}");
         // The first thread of this process waits for the one that runs this test.
-        let own = outcome(&Root::system(), std::process::id(), &question, &over);
+        let own = outcome(std::process::id());
         assert!(matches!(own, Outcome::Refused(Refused::NoJvm)), "{own:?}");
     }
 }

@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 256;
 const PARTS: [&str; 3] = ["$NonfairSync", "$FairSync", "$Sync"];
 
 /// A thread, by its machine's word.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(in crate::collect) struct SaidThread {
     /// Its id in its own pid namespace.
     pub(in crate::collect) inside: u32,
