@@ -1,6 +1,6 @@
 //! A child answers, and nothing that happens to it happens to its parent.
 
-use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, Rights, is_ours, left_behind};
+use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, is_ours, left_behind};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -12,7 +12,6 @@ const LONG: Duration = Duration::from_secs(60);
 
 const PLAIN: Confinement = Confinement {
     name: c"holdup-test",
-    rights: Rights::GivenUp,
     capabilities: Capabilities::NONE,
     cpu_time: None,
     memory_bytes: 1 << 30,
@@ -277,8 +276,13 @@ fn one_question_that_is_stuck_or_breaks_its_child_does_not_keep_the_others() {
     answers.sort_unstable();
     assert_eq!(answers, (1..100).collect::<Vec<u64>>());
     assert!(crew.answer(Instant::now()).is_none());
+    // The end of the one that broke may not have been noticed: it was not needed for any answer.
     let open: Vec<String> = crew.unanswered().map(|number| format!("{number:?}")).collect();
-    assert_eq!(open, ["Stuck"]);
+    let without_answer = |one: &String| one == "Stuck" || one == "Breaks";
+    assert!(
+        open.contains(&"Stuck".to_owned()) && open.iter().all(without_answer),
+        "{open:?}"
+    );
 }
 
 #[test]

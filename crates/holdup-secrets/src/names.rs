@@ -342,7 +342,7 @@ fn named(text: &str) -> Cow<'_, str> {
     for found in NAMED.captures_iter(text) {
         let (whole, name) = (found.get(0).expect("the match"), &found["name"]);
         // It may be a part of a value that is masked already. Names first: a value may be long.
-        if whole.start() < copied || !is_secret(name) {
+        if whole.start() < copied || !is_secret(name) || is_path(text, whole) {
             continue;
         }
         let rest = &text[whole.end()..];
@@ -371,6 +371,11 @@ fn named(text: &str) -> Cow<'_, str> {
             Cow::Owned(clean)
         }
     }
+}
+
+/// `tree/secret: it cannot be read`: the end of a path, and a sentence about it.
+fn is_path(text: &str, found: regex::Match<'_>) -> bool {
+    text[..found.start()].ends_with('/') && found.as_str().trim_end().ends_with(':')
 }
 
 /// `PasswordEncoder.java:41`: a line of a source file.

@@ -245,6 +245,13 @@ fn agrees(page: &str, printed: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// There are machines whose kernel now and then does not report a wakeup; holdup says so, and the report lacks what hangs on it. A session
+/// with such a report is made again, so often at most.
+const SESSIONS_MAX: usize = 4;
+
+/// What holdup says then.
+const HIDDEN: &str = "wakings that the kernel did not show";
+
 #[test]
 fn the_examples_of_the_readme_print_what_it_shows() {
     let page = std::fs::read_to_string(root().join("README.md")).unwrap();
@@ -253,9 +260,21 @@ fn the_examples_of_the_readme_print_what_it_shows() {
         .iter()
         .filter(|example| example.command.contains("holdup "));
     assert!(observing.count() >= 4, "README.md has four examples");
+    let mut wrong = Vec::new();
+    for _ in 0..SESSIONS_MAX {
+        wrong = session(&examples);
+        if !wrong.iter().any(|one| one.contains(HIDDEN)) {
+            break;
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Runs all examples in one shell; those that print something else.
+fn session(examples: &[Example]) -> Vec<String> {
     let mut shell = Shell::start();
     let mut wrong = Vec::new();
-    for Example { command, output } in &examples {
+    for Example { command, output } in examples {
         let printed = shell.run(command);
         if !agrees(output, &printed) {
             wrong.push(format!(
@@ -263,7 +282,7 @@ fn the_examples_of_the_readme_print_what_it_shows() {
             ));
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    wrong
 }
 
 #[test]
