@@ -290,7 +290,6 @@ mod tests {
             "#[path = \"random/crng-not-seeded.rs\"]\nmod crng_not_seeded;",
             "    /// `crng-not-seeded`\nCrngNotSeeded,".trim_start(),
             "RuleId::CrngNotSeeded => \"crng-not-seeded\",",
-            "RuleId::CrngNotSeeded => include_str!(\"random/crng-not-seeded.md\"),",
             "&crng_not_seeded::RULE,",
         ] {
             assert!(text.contains(part), "{part} in {text}");
