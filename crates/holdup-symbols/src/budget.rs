@@ -80,10 +80,9 @@ impl Budget {
         let own = self.processes.get(&asker.process);
         let own = own.is_none_or(|account| account.has_left(asker.at, 1));
         let allowed = own && self.all.has_left(asker.at, PROCESSES_AT_COST);
-        if !allowed
-            && self.beyond.len() < KNOWN_MAX {
-                self.beyond.insert(asker.pid);
-            }
+        if !allowed && self.beyond.len() < KNOWN_MAX {
+            self.beyond.insert(asker.pid);
+        }
         allowed
     }
 
