@@ -9,6 +9,7 @@
 )]
 
 mod artefacts;
+mod attacks;
 mod bench;
 mod check;
 mod demo;
@@ -62,6 +63,8 @@ enum Verb {
     Scenarios(scenarios::Args),
     /// Read the sample artefacts of every format and judge holdup by them
     Artefacts(artefacts::Args),
+    /// Attack holdup as an ordinary user and check from outside that nothing was reached
+    Attacks(attacks::Args),
     /// Boot a guest without randomness and judge holdup by it
     Guest(guest::Args),
     /// Open pages that holdup wrote in a browser and use everything in them
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Verb::FieldReport(args) => field_report::run(&args),
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Artefacts(args) => artefacts::run(&args),
+        Verb::Attacks(args) => attacks::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Pages(args) => pages::run(&args),
         Verb::Replay(args) => replay::run(&args),

@@ -12,11 +12,21 @@ use std::process::Command;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
     ("holdup-pages", &[]),
+    ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-recording", &["holdup-analysis", "holdup-evidence"]),
+    ("holdup-files", &[]),
+    (
+        "holdup-recording",
+        &[
+            "holdup-analysis",
+            "holdup-evidence",
+            "holdup-files",
+            "holdup-secrets",
+        ],
+    ),
     ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
@@ -52,6 +62,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-detached",
             "holdup-events",
             "holdup-evidence",
+            "holdup-files",
             "holdup-jvm",
             "holdup-pages",
             "holdup-proc",
@@ -59,6 +70,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-recording",
             // Its tests judge again what it kept.
             "holdup-replay",
+            "holdup-secrets",
             "holdup-symbols",
             "holdup-views",
         ],

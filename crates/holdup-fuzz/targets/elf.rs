@@ -29,7 +29,8 @@ pub(crate) fn run(bytes: &[u8]) {
     file.write_all(bytes).expect("and written");
     let found = file.as_file().metadata().expect("and looked at");
     let process = ProcessKey(1);
-    let mut stacks = UserStacks::new();
+    // In this process, so that what is covered can be seen.
+    let mut stacks = UserStacks::new().reading_here();
     let length = bytes.len() as u64;
     stacks.map(
         process,

@@ -15,6 +15,14 @@ pub enum Error {
         /// Why.
         error: std::io::Error,
     },
+    /// Somebody else could decide where it is written.
+    #[error("cannot write {path:?}: {refused}")]
+    Place {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        refused: holdup_files::Refused,
+    },
     /// What is there must not be replaced.
     #[error("{path:?} is no regular file; a recording is written to one of its own")]
     NotAFile {

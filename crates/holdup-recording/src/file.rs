@@ -1,17 +1,19 @@
 //! Recordings as files: written whole or not at all, read within bounds.
 //!
-//! A segment is written beside its place under a name of its own, brought to the disk, and only then given its name: whoever
+//! A segment is written beside its place, brought to the disk, and only then given its name: whoever
 //! finds the name finds all of it. Readable for its owner alone: it says what a machine did.
 
 use crate::footer::{self, MAGIC, TAIL};
 use crate::whole::{self, Wrong};
 use crate::{Error, Head, Segment, VERSION};
+use holdup_files::{Last, NewFile, Refused};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Key of the version.
 pub(crate) const KEY_VERSION: &str = "holdup.version";
@@ -45,24 +47,16 @@ pub struct Folder {
 #[derive(Debug)]
 pub struct Draft {
     path: PathBuf,
-    file: NamedTempFile,
+    file: NewFile,
 }
 
 impl Draft {
-    /// Opens a file of its own beside `path`: mode 0600 from the first byte on, gone with this value.
+    /// Makes the file in the folder of `path`: mode 0600 from the first byte on, gone with this value.
     ///
     /// # Errors
-    /// When the directory does not take it, or what is there is no regular file: a device or a link would be lost.
+    /// When the folder does not take it, a foreign link is on the way, or what is there is no regular file.
     pub fn open(path: &Path) -> Result<Draft, Error> {
-        if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
-            return Err(Error::NotAFile {
-                path: path.to_owned(),
-            });
-        }
-        let file = tempfile::Builder::new()
-            .prefix(".holdup-")
-            .tempfile_in(folder_of(path))
-            .map_err(|error| failed(path, error))?;
+        let file = NewFile::open(path, Last::RegularOnly).map_err(|refused| failed(path, refused))?;
         Ok(Draft {
             path: path.to_owned(),
             file,
@@ -74,36 +68,24 @@ impl Draft {
     /// # Errors
     /// When the disk does not take it; then what was there stays.
     pub fn finish(mut self, segment: &Segment) -> Result<(), Error> {
-        let path = &self.path;
-        crate::write(segment, &mut self.file).map_err(|error| failed(path, error))?;
-        self.file.flush().map_err(|error| failed(path, error))?;
+        let path = self.path;
+        crate::write(segment, self.file.file()).map_err(|error| failed(&path, error.into()))?;
         self.file
-            .as_file()
-            .sync_all()
-            .map_err(|error| failed(path, error))?;
-        self.file
-            .persist(path)
-            .map_err(|error| failed(path, error.error))?;
-        // The name, too, is only safe with its directory. Not every file system can.
-        File::open(folder_of(path))
-            .and_then(|folder| folder.sync_all())
-            .ok();
-        Ok(())
+            .finish_on_disk()
+            .map_err(|refused| failed(&path, refused))
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn failed(path: &Path, error: std::io::Error) -> Error {
-    Error::Io {
-        what: "write",
-        path: path.to_owned(),
-        error,
+fn failed(path: &Path, refused: Refused) -> Error {
+    let path = path.to_owned();
+    match refused {
+        Refused::Directory | Refused::Special => Error::NotAFile { path },
+        Refused::Io(error) => Error::Io {
+            what: "write",
+            path,
+            error,
+        },
+        refused => Error::Place { path, refused },
     }
 }
 
@@ -162,7 +144,7 @@ pub fn folder(path: &Path) -> Result<Folder, Error> {
         if hidden || file.extension().is_none_or(|extension| extension != EXTENSION) {
             continue;
         }
-        match peek(&file) {
+        match Opened::open(&file, Link::Refuse).map(|opened| opened.head) {
             Ok(head) => folder.segments.push((file, head)),
             Err(Error::NotARecording { .. }) => {}
             Err(problem) => folder.problems.push(problem),
@@ -201,7 +183,7 @@ fn in_order(segments: &mut [(PathBuf, Head)]) {
 /// # Errors
 /// When it is not one that can be read.
 pub fn peek(path: &Path) -> Result<Head, Error> {
-    Opened::open(path).map(|opened| opened.head)
+    Opened::open(path, Link::Follow).map(|opened| opened.head)
 }
 
 /// Reads one segment.
@@ -209,7 +191,7 @@ pub fn peek(path: &Path) -> Result<Head, Error> {
 /// # Errors
 /// When it is not one that can be read.
 pub fn read_one(path: &Path) -> Result<Segment, Error> {
-    let opened = Opened::open(path)?;
+    let opened = Opened::open(path, Link::Follow)?;
     let mut segment = opened.sums(path)?;
     let packed = opened.part(path, opened.pieces)?;
     segment.attributed.timeline = whole::unpack_pieces(&packed).map_err(|wrong| refused(path, wrong))?;
@@ -221,7 +203,7 @@ pub fn read_one(path: &Path) -> Result<Segment, Error> {
 /// # Errors
 /// When it is not one that can be read.
 pub fn read_sums(path: &Path) -> Result<Segment, Error> {
-    Opened::open(path)?.sums(path)
+    Opened::open(path, Link::Follow)?.sums(path)
 }
 
 fn refused(path: &Path, wrong: Wrong) -> Error {
@@ -275,7 +257,7 @@ impl Opened {
         Ok(packed)
     }
 
-    fn open(path: &Path) -> Result<Opened, Error> {
+    fn open(path: &Path, link: Link) -> Result<Opened, Error> {
         let failed = |error| Error::Io {
             what: "read",
             path: path.to_owned(),
@@ -288,12 +270,19 @@ impl Opened {
         let foreign = || Error::NotARecording {
             path: path.to_owned(),
         };
-        // A FIFO without a writer must not be waited for.
-        let mut file = std::fs::OpenOptions::new()
+        // A FIFO without a writer must not be waited for, and no terminal may become holdup's own.
+        let link = match link {
+            Link::Follow => OFlag::empty(),
+            Link::Refuse => OFlag::O_NOFOLLOW,
+        };
+        let opened = std::fs::OpenOptions::new()
             .read(true)
-            .custom_flags(NONBLOCK)
-            .open(path)
-            .map_err(failed)?;
+            .custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY | link).bits())
+            .open(path);
+        let mut file = match opened {
+            Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => return Err(foreign()),
+            opened => opened.map_err(failed)?,
+        };
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(foreign());
@@ -359,5 +348,11 @@ impl Opened {
     }
 }
 
-/// `O_NONBLOCK` of Linux, on every architecture that holdup runs on.
-const NONBLOCK: i32 = 0o4000;
+/// What becomes of a path that is a symbolic link.
+#[derive(Debug, Clone, Copy)]
+enum Link {
+    /// The person named it.
+    Follow,
+    /// It was found in a folder, and may have been put there by anybody.
+    Refuse,
+}

@@ -4,7 +4,9 @@
 //! them for a second; a recorder has them for good, and twice while one segment hands over to the next. The choice: a bound on each that
 //! whoever observes sets; what is beyond it does without, and is counted.
 
-/// Bounds, bytes.
+use std::time::Duration;
+
+/// Bounds, bytes where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Tables of how to find a function's caller, of all files together: the ones that were used last are kept. A file with more than
@@ -14,6 +16,8 @@ pub struct Bounds {
     pub debug: u64,
     /// Tables of functions' names of one file: with more it has none.
     pub names: u64,
+    /// CPU time that finding names may take of the files of one process. Ordinary programs take some hundredths of a second.
+    pub naming: Duration,
 }
 
 impl Bounds {
@@ -22,6 +26,7 @@ impl Bounds {
         tables: 1 << 30,
         debug: 512 << 20,
         names: 4 << 30,
+        naming: Duration::from_secs(5),
     };
 
     /// Of a recorder, which runs beside everything else for good.
@@ -29,6 +34,7 @@ impl Bounds {
         tables: 6 << 20,
         debug: 4 << 20,
         names: 8 << 20,
+        naming: Duration::from_secs(1),
     };
 }
 

@@ -5,7 +5,7 @@
 //! SIGBUS; it also follows the paths that the file names (`.gnu_debuglink` and the like), which for a hostile
 //! file could be any device or FIFO. Nobody else can change the copy, and it links to nothing.
 
-use crate::elf::{Elf, Section};
+use crate::elf::{Elf, Head, Section};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use object::LittleEndian;
 use object::elf::{
@@ -36,14 +36,14 @@ pub(crate) fn debug_copy(elf: &Elf) -> Option<File> {
 }
 
 /// How many bytes the copy has; 0 where there is none, or too much of it.
-pub(crate) fn debug_bytes(elf: &Elf) -> u64 {
-    let sizes = wanted(elf).into_iter().map(|section| section.size);
+pub(crate) fn debug_bytes(head: &Head) -> u64 {
+    let sizes = wanted(head).into_iter().map(|section| section.size);
     Some(sizes.fold(0, u64::saturating_add))
         .filter(|bytes| *bytes <= DEBUG_BYTES_MAX)
         .unwrap_or(0)
 }
 
-fn wanted(elf: &Elf) -> Vec<&Section> {
+fn wanted(head: &Head) -> Vec<&Section> {
     let wanted = |section: &&Section| {
         section.name.starts_with(".debug_")
             // This one names another file.
@@ -51,7 +51,7 @@ fn wanted(elf: &Elf) -> Vec<&Section> {
             && section.kind != SHT_NOBITS.0
             && section.flags & SHF_COMPRESSED.0 == 0
     };
-    elf.sections.iter().filter(wanted).collect()
+    head.sections.iter().filter(wanted).collect()
 }
 
 fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {

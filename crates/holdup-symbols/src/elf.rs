@@ -11,17 +11,19 @@ use object::elf::{
     SHT_NOBITS, SectionHeader64,
 };
 use object::pod::{Pod, from_bytes, slice_from_bytes};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
 /// Most program headers that are read; real files have about 15.
-const SEGMENTS_MAX: u16 = 1024;
+const SEGMENTS_MAX: u16 = 256;
 
-/// Most section headers that are read; a linked file has fewer than 100, a kernel image a few thousand.
-const SECTIONS_MAX: u16 = 8192;
+/// Most section headers that are read; a linked file has fewer than 100.
+const SECTIONS_MAX: u16 = 4096;
 
 /// Largest table of section names that is read, in bytes.
 const SECTION_NAMES_BYTES_MAX: u64 = 1024 * 1024;
@@ -47,6 +49,13 @@ pub(crate) enum ElfError {
 #[derive(Debug)]
 pub(crate) struct Elf {
     file: File,
+    /// The headers.
+    pub(crate) head: Head,
+}
+
+/// The headers of an ELF file, without the file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Head {
     /// The `e_machine` number.
     pub(crate) machine: u16,
     loads: Vec<Load>,
@@ -54,8 +63,16 @@ pub(crate) struct Elf {
     pub(crate) sections: Vec<Section>,
 }
 
+impl Deref for Elf {
+    type Target = Head;
+
+    fn deref(&self) -> &Head {
+        &self.head
+    }
+}
+
 /// A loaded segment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Load {
     offset: u64,
     /// Bytes in the file.
@@ -65,7 +82,7 @@ struct Load {
 }
 
 /// A section's header.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Section {
     /// Name, cut after 32 bytes; empty where the file has no good one.
     pub(crate) name: String,
@@ -96,13 +113,26 @@ impl Elf {
         // A file whose section table is gone or broken can still be mapped and run.
         let sections = read_sections(&file, header).unwrap_or_default();
         Ok(Self {
-            machine: header.e_machine.get(ENDIAN).0,
+            head: Head {
+                machine: header.e_machine.get(ENDIAN).0,
+                loads,
+                sections,
+            },
             file,
-            loads,
-            sections,
         })
     }
 
+    /// A section's bytes, unless it is larger than `limit` bytes, compressed, or not all there.
+    pub(crate) fn bytes(&self, section: &Section, limit: u64) -> Option<Vec<u8>> {
+        let compressed = section.flags & SHF_COMPRESSED.0 != 0;
+        if section.kind == SHT_NOBITS.0 || compressed || section.size > limit {
+            return None;
+        }
+        read(&self.file, section.offset, section.size).ok()
+    }
+}
+
+impl Head {
     /// The virtual address, as the file states it, of the code byte at `offset` of the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let covers = |load: &&Load| {
@@ -120,15 +150,6 @@ impl Elf {
         self.sections
             .iter()
             .find(|section| section.name == name && section.kind != SHT_NOBITS.0)
-    }
-
-    /// A section's bytes, unless it is larger than `limit` bytes, compressed, or not all there.
-    pub(crate) fn bytes(&self, section: &Section, limit: u64) -> Option<Vec<u8>> {
-        let compressed = section.flags & SHF_COMPRESSED.0 != 0;
-        if section.kind == SHT_NOBITS.0 || compressed || section.size > limit {
-            return None;
-        }
-        read(&self.file, section.offset, section.size).ok()
     }
 }
 

@@ -7,19 +7,22 @@
 //! two. Versions from Go 1.18 on are understood; of others, and where it cannot be told where the code begins,
 //! nothing is.
 
-use crate::elf::Elf;
+use crate::elf::Head;
 
 /// What the table begins with from Go 1.18, and from Go 1.20 on.
 const MAGICS: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
 /// Where the table is: in a program at a fixed address, and in one that can be loaded anywhere.
-const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+pub(crate) const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 
 /// Largest table that is read, in bytes; that of Kubernetes has 40 MB.
-const TABLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const TABLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Largest description of a module that is read, in bytes; it has some 600.
-const MODULE_BYTES_MAX: u64 = 4096;
+pub(crate) const MODULE_BYTES_MAX: u64 = 4096;
+
+/// Where the linker describes the module, from Go 1.26 on.
+pub(crate) const MODULE_SECTION: &str = ".go.module";
 
 /// Where the description of the module (`.go.module`, from Go 1.26 on) has the start of the code: behind a
 /// pointer, six slices, and three more pointers.
@@ -27,6 +30,9 @@ const MODULE_TEXT: usize = 8 + 6 * 24 + 3 * 8;
 
 /// Longest name that is kept, in bytes. Names of generic functions reach some hundreds.
 const NAME_BYTES_MAX: usize = 4096;
+
+/// Longest table of a function's distances that is gone through, in bytes. Those of the longest functions have some thousand.
+const DISTANCES_BYTES_MAX: usize = 64 * 1024;
 
 /// Most bytes that a function's frame can have: Go's stacks end at 1 GB.
 const FRAME_BYTES_MAX: i32 = 1 << 30;
@@ -71,10 +77,8 @@ struct Function {
 
 impl GoTable {
     /// Reads the table; there is none in other languages' files.
-    pub(crate) fn read(elf: &Elf) -> Option<Self> {
-        let section = SECTIONS.into_iter().find_map(|name| elf.section(name))?;
-        let bytes = elf.bytes(section, TABLE_BYTES_MAX)?;
-        Self::parse(bytes, start_of_code(elf))
+    pub(crate) fn read(head: &Head, table: Option<Vec<u8>>, module: Option<&[u8]>) -> Option<Self> {
+        Self::parse(table?, start_of_code(head, module))
     }
 
     /// Understands a table; `text` is where the code begins if the table does not say.
@@ -110,19 +114,24 @@ impl GoTable {
         (!name.is_empty()).then(|| (name.to_owned(), function.entry))
     }
 
-    /// How to find the caller of the code at `address`.
-    pub(crate) fn frame(&self, address: u64) -> Option<GoFrame> {
+    /// Bytes of it.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How to find the caller of the code at `address`; and how many bytes had to be gone through.
+    pub(crate) fn frame(&self, address: u64) -> Option<(GoFrame, usize)> {
         let function = self.find(address)?;
         let description = self.bytes.get(function.at..)?.get(..FUNCTION_BYTES)?;
         if description[FUNCTION_BYTES - 1] & LEAVES_ITS_STACK != 0 {
-            return Some(GoFrame::Outermost);
+            return Some((GoFrame::Outermost, 0));
         }
         let distances = word(description, 16)?;
         let into = u32::try_from(address - function.entry).ok()?;
-        let bytes = self.distance(distances as usize, into)?;
+        let (bytes, walked) = self.distance(distances as usize, into)?;
         (0..=FRAME_BYTES_MAX)
             .contains(&bytes)
-            .then(|| GoFrame::Bytes(u64::from(bytes.unsigned_abs())))
+            .then(|| (GoFrame::Bytes(u64::from(bytes.unsigned_abs())), walked))
     }
 
     fn find(&self, address: u64) -> Option<Function> {
@@ -149,9 +158,11 @@ impl GoTable {
     }
 
     /// The value in a table of differences, alternately of values and of instructions, that holds for the
-    /// instruction `into` bytes from the function's start. The values begin at -1.
-    fn distance(&self, at: usize, into: u32) -> Option<i32> {
-        let mut bytes = self.bytes.get(self.distances.checked_add(at)?..)?.iter();
+    /// instruction `into` bytes from the function's start, and how many bytes of it had to be gone through. The values begin at -1.
+    fn distance(&self, at: usize, into: u32) -> Option<(i32, usize)> {
+        let rest = self.bytes.get(self.distances.checked_add(at)?..)?;
+        let rest = &rest[..rest.len().min(DISTANCES_BYTES_MAX)];
+        let mut bytes = rest.iter();
         let (mut value, mut behind) = (-1_i32, 0_u32);
         loop {
             let difference = variable(&mut bytes)?;
@@ -164,23 +175,22 @@ impl GoTable {
             let step = variable(&mut bytes)?.checked_mul(self.quantum)?;
             behind = behind.checked_add(step)?;
             if into < behind {
-                return Some(value);
+                return Some((value, rest.len() - bytes.len()));
             }
         }
     }
 }
 
 /// Where Go's code begins, if the file says so. The table itself did so until Go 1.25.
-fn start_of_code(elf: &Elf) -> Option<u64> {
+fn start_of_code(head: &Head, module: Option<&[u8]>) -> Option<u64> {
     let in_module = || {
-        let bytes = elf.bytes(elf.section(".go.module")?, MODULE_BYTES_MAX)?;
         // In a program that can be loaded anywhere it is filled in at the start.
-        long(&bytes, MODULE_TEXT).filter(|&text| text != 0)
+        long(module?, MODULE_TEXT).filter(|&text| text != 0)
     };
     let alone = || {
         // A file that a C compiler has linked has this section, and C's start code before Go's.
-        let c = elf.section(".init").is_some();
-        elf.section(".text").filter(|_| !c).map(|text| text.address)
+        let c = head.section(".init").is_some();
+        head.section(".text").filter(|_| !c).map(|text| text.address)
     };
     in_module().or_else(alone)
 }
@@ -262,12 +272,13 @@ mod tests {
     #[test]
     fn frames_grow_where_the_table_says() {
         let table = parsed();
-        assert_eq!(table.frame(TEXT), Some(GoFrame::Bytes(0)));
-        assert_eq!(table.frame(TEXT + 4), Some(GoFrame::Bytes(0)));
-        assert_eq!(table.frame(TEXT + 5), Some(GoFrame::Bytes(8)));
-        assert_eq!(table.frame(TEXT + 0x1f), Some(GoFrame::Bytes(8)));
-        assert_eq!(table.frame(TEXT + 0x20), Some(GoFrame::Outermost));
-        assert_eq!(table.frame(TEXT + 0x30), None);
+        let frame = |into| table.frame(TEXT + into).map(|(frame, _)| frame);
+        assert_eq!(frame(0), Some(GoFrame::Bytes(0)));
+        assert_eq!(frame(4), Some(GoFrame::Bytes(0)));
+        assert_eq!(frame(5), Some(GoFrame::Bytes(8)));
+        assert_eq!(frame(0x1f), Some(GoFrame::Bytes(8)));
+        assert_eq!(frame(0x20), Some(GoFrame::Outermost));
+        assert_eq!(frame(0x30), None);
     }
 
     #[test]

@@ -6,14 +6,17 @@
 
 use crate::debug_copy::debug_copy;
 use crate::elf::Elf;
-use crate::modules::{Module, ModuleId};
+use crate::files::FrameBytes;
+use crate::modules::Modules;
 use crate::stacks::Address;
-use crate::symbolise::{Allowance, module_frames};
+use crate::symbolise;
 use crate::symbols::Symbols;
 use crate::unwind::{FrameTable, Registers, StackBytes};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -48,7 +51,7 @@ fn read_all(bytes: &[u8]) -> bool {
         return false;
     };
     let addresses: Vec<u64> = (0..0x5000).step_by(0x161).chain([u64::MAX, 1 << 63]).collect();
-    let mut frames = FrameTable::read(&elf);
+    let mut frames = FrameTable::read(&elf, FrameBytes::of(&elf, true));
     let stack = vec![0x41; 512];
     let stack = StackBytes {
         start: 0x7000,
@@ -58,7 +61,7 @@ fn read_all(bytes: &[u8]) -> bool {
     for &address in &addresses {
         elf.address_of(address);
         symbols.find(address);
-        if let Some(rule) = frames.rule(address) {
+        if let Some(rule) = frames.make(address).0 {
             for sp in [0, 0x7000, u64::MAX - 7] {
                 rule.caller(
                     &Registers {
@@ -75,20 +78,21 @@ fn read_all(bytes: &[u8]) -> bool {
 }
 
 fn name_all(bytes: &[u8]) -> Vec<String> {
-    let Ok(elf) = Elf::read(in_memory(bytes)) else {
+    let file = in_memory(bytes);
+    let Ok(elf) = Elf::read(file.try_clone().unwrap()) else {
         return Vec::new();
     };
-    let mut module = Module::default();
-    module.elf = Some(elf);
-    let addresses: Vec<Address> = (0..0x5000)
+    let mut modules = Modules::new(PathBuf::from("/proc"));
+    let id = modules.add_file(elf.head, file.into());
+    let addresses: BTreeSet<Address> = (0..0x5000)
         .step_by(8)
-        .map(|address| Address::new(ModuleId(1), address))
+        .map(|address| Address::new(id, address))
         .collect();
-    let frames = module_frames(&module, &addresses, &mut Allowance::default());
+    let (frames, _) = symbolise::frames(&modules, addresses.clone(), &mut || false);
     assert_eq!(frames.len(), addresses.len());
-    frames
-        .into_iter()
-        .flatten()
+    addresses
+        .iter()
+        .flat_map(|address| frames[address].clone())
         .filter_map(|frame| frame.symbol)
         .collect()
 }

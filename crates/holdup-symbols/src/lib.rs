@@ -9,12 +9,13 @@
 //! Everything that is read here, ELF files above all, may have been made by the observed program to do harm:
 //! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
 
-mod apart;
 mod bounds;
+mod budget;
 mod debug_copy;
 mod debug_file;
 mod demangle;
 mod elf;
+mod files;
 mod go;
 #[cfg(test)]
 mod hostile;
@@ -22,12 +23,16 @@ mod kernel;
 mod maps;
 mod modules;
 mod mounts;
+mod namer;
 mod open;
+mod opener;
 mod perf_map;
+mod reader;
 mod runtime;
 mod stacks;
 mod symbolise;
 mod symbols;
+mod unread;
 mod unwind;
 
 pub use bounds::Bounds;
@@ -35,4 +40,6 @@ pub use kernel::KernelSymbols;
 pub use maps::Mapping;
 pub use runtime::{Asked, Mapped, Runtime, Walked};
 pub use stacks::{ProcessKey, RawStack, Refused, UserStacks};
+pub use symbolise::Named;
+pub use unread::{Unread, Why};
 pub use unwind::{Registers, StackBytes};

@@ -6,6 +6,7 @@
 
 use crate::modules::ModuleId;
 use crate::stacks::ProcessKey;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 const REGIONS_MAX: usize = 4096;
 
 /// An executable mapping, as the kernel describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// First address.
     pub start: u64,

@@ -1,35 +1,32 @@
 //! The files that code came from.
 //!
 //! In come mappings, out come numbered modules, each file once for all processes. A file is opened when it is
-//! first mapped, because it may be gone by the time its names are wanted, and kept open: as long as it is,
+//! first mapped, because it may be gone by the time its names are wanted, and its place is kept: as long as it is,
 //! its inode number cannot pass to another file.
 //!
-//! The path of a mapping is what the observed process calls it, in its own mount namespace, and by now
-//! something else may be there. So the kernel's own link to the mapped file is tried first, then the path
-//! under the process's root, then the path as we see it, and whatever is found counts only if it is the
-//! regular file that the mapping names by device and inode. How it is opened is in `open`. File
-//! systems that could block us are not
-//! touched at all (see `mounts`).
+//! Nothing of such a file is opened or read here: a process that can be abandoned does that (see `reader`). What is kept is its
+//! headers, and a descriptor of its place (`O_PATH`), which never blocks.
 
 mod room;
 
 use crate::bounds::Bounds;
-use crate::elf::Elf;
-use crate::go::GoTable;
+use crate::budget::{Asker, Budget};
+use crate::elf::{Elf, Head};
+use crate::files::FrameBytes;
 use crate::maps::Mapping;
-use crate::mounts::Mounts;
-use crate::open::regular;
-use crate::perf_map;
+use crate::opener::DELETED;
+use crate::reader::{About, Found, Reader};
+use crate::stacks::ProcessKey;
+use crate::unread::Unread;
 use crate::unwind::FrameTable;
 use holdup_evidence::Language;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::stat::{major, minor};
-use nix::sys::statfs::{BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, fstatfs};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 /// Most files that are known at a time. A large build runs some hundred programs and libraries.
 const MODULES_MAX: usize = 4096;
@@ -37,8 +34,8 @@ const MODULES_MAX: usize = 4096;
 /// How often a file that could not be opened is tried again, when another process maps it.
 const TRIES_MAX: u8 = 3;
 
-/// The kernel names a mapped file whose path is gone with this.
-const DELETED: &str = " (deleted)";
+/// So many of the processes that use a file are known: the work of naming it is charged to them.
+const USERS_MAX: usize = 8;
 
 /// A module of this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,10 +54,18 @@ impl ModuleId {
 pub(crate) struct Module {
     /// Base name; `None` for anonymous code.
     pub(crate) name: Option<String>,
-    /// The file, where it could be opened and understood.
-    pub(crate) elf: Option<Elf>,
-    /// Of code that was written at run time: the program's own list of it, and the language it was made from.
-    pub(crate) listed: Option<(File, Language)>,
+    /// The file's headers, where it could be opened and understood.
+    pub(crate) head: Option<Head>,
+    /// Its build id, in hexadecimal digits.
+    pub(crate) build_id: Option<String>,
+    /// Where the file is; of code that was written at run time, the program's own list of it.
+    pub(crate) place: Option<OwnedFd>,
+    /// The language that code was made from which was written at run time.
+    pub(crate) listed: Option<Language>,
+    /// What to say of it when it does not let itself be read.
+    pub(crate) about: About,
+    /// Processes that had stacks through it, some of them.
+    pub(crate) users: BTreeSet<ProcessKey>,
     /// How to unwind; made when the first stack comes through.
     frames: Option<FrameTable>,
     /// Bytes that takes.
@@ -72,17 +77,10 @@ pub(crate) struct Module {
     tries: u8,
 }
 
-impl Module {
-    /// Go's table, if the file has one and a stack came through.
-    pub(crate) fn go(&self) -> Option<&GoTable> {
-        self.frames.as_ref()?.go()
-    }
-}
-
 /// All modules of a run.
 #[derive(Debug)]
 pub(crate) struct Modules {
-    opener: Opener,
+    pub(crate) reader: Reader,
     list: Vec<Module>,
     by_file: HashMap<((u32, u32), u64), ModuleId>,
     vdso: Option<ModuleId>,
@@ -96,6 +94,8 @@ pub(crate) struct Modules {
     frame_bytes: u64,
     /// Frames so far.
     frames: u64,
+    /// What may still be done for whom.
+    pub(crate) budget: Budget,
     /// Files whose frame information is larger than what may be kept, or had to make room too often.
     pub(crate) without_frames: u64,
 }
@@ -106,7 +106,7 @@ impl Modules {
         // Half of what this process may open is left for the rest of it.
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft / 2);
         Self {
-            opener: Opener { proc },
+            reader: Reader::new(proc),
             list: vec![Module::default()],
             by_file: HashMap::new(),
             vdso: None,
@@ -117,20 +117,21 @@ impl Modules {
             bounds: Bounds::default(),
             frame_bytes: 0,
             frames: 0,
+            budget: Budget::default(),
             without_frames: 0,
         }
     }
 
     /// Of each file that could be opened its base name and its build id, in hexadecimal digits.
     pub(crate) fn build_ids(&self) -> impl Iterator<Item = (&str, String)> {
-        let id = |module: &Module| crate::debug_file::build_id(module.elf.as_ref()?);
         self.list
             .iter()
-            .filter_map(move |module| Some((module.name.as_deref()?, id(module)?)))
+            .filter_map(|module| Some((module.name.as_deref()?, module.build_id.clone()?)))
     }
 
     /// The module of a mapping, opened if it is new.
-    pub(crate) fn of_mapping(&mut self, pid: u32, mapping: &Mapping) -> ModuleId {
+    pub(crate) fn of_mapping(&mut self, asker: &Asker, mapping: &Mapping) -> ModuleId {
+        let pid = asker.pid;
         if mapping.inode == 0 {
             return if mapping.path == "[vdso]" {
                 self.vdso()
@@ -142,7 +143,7 @@ impl Modules {
         let known = self.by_file.get(&file).copied();
         let tries = known.map_or(0, |id| self.list[id.0 as usize].tries);
         if let Some(id) = known
-            && (self.get(id).elf.is_some() || tries >= TRIES_MAX)
+            && (self.get(id).head.is_some() || tries >= TRIES_MAX)
         {
             return id;
         }
@@ -150,41 +151,55 @@ impl Modules {
             self.refused += 1;
             return known.unwrap_or(ModuleId::ANONYMOUS);
         }
-        let elf = self
-            .opener
-            .open(pid, mapping)
-            .and_then(|file| Elf::read(file).ok());
-        match (known, &elf) {
+        let name = base_name(&mapping.path).to_owned();
+        let about = About::file(pid, &name, mapping.device);
+        let found = match self.budget.allows(asker) {
+            true => self.reader.mapped(asker, &about, mapping, &mut self.budget),
+            false => None,
+        };
+        match (known, found) {
             (Some(id), None) => {
                 self.list[id.0 as usize].tries += 1;
                 id
             }
             // Without its file, addresses in a module are offsets in the file; with it they are the file's
             // own addresses. A module that has been used without stays that, and this is another.
-            _ => {
-                self.descriptors_left -= usize::from(elf.is_some());
-                let name = Some(base_name(&mapping.path).to_owned());
-                let id = self.add(Module {
-                    name,
-                    elf,
+            (_, found) => {
+                self.descriptors_left -= usize::from(found.is_some());
+                let mut module = Module {
+                    name: Some(name),
+                    about,
                     tries: tries + 1,
                     ..Module::default()
-                });
+                };
+                if let Some(Found {
+                    head,
+                    build_id,
+                    place,
+                }) = found
+                {
+                    (module.head, module.build_id, module.place) = (Some(head), build_id, Some(place));
+                }
+                let id = self.add(module);
                 self.by_file.insert(file, id);
                 id
             }
         }
     }
 
-    /// The code that process `pid` has written at run time, if it lists that.
-    pub(crate) fn written(&mut self, pid: u32, language: Language) -> Option<ModuleId> {
-        if self.list.len() >= MODULES_MAX || self.descriptors_left == 0 {
+    /// The code that a process has written at run time, if it lists that.
+    pub(crate) fn written(&mut self, asker: &Asker, language: Language) -> Option<ModuleId> {
+        let room = self.list.len() < MODULES_MAX && self.descriptors_left > 0;
+        if !room || !self.budget.allows(asker) {
             return None;
         }
-        let list = perf_map::open(&self.opener.proc, pid)?;
+        let about = About::list(asker.pid);
+        let place = self.reader.list(asker, &about, &mut self.budget)?;
         self.descriptors_left -= 1;
         Some(self.add(Module {
-            listed: Some((list, language)),
+            place: Some(place),
+            listed: Some(language),
+            about,
             ..Module::default()
         }))
     }
@@ -194,14 +209,70 @@ impl Modules {
         if let Some(id) = self.vdso {
             return id;
         }
-        let elf = self.opener.vdso().and_then(|file| Elf::read(file).ok());
+        let elf = own_vdso().and_then(|file| {
+            let place = OwnedFd::from(file.try_clone().ok()?);
+            Some((Elf::read(file).ok()?.head, place))
+        });
+        let (head, place) = elf.unzip();
         let id = self.add(Module {
             name: Some("[vdso]".to_owned()),
-            elf,
+            head,
+            place,
+            about: About::file(std::process::id(), "[vdso]", (0, 0)),
             ..Module::default()
         });
         self.vdso = Some(id);
         id
+    }
+
+    /// Addresses of symbols in a module's file, in the order of `wanted`.
+    pub(crate) fn symbols(
+        &mut self,
+        asker: &Asker,
+        id: ModuleId,
+        wanted: &[&str],
+    ) -> Option<Vec<Option<u64>>> {
+        let module = &self.list[id.0 as usize];
+        let place = module.place.as_ref()?.as_fd();
+        self.reader
+            .symbols(asker, &module.about, place, wanted, &mut self.budget)
+    }
+
+    /// What frame information is made of: the bytes of a module's file.
+    fn frame_bytes_of(&mut self, asker: &Asker, id: ModuleId, descriptions: bool) -> FrameBytes {
+        let module = &self.list[id.0 as usize];
+        let Some(place) = &module.place else {
+            return FrameBytes::default();
+        };
+        let budget = &mut self.budget;
+        let read = self
+            .reader
+            .frames(asker, &module.about, place.as_fd(), descriptions, budget);
+        read.unwrap_or_default()
+    }
+
+    /// Notes that a process had a stack through a module.
+    pub(crate) fn used_by(&mut self, id: ModuleId, process: ProcessKey) {
+        let users = &mut self.list[id.0 as usize].users;
+        if users.len() < USERS_MAX {
+            users.insert(process);
+        }
+    }
+
+    /// What was not read.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = Unread> {
+        let costly = self.budget.beyond().map(|pid| Unread::Callers { pid });
+        costly.chain(self.reader.unread())
+    }
+
+    /// A file that is open already.
+    #[cfg(test)]
+    pub(crate) fn add_file(&mut self, head: Head, place: OwnedFd) -> ModuleId {
+        self.add(Module {
+            head: Some(head),
+            place: Some(place),
+            ..Module::default()
+        })
     }
 
     fn add(&mut self, module: Module) -> ModuleId {
@@ -222,9 +293,9 @@ impl Modules {
             return 0;
         }
         self.get(id)
-            .elf
+            .head
             .as_ref()
-            .and_then(|elf| elf.address_of(offset))
+            .and_then(|head| head.address_of(offset))
             .unwrap_or(offset)
     }
 }
@@ -235,259 +306,53 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Finds the file behind a mapping.
-#[derive(Debug)]
-struct Opener {
-    proc: PathBuf,
-}
-
-impl Opener {
-    fn open(&self, pid: u32, mapping: &Mapping) -> Option<File> {
-        let ours = self.mounts("self");
-        let theirs = self.mounts(&pid.to_string());
-        if ours.remote_device(mapping.device) || theirs.remote_device(mapping.device) {
-            return None;
-        }
-        // A file system without a block device (major 0) that neither of us has mounted could be anything.
-        if mapping.device.0 == 0 && !ours.lists(mapping.device) && !theirs.lists(mapping.device) {
-            return None;
-        }
-        let process = self.proc.join(pid.to_string());
-        let link = process
-            .join("map_files")
-            .join(format!("{:x}-{:x}", mapping.start, mapping.end));
-        open_regular(&link, mapping).or_else(|| {
-            let path = &mapping.path;
-            if !path.starts_with('/') || path.ends_with(DELETED) || theirs.remote_path(path) {
-                return None;
-            }
-            let under_root = process.join("root").join(path.trim_start_matches('/'));
-            let direct = || {
-                (!ours.remote_path(path))
-                    .then(|| open_regular(Path::new(path), mapping))
-                    .flatten()
-            };
-            open_regular(&under_root, mapping).or_else(direct)
-        })
-    }
-
-    fn mounts(&self, process: &str) -> Mounts {
-        let text = fs::read(self.proc.join(process).join("mountinfo")).unwrap_or_default();
-        Mounts::parse(&String::from_utf8_lossy(&text))
-    }
-
-    /// Our own vdso, copied to a file of its own.
-    fn vdso(&self) -> Option<File> {
-        let own = self.proc.join("self");
-        let maps = fs::read_to_string(own.join("maps")).ok()?;
-        let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
-        let (start, end) = line.split(' ').next()?.split_once('-')?;
-        let start = u64::from_str_radix(start, 16).ok()?;
-        let end = u64::from_str_radix(end, 16).ok()?;
-        let mut bytes = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
-        File::open(own.join("mem"))
-            .ok()?
-            .read_exact_at(&mut bytes, start)
-            .ok()?;
-        let copy = File::from(memfd_create("holdup-vdso", MFdFlags::MFD_CLOEXEC).ok()?);
-        copy.write_all_at(&bytes, 0).ok()?;
-        Some(copy)
-    }
-}
-
-/// Opens `path` if it is the regular file that `mapping` names.
-fn open_regular(path: &Path, mapping: &Mapping) -> Option<File> {
-    regular(path, |place| is_mapped(place, mapping).unwrap_or(false))
-}
-
-fn is_mapped(place: &File, mapping: &Mapping) -> Option<bool> {
-    let found = place.metadata().ok()?;
-    let device = (
-        u32::try_from(major(found.dev())).ok()?,
-        u32::try_from(minor(found.dev())).ok()?,
-    );
-    if device != mapping.device {
-        // These two give a file another device number by stat than the mapping has.
-        let kind = fstatfs(place).ok()?.filesystem_type();
-        if kind != OVERLAYFS_SUPER_MAGIC && kind != BTRFS_SUPER_MAGIC {
-            return None;
-        }
-    }
-    Some(found.ino() == mapping.inode)
+/// Our own vdso, copied to a file of its own.
+fn own_vdso() -> Option<File> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split(' ').next()?.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let mut bytes = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
+    File::open("/proc/self/mem")
+        .ok()?
+        .read_exact_at(&mut bytes, start)
+        .ok()?;
+    let copy = File::from(memfd_create("holdup-vdso", MFdFlags::MFD_CLOEXEC).ok()?);
+    copy.write_all_at(&bytes, 0).ok()?;
+    Some(copy)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
-    use tempfile::TempDir;
+    use crate::opener::tests::{PID, Stage};
 
-    const PID: u32 = 42;
-
-    /// A proc file system made of files, in which process 42 has mapped `program` from `mounted`'s device.
-    struct Stage {
-        directory: TempDir,
-        program: PathBuf,
-    }
-
-    impl Stage {
-        fn new() -> Self {
-            let directory = TempDir::new().unwrap();
-            let program = directory.path().join("program");
-            fs::copy("/bin/sleep", &program).unwrap();
-            fs::create_dir_all(directory.path().join("42/map_files")).unwrap();
-            fs::create_dir_all(directory.path().join("self")).unwrap();
-            let stage = Self { directory, program };
-            let (major, minor) = stage.mapping().device;
-            stage.mount("self", &format!("{major}:{minor} / / rw - ext4 /dev/x rw"));
-            stage
-        }
-
-        /// Lists one more mount for `process`.
-        fn mount(&self, process: &str, fields: &str) {
-            let path = self.directory.path().join(process).join("mountinfo");
-            let before = fs::read_to_string(&path).unwrap_or_default();
-            fs::write(&path, format!("{before}1 1 {fields}\n")).unwrap();
-        }
-
-        fn mapping(&self) -> Mapping {
-            let found = fs::metadata(&self.program).unwrap();
-            Mapping {
-                start: 0x1000,
-                end: 0x2000,
-                offset: 0,
-                path: self.program.to_str().unwrap().to_owned(),
-                device: (major(found.dev()) as u32, minor(found.dev()) as u32),
-                inode: found.ino(),
-            }
-        }
-
-        fn open(&self, mapping: &Mapping) -> Option<File> {
-            Opener {
-                proc: self.directory.path().to_owned(),
-            }
-            .open(PID, mapping)
-        }
-
-        fn modules(&self) -> Modules {
-            Modules::new(self.directory.path().to_owned())
+    fn asker(pid: u32) -> Asker {
+        Asker {
+            process: ProcessKey(pid),
+            pid,
+            at: 0,
         }
     }
 
-    #[test]
-    fn the_path_serves_where_the_process_is_gone() {
-        let stage = Stage::new();
-        assert!(stage.open(&stage.mapping()).is_some());
-    }
-
-    #[test]
-    fn the_kernels_link_to_the_mapped_file_comes_first() {
-        let stage = Stage::new();
-        symlink(
-            &stage.program,
-            stage.directory.path().join("42/map_files/1000-2000"),
-        )
-        .unwrap();
-        let elsewhere = Mapping {
-            path: "/gone (deleted)".to_owned(),
-            ..stage.mapping()
-        };
-        assert!(stage.open(&elsewhere).is_some());
-        let unlinked = Mapping {
-            end: 0x3000,
-            ..elsewhere
-        };
-        assert!(stage.open(&unlinked).is_none());
-    }
-
-    #[test]
-    fn the_root_of_the_process_comes_before_ours() {
-        let stage = Stage::new();
-        let inside = Mapping {
-            path: "/program".to_owned(),
-            ..stage.mapping()
-        };
-        assert!(stage.open(&inside).is_none());
-        symlink(stage.directory.path(), stage.directory.path().join("42/root")).unwrap();
-        assert!(stage.open(&inside).is_some());
-    }
-
-    #[test]
-    fn another_file_at_the_path_is_refused() {
-        let stage = Stage::new();
-        let mapping = stage.mapping();
-        assert!(
-            stage
-                .open(&Mapping {
-                    inode: mapping.inode + 1,
-                    ..mapping.clone()
-                })
-                .is_none()
-        );
-        let device = (mapping.device.0 + 1, mapping.device.1);
-        let kind = fstatfs(File::open(&stage.program).unwrap())
-            .unwrap()
-            .filesystem_type();
-        let by_inode_alone = kind == OVERLAYFS_SUPER_MAGIC || kind == BTRFS_SUPER_MAGIC;
-        assert_eq!(
-            stage.open(&Mapping { device, ..mapping }).is_some(),
-            by_inode_alone
-        );
-    }
-
-    #[test]
-    fn what_is_no_regular_file_is_not_opened() {
-        let mut stage = Stage::new();
-        stage.program = stage.directory.path().join("fifo");
-        nix::unistd::mkfifo(&stage.program, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // Nobody writes to the FIFO: a plain open would never come back.
-        assert!(stage.open(&stage.mapping()).is_none());
-    }
-
-    #[test]
-    fn file_systems_that_can_block_are_not_touched() {
-        for process in ["self", "42"] {
-            let stage = Stage::new();
-            let (major, minor) = stage.mapping().device;
-            stage.mount(
-                process,
-                &format!("{major}:{minor} / /mnt rw - fuse.sshfs host: rw"),
-            );
-            assert!(stage.open(&stage.mapping()).is_none());
-        }
-        // The file is elsewhere, but the way to its path leads through one.
-        let stage = Stage::new();
-        let point = stage.directory.path().display().to_string();
-        stage.mount("self", &format!("0:999 / {point} rw - nfs4 server:/ rw"));
-        assert!(stage.open(&stage.mapping()).is_none());
-    }
-
-    #[test]
-    fn a_device_that_nobody_has_mounted_counts_only_with_a_major_number() {
-        let stage = Stage::new();
-        assert!(
-            stage
-                .open(&Mapping {
-                    device: (0, 9999),
-                    ..stage.mapping()
-                })
-                .is_none()
-        );
+    fn modules_of(stage: &Stage) -> Modules {
+        Modules::new(stage.directory.path().to_owned())
     }
 
     #[test]
     fn a_file_is_one_module_for_all_processes() {
         let stage = Stage::new();
-        let mut modules = stage.modules();
-        let first = modules.of_mapping(PID, &stage.mapping());
+        let mut modules = modules_of(&stage);
+        let first = modules.of_mapping(&asker(PID), &stage.mapping());
         let moved = Mapping {
             start: 0x5000,
             end: 0x6000,
             ..stage.mapping()
         };
-        assert_eq!(modules.of_mapping(PID + 1, &moved), first);
+        assert_eq!(modules.of_mapping(&asker(PID + 1), &moved), first);
         assert_eq!(modules.get(first).name.as_deref(), Some("program"));
-        assert!(modules.get(first).elf.is_some());
+        assert!(modules.get(first).head.is_some());
         assert_eq!(modules.list.len(), 2);
     }
 
@@ -498,30 +363,33 @@ mod tests {
             path: "/hidden".to_owned(),
             ..stage.mapping()
         };
-        let mut modules = stage.modules();
-        let first = modules.of_mapping(PID, &hidden);
+        let mut modules = modules_of(&stage);
+        let first = modules.of_mapping(&asker(PID), &hidden);
         assert_eq!(
             (modules.get(first).name.as_deref(), modules.address_of(first, 77)),
             (Some("hidden"), 77)
         );
-        assert_eq!(modules.of_mapping(PID, &hidden), first);
-        let second = modules.of_mapping(PID, &stage.mapping());
+        assert_eq!(modules.of_mapping(&asker(PID), &hidden), first);
+        let second = modules.of_mapping(&asker(PID), &stage.mapping());
         assert_ne!(second, first);
-        assert!(modules.get(second).elf.is_some());
-        let mut modules = stage.modules();
+        assert!(modules.get(second).head.is_some());
+        let mut modules = modules_of(&stage);
         for _ in 0..TRIES_MAX {
-            modules.of_mapping(PID, &hidden);
+            modules.of_mapping(&asker(PID), &hidden);
         }
-        let given_up = modules.of_mapping(PID, &stage.mapping());
-        assert!(modules.get(given_up).elf.is_none());
+        let given_up = modules.of_mapping(&asker(PID), &stage.mapping());
+        assert!(modules.get(given_up).head.is_none());
     }
 
     #[test]
     fn files_beyond_the_number_of_descriptors_are_counted() {
         let stage = Stage::new();
-        let mut modules = stage.modules();
+        let mut modules = modules_of(&stage);
         modules.descriptors_left = 0;
-        assert_eq!(modules.of_mapping(PID, &stage.mapping()), ModuleId::ANONYMOUS);
+        assert_eq!(
+            modules.of_mapping(&asker(PID), &stage.mapping()),
+            ModuleId::ANONYMOUS
+        );
         assert_eq!(modules.refused, 1);
     }
 

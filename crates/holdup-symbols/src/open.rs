@@ -2,7 +2,8 @@
 //!
 //! In comes a path, out comes the file if it is a regular one that the caller accepts. It is looked at by an
 //! `O_PATH` descriptor before it is really opened, because opening a device can have effects, and opening a
-//! FIFO can block. File systems that could block are the caller's to keep away from (see `mounts`).
+//! FIFO can block. All of this can block on a file system that does not answer, so it is done by a process that can be abandoned
+//! (see `files`), and file systems that are known for it are kept away from (see `mounts`).
 
 use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_PATH};
 use std::fs::{File, OpenOptions};
@@ -10,9 +11,18 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// A file, and a descriptor of its place, which can be held without effects and closed without waiting for anybody.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) place: File,
+    pub(crate) file: File,
+}
+
 /// Opens `path` for reading if it is a regular file and `accept` says yes to a descriptor of its place.
-pub(crate) fn regular(path: &Path, accept: impl FnOnce(&File) -> bool) -> Option<File> {
-    again(&place(path, 0)?, accept)
+pub(crate) fn regular(path: &Path, accept: impl FnOnce(&File) -> bool) -> Option<Opened> {
+    let place = place(path, 0)?;
+    let file = again(&place, accept)?;
+    Some(Opened { place, file })
 }
 
 /// A descriptor of what is at `path`, whatever that is; `flags` may be `O_NOFOLLOW`.

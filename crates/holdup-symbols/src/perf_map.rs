@@ -11,23 +11,25 @@
 //! which file system a step has reached is asked of `/proc/self/fdinfo`, which does not touch it.
 
 use crate::mounts::Mounts;
-use crate::open::{again, place};
+use crate::open::{Opened, again, place};
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// So much of a list is read, in bytes; that of a large Java server has 20 MB.
+/// So much of the end of a list is read, in bytes; that of a large Java server has 20 MB.
 const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Longest line that is understood, in bytes. JavaScript names carry the path of their file.
-const LINE_BYTES_MAX: u64 = 4096;
+const LINE_BYTES_MAX: usize = 4096;
+
+/// So much is read at a time, in bytes.
+const CHUNK_BYTES: u64 = 256 * 1024;
 
 /// The list of process `pid`, open; `proc` is where the proc file system is.
-pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
+pub(crate) fn open(proc: &Path, pid: u32) -> Option<Opened> {
     let process = proc.join(pid.to_string());
     let status = fs::read_to_string(process.join("status")).ok()?;
     let (user, own_pid) = identity(&status)?;
@@ -45,9 +47,10 @@ pub(crate) fn open(proc: &Path, pid: u32) -> Option<File> {
     local(&folder)?;
     let name = format!("perf-{own_pid}.map");
     let list = step(&folder, &name, OFlag::O_NOFOLLOW, ResolveFlag::RESOLVE_NO_XDEV)?;
-    again(&list, |list| {
+    let file = again(&list, |list| {
         list.metadata().is_ok_and(|found| trusted(&found, user))
-    })
+    })?;
+    Some(Opened { place: list, file })
 }
 
 /// Who else may write to a file, as bits of its mode: its group, and everybody.
@@ -86,36 +89,103 @@ fn identity(status: &str) -> Option<(u32, u32)> {
 }
 
 /// The names of those of the wanted addresses that a list covers, with the addresses of their functions. A
-/// line further down is newer: memory is used again for other code.
-pub(crate) fn names(list: impl Read, wanted: &BTreeSet<u64>) -> HashMap<u64, (String, u64)> {
-    let mut list = BufReader::new(list.take(LIST_BYTES_MAX));
+/// line further down is newer: memory is used again for other code. So the list is read from its end, each address gets
+/// the first name that covers it, and reading stops when all have one: neither lines nor addresses are looked at twice.
+pub(crate) fn names(list: &File, mut wanted: BTreeSet<u64>) -> HashMap<u64, (String, u64)> {
     let mut found = HashMap::new();
-    let mut line = Vec::new();
-    while next_line(&mut list, &mut line).unwrap_or(false) {
-        let Some((start, end, name)) = function(&line) else {
+    let mut lines = LinesFromEnd::of(list);
+    while !wanted.is_empty() {
+        let Some(line) = lines.next_line() else { break };
+        let Some((start, end, name)) = function(line) else {
             continue;
         };
-        for &address in wanted.range(start..end) {
-            found.insert(address, (name.clone(), start));
+        if wanted.range(start..end).next().is_none() {
+            continue;
+        }
+        let name = String::from_utf8_lossy(name);
+        while let Some(&address) = wanted.range(start..end).next() {
+            wanted.remove(&address);
+            found.insert(address, (name.clone().into_owned(), start));
         }
     }
     found
 }
 
-/// Reads one line, or what fits of it; false at the end.
-fn next_line(list: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    line.clear();
-    if list.take(LINE_BYTES_MAX).read_until(b'\n', line)? == 0 {
-        return Ok(false);
+/// The lines of a file, the last one first. Of a line that is too long there is only its beginning.
+struct LinesFromEnd<'a> {
+    file: &'a File,
+    /// Where the bytes begin in the file that have been read so far.
+    read_from: u64,
+    /// Nothing before this is read.
+    stop: u64,
+    /// Bytes of which no line has been made: the end of them is the end of the next line.
+    bytes: Vec<u8>,
+    /// How many of them have been searched for the end of a line, from their end.
+    searched: usize,
+    line: Vec<u8>,
+}
+
+impl<'a> LinesFromEnd<'a> {
+    fn of(file: &'a File) -> Self {
+        let length = file.metadata().map_or(0, |found| found.len());
+        Self {
+            file,
+            read_from: length,
+            stop: length.saturating_sub(LIST_BYTES_MAX),
+            bytes: Vec::new(),
+            searched: 0,
+            line: Vec::new(),
+        }
     }
-    if line.pop_if(|byte| *byte == b'\n').is_none() {
-        list.skip_until(b'\n')?;
+
+    fn next_line(&mut self) -> Option<&[u8]> {
+        loop {
+            let unsearched = &self.bytes[..self.bytes.len() - self.searched];
+            if let Some(end_before) = unsearched.iter().rposition(|&byte| byte == b'\n') {
+                self.line.clear();
+                self.line.extend_from_slice(&self.bytes[end_before + 1..]);
+                self.bytes.truncate(end_before);
+                self.searched = 0;
+                self.line.truncate(LINE_BYTES_MAX);
+                return Some(&self.line);
+            }
+            // Of a line whose beginning is still to come more than this is never needed.
+            self.bytes.truncate(LINE_BYTES_MAX);
+            self.searched = self.bytes.len();
+            if !self.read_more() {
+                // What is left is the first line, if it is there whole.
+                let first = self.stop == 0 && self.searched > 0;
+                self.line = std::mem::take(&mut self.bytes);
+                self.searched = 0;
+                return first.then_some(&*self.line);
+            }
+        }
     }
-    Ok(true)
+
+    /// Puts some more of the file before the bytes that there are; false at its beginning, or when it can't be read.
+    fn read_more(&mut self) -> bool {
+        let size = (self.read_from - self.stop).min(CHUNK_BYTES);
+        let Ok(count) = usize::try_from(size) else {
+            return false;
+        };
+        let mut chunk = vec![0; count];
+        if count == 0
+            || self
+                .file
+                .read_exact_at(&mut chunk, self.read_from - size)
+                .is_err()
+        {
+            return false;
+        }
+        self.read_from -= size;
+        chunk.append(&mut self.bytes);
+        self.bytes = chunk;
+        true
+    }
 }
 
 /// `START SIZE NAME`, the numbers hexadecimal.
-fn function(line: &[u8]) -> Option<(u64, u64, String)> {
+fn function(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut fields = line.splitn(3, |&byte| byte == b' ');
     let mut number = || {
         let digits = std::str::from_utf8(fields.next()?).ok()?;
@@ -123,7 +193,7 @@ fn function(line: &[u8]) -> Option<(u64, u64, String)> {
     };
     let start = number()?;
     let end = start.checked_add(number()?)?;
-    let name = String::from_utf8_lossy(fields.next()?).into_owned();
+    let name = fields.next()?;
     (start < end && !name.is_empty()).then_some((start, end, name))
 }
 
@@ -132,6 +202,7 @@ mod tests {
     use super::*;
     use nix::sys::stat::Mode;
     use nix::unistd::{getuid, mkfifo};
+    use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use tempfile::TempDir;
 
@@ -232,8 +303,14 @@ mod tests {
         assert!(!stage.opens());
     }
 
+    fn file(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
     fn named(list: &str, addresses: &[u64]) -> Vec<Option<(String, u64)>> {
-        let mut found = names(list.as_bytes(), &addresses.iter().copied().collect());
+        let mut found = names(&file(list.as_bytes()), addresses.iter().copied().collect());
         addresses.iter().map(|address| found.remove(address)).collect()
     }
 
@@ -257,19 +334,52 @@ mod tests {
 
     #[test]
     fn lines_that_make_no_sense_are_left_out() {
-        let long = format!("1000 10 {}\n", "x".repeat(3 * LINE_BYTES_MAX as usize));
+        let long = format!("1000 10 {}\n", "x".repeat(3 * LINE_BYTES_MAX));
         let list =
             format!("\n1000\n1000 10\n1000 10 \nz 10 a\n1000 0 a\nffffffffffffffff 10 a\n{long}2000 10 last");
         let found = named(&list, &[0x1000, 0x2000, u64::MAX]);
         let cut = found[0].as_ref().unwrap();
-        assert!(cut.0.len() < LINE_BYTES_MAX as usize && cut.0.starts_with("xxx"));
+        assert!(cut.0.len() < LINE_BYTES_MAX && cut.0.starts_with("xxx"));
         assert_eq!(found[1], Some(("last".to_owned(), 0x2000)));
         assert_eq!(found[2], None);
     }
 
     #[test]
     fn bytes_that_are_no_text_are_shown_as_such() {
-        let found = names(&b"10 10 \xff\xfe\n"[..], &BTreeSet::from([0x10]));
+        let found = names(&file(b"10 10 \xff\xfe\n"), BTreeSet::from([0x10]));
         assert_eq!(found[&0x10].0, "\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn lines_are_found_across_the_borders_of_what_is_read_at_a_time() {
+        // Names of many lengths, so that borders fall everywhere in a line.
+        let lines: Vec<String> = (0..20_000_u64)
+            .map(|number| {
+                format!(
+                    "{:x} 10 f{number}_{}",
+                    0x1000 + number * 16,
+                    "x".repeat(number as usize % 97)
+                )
+            })
+            .collect();
+        let list = file(lines.join("\n").as_bytes());
+        assert!(list.metadata().unwrap().len() > 4 * CHUNK_BYTES);
+        let mut read = LinesFromEnd::of(&list);
+        for line in lines.iter().rev() {
+            assert_eq!(read.next_line().unwrap(), line.as_bytes());
+        }
+        assert!(read.next_line().is_none() && read.next_line().is_none());
+    }
+
+    #[test]
+    fn a_list_whose_lines_cover_everything_is_read_no_further_than_needed() {
+        let line = "0 7fffffffffff a\n";
+        let list = file(line.repeat(16 << 20 >> 4).as_bytes());
+        let wanted: BTreeSet<u64> = (0..10_000).map(|number| number * 0x1000).collect();
+        let mut lines = LinesFromEnd::of(&list);
+        lines.next_line();
+        let after_one = lines.read_from;
+        assert_eq!(names(&list, wanted.clone()).len(), wanted.len());
+        assert!(after_one > 15 << 20);
     }
 }

@@ -4,9 +4,9 @@
 //! it asks here: in go the frame's registers and the bytes of the stack, out come the runtime's frames and the registers of
 //! the code of a file that called them, from where the walker goes on.
 
-use crate::modules::Module;
+use crate::budget::Asker;
+use crate::modules::{ModuleId, Modules};
 use crate::stacks::{Address, ProcessKey, RawStack};
-use crate::symbols::addresses;
 use crate::unwind::{Registers, StackBytes};
 use holdup_evidence::{Frame, Ns};
 use std::collections::{HashMap, HashSet};
@@ -102,28 +102,42 @@ impl Told {
     }
 
     /// The process has mapped a module, so that its file's address `file` is at `at`.
-    pub(crate) fn mapped(&mut self, process: ProcessKey, pid: u32, module: &Module, at: u64, offset: u64) {
+    pub(crate) fn mapped(
+        &mut self,
+        asker: &Asker,
+        modules: &mut Modules,
+        id: ModuleId,
+        at: u64,
+        offset: u64,
+    ) {
         let Some(runtime) = self.runtime.as_mut() else {
             return;
         };
+        let (process, module) = (asker.process, modules.get(id));
         if module.name.as_deref() != Some(runtime.library()) || !self.processes.insert(process) {
             return;
         }
-        let symbols = module.elf.as_ref().and_then(|elf| {
-            // How far the library was moved from the addresses that its file states.
-            let moved = at.wrapping_sub(elf.address_of(offset)?);
-            let found = addresses(elf, runtime.symbols());
+        // How far the library was moved from the addresses that its file states.
+        let stated = module.head.as_ref().and_then(|head| head.address_of(offset));
+        let moved = stated.map(|stated| at.wrapping_sub(stated));
+        let symbols = moved.and_then(|moved| {
+            let found = modules.symbols(asker, id, runtime.symbols())?;
             let there = |address: Option<u64>| address.map_or(0, |address| address.wrapping_add(moved));
             Some(found.into_iter().map(there).collect::<Vec<u64>>())
         });
         match symbols {
             Some(symbols) => runtime.begin(Mapped {
                 process,
-                pid,
+                pid: asker.pid,
                 symbols: &symbols,
             }),
             None => drop(self.processes.remove(&process)),
         }
+    }
+
+    /// Whether a process has the runtime.
+    pub(crate) fn knows(&self, process: ProcessKey) -> bool {
+        self.processes.contains(&process)
     }
 
     /// What the process's runtime says of a frame.

@@ -5,15 +5,19 @@
 //! processes that have the same library at different addresses are equal too.
 
 use crate::bounds::Bounds;
+use crate::budget::Asker;
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
-use crate::runtime::{Runtime, Told};
-use crate::symbolise;
+use crate::runtime::{Runtime, Told, Walked};
+use crate::symbolise::{self, Named, name_bytes};
+use crate::unread::Unread;
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
+use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most frames of one stack. Deeper ones are recursion, and keep their innermost frames.
 /// Those of Java servers are some 150 deep.
@@ -22,6 +26,15 @@ const FRAMES_MAX: usize = 256;
 /// Most frames of all distinct stacks together, so that those of a program that never has the same stack
 /// twice stay below some 100 MB once they have names.
 const FRAMES_TOTAL_MAX: usize = 500_000;
+
+/// CPU time that a look into a runtime's structures may take without being charged: some times what an ordinary one takes.
+const FREE_WALK: Duration = Duration::from_millis(5);
+
+/// Most frames of one stack with inlined functions.
+const NAMED_FRAMES_MAX: usize = 2048;
+
+/// Most bytes of the names of all stacks together: many stacks share a name, and each has a copy. Stacks beyond that are empty.
+const NAMES_BYTES_MAX: usize = 1 << 30;
 
 /// The library that holds a Java virtual machine.
 const JVM: &str = "libjvm.so";
@@ -54,6 +67,14 @@ pub struct RawStack<'a> {
 }
 
 impl RawStack<'_> {
+    fn asker(&self) -> Asker {
+        Asker {
+            process: self.process,
+            pid: self.pid,
+            at: self.at,
+        }
+    }
+
     fn registers(&self) -> Registers {
         let [rbx, r12, r13, r14, r15] = self.callee_saved;
         let known = |value| (!self.partial).then_some(value);
@@ -171,6 +192,21 @@ impl UserStacks {
         self
     }
 
+    /// The same, with the process started that reads files. Without this the first file starts it; sooner is better, because
+    /// it begins as a copy of this process.
+    #[must_use]
+    pub fn ready(mut self) -> Self {
+        self.modules.reader.begin();
+        self
+    }
+
+    /// The same, reading files in this process: for who has given up everything already, and wants to see what reading does.
+    #[must_use]
+    pub fn reading_here(mut self) -> Self {
+        self.modules.reader.read_here();
+        self
+    }
+
     /// The same, with a runtime that tells the frames of code that it has written.
     #[must_use]
     pub fn told_by(self, runtime: Box<dyn Runtime>) -> Self {
@@ -197,18 +233,19 @@ impl UserStacks {
         self.spaces.exit(process);
         self.written.remove(&process);
         self.told.exit(process);
+        self.modules.budget.exit(process);
     }
 
     /// The process has mapped code. Opens the file if it is new, through `/proc/PID`, so the sooner this is
     /// called the better; the newest mapping wins where they overlap.
     pub fn map(&mut self, process: ProcessKey, pid: u32, mapping: Mapping) {
-        let module = self.modules.of_mapping(pid, &mapping);
+        let asker = Asker { process, pid, at: 0 };
+        let module = self.modules.of_mapping(&asker, &mapping);
         let Mapping {
             start, end, offset, ..
         } = mapping;
         if module != ModuleId::ANONYMOUS {
-            let module = self.modules.get(module);
-            self.told.mapped(process, pid, module, start, offset);
+            self.told.mapped(&asker, &mut self.modules, module, start, offset);
         }
         if !self.spaces.map(
             process,
@@ -257,6 +294,9 @@ impl UserStacks {
             // Such code has no addresses to show, so neither they nor what called make stacks differ.
             (frame.caller, frame.looked_up) = (false, 0);
         }
+        for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
+            self.modules.used_by(frame.module, raw.process);
+        }
         if let Some(&id) = self.ids.get(frames.as_slice()) {
             return id;
         }
@@ -285,7 +325,7 @@ impl UserStacks {
                 .modules()
                 .any(|module| self.modules.get(module).name.as_deref() == Some(JVM));
             let language = if java { Language::Java } else { Language::Native };
-            written.module = self.modules.written(raw.pid, language);
+            written.module = self.modules.written(&raw.asker(), language);
         }
         if let Some(module) = written.module {
             for frame in frames
@@ -323,7 +363,14 @@ impl UserStacks {
 
     /// The frames of each [`UserStackId`], innermost first, in the order of the numbers.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Vec<Frame>> {
+    pub fn finish(self) -> Vec<Vec<Frame>> {
+        self.finish_unless(&mut || false).stacks
+    }
+
+    /// The same; `stop` is asked now and then whether nobody wants names any more: what has none then stays without.
+    #[must_use]
+    pub fn finish_unless(mut self, stop: &mut dyn FnMut() -> bool) -> Named {
+        let mut unread: BTreeSet<Unread> = self.modules.unread().collect();
         self.modules.no_more_stacks();
         let addresses: BTreeSet<Address> = self
             .stacks
@@ -331,18 +378,51 @@ impl UserStacks {
             .flat_map(|stack| stack.iter().copied())
             .filter(|address| address.module != ModuleId::TOLD)
             .collect();
-        let frames = symbolise::frames(&self.modules, addresses);
-        let of_stack = |stack: &Arc<[Address]>| {
-            stack
-                .iter()
-                .flat_map(|address| match address.module {
-                    ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
-                    _ => frames.get(address).cloned().unwrap_or_default(),
-                })
-                .collect()
+        let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
+        unread.extend(unnamed);
+        let mut bytes = 0_usize;
+        let mut of_stack = |stack: &Arc<[Address]>| -> Vec<Frame> {
+            let frames = stack.iter().flat_map(|address| match address.module {
+                ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
+                _ => frames.get(address).cloned().unwrap_or_default(),
+            });
+            let frames: Vec<Frame> = frames.take(NAMED_FRAMES_MAX).collect();
+            bytes = bytes.saturating_add(name_bytes(&frames));
+            match bytes > NAMES_BYTES_MAX {
+                true => Vec::new(),
+                false => frames,
+            }
         };
-        self.stacks.iter().map(of_stack).collect()
+        let stacks = self.stacks.iter().map(&mut of_stack).collect();
+        Named {
+            stacks,
+            unread: unread.into_iter().collect(),
+        }
     }
+}
+
+/// What a process's runtime says of a frame. It reads structures that the process may have made up, so what that takes beyond the usual is
+/// charged.
+fn walk(
+    modules: &mut Modules,
+    told: &mut Told,
+    raw: &RawStack<'_>,
+    registers: Registers,
+    interrupted: bool,
+) -> Option<Walked> {
+    let asker = raw.asker();
+    if !told.knows(raw.process) || !modules.budget.allows(&asker) {
+        return None;
+    }
+    let before = thread_cpu_time();
+    let walked = told.walk(raw, registers, interrupted);
+    let used = thread_cpu_time().saturating_sub(before).saturating_sub(FREE_WALK);
+    modules.budget.charge_time(&asker, used);
+    walked
+}
+
+fn thread_cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// The places that a stack went through, innermost first.
@@ -351,7 +431,9 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
         start: raw.sp,
         bytes: raw.bytes,
     };
+    let asker = raw.asker();
     let mut frames = Vec::new();
+    let mut walks = 0;
     let mut registers = raw.registers();
     let mut caller = false;
     while frames.len() < FRAMES_MAX {
@@ -359,8 +441,13 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
         // What is no code was no return address: the guess that led here was wrong, or the stack's memory is.
         let Some(region) = space.find(pc) else { break };
         if region.module == ModuleId::ANONYMOUS
-            && let Some(walked) = told.walk(raw, registers, !caller)
+            && let Some(walked) = walk(modules, told, raw, registers, !caller)
         {
+            // What it says may be nothing but ever further callers.
+            walks += 1;
+            if walks > FRAMES_MAX {
+                break;
+            }
             told.name = walked.thread;
             let unnamed = Address {
                 module: ModuleId::ANONYMOUS,
@@ -389,9 +476,16 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
                 looked_up
             },
         });
-        let next = match modules.rule(region.module, looked_up) {
+        let next = match modules.rule(&asker, region.module, looked_up) {
             Some(rule) => {
                 caller = !rule.signal();
+                let steps = rule.steps();
+                if steps > 0 {
+                    if !modules.budget.allows(&asker) {
+                        break;
+                    }
+                    modules.budget.charge(&asker, steps);
+                }
                 rule.caller(&registers, &stack)
             }
             None => {
@@ -402,7 +496,7 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
                         && space.find(leaf.ip.wrapping_sub(1)).is_some_and(|region| {
                             let at = leaf.ip.wrapping_sub(1) - region.start;
                             let at = modules.address_of(region.module, region.offset.wrapping_add(at));
-                            modules.rule(region.module, at).is_some()
+                            modules.rule(&asker, region.module, at).is_some()
                         })
                 });
                 leaf.or_else(|| caller_by_frame_pointer(&registers, &stack))
@@ -416,138 +510,4 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: ProcessKey = ProcessKey(1);
-
-    fn raw(ip: u64, bp: u64, bytes: &[u8]) -> RawStack<'_> {
-        RawStack {
-            process: KEY,
-            pid: 1,
-            at: 0,
-            ip,
-            sp: 0x7000,
-            bp,
-            callee_saved: [0; 5],
-            partial: false,
-            bytes,
-        }
-    }
-
-    fn with_anonymous_code() -> UserStacks {
-        let mut stacks = UserStacks::with_proc(PathBuf::from("/nonexistent"));
-        let code = Mapping {
-            start: 0x1000,
-            end: 0x2000,
-            offset: 0,
-            path: String::new(),
-            device: (0, 0),
-            inode: 0,
-        };
-        stacks.map(KEY, 1, code);
-        stacks
-    }
-
-    /// A chain of `frames` frame pointers, each with a return address into anonymous code.
-    fn chain(frames: u64) -> Vec<u8> {
-        let words = (1..=frames).flat_map(|frame| [0x7000 + frame * 16, 0x1000 + frame]);
-        words.flat_map(u64::to_le_bytes).collect()
-    }
-
-    #[test]
-    fn collected_stacks_can_be_handed_to_another_thread() {
-        fn is_send<T: Send>() {}
-        is_send::<UserStacks>();
-    }
-
-    #[test]
-    fn code_that_no_file_holds_is_a_frame_without_names() {
-        let mut stacks = with_anonymous_code();
-        let id = stacks.intern(&raw(0x1800, 0x7000, &chain(2)));
-        assert_eq!(stacks.finish()[id.0 as usize], vec![Frame::default(); 3]);
-    }
-
-    #[test]
-    fn what_a_runtime_said_stands_for_code_without_a_file_and_all_outside_of_it() {
-        let mut stacks = with_anonymous_code();
-        let frame = Arc::new(Frame {
-            symbol: Some("com.shop.Till.run".to_owned()),
-            language: Language::Java,
-            ..Frame::default()
-        });
-        let said = [Arc::clone(&frame), Arc::clone(&frame)];
-        let id = stacks.intern_said(&raw(0x1800, 0x7000, &chain(2)), &said);
-        // Where nothing of the stack could be read it stands alone.
-        let alone = stacks.intern_said(&raw(0x9000, 0x7000, &[]), &said);
-        assert_eq!(id, alone);
-        assert_eq!(stacks.finish()[id.0 as usize], vec![(*frame).clone(); 2]);
-    }
-
-    #[test]
-    fn a_stack_in_no_known_code_is_empty() {
-        let mut stacks = with_anonymous_code();
-        let id = stacks.intern(&raw(0x9000, 0x7000, &chain(2)));
-        let other = stacks.intern(&RawStack {
-            process: ProcessKey(99),
-            ..raw(0x1800, 0x7000, &chain(2))
-        });
-        assert_eq!(id, other);
-        assert_eq!(stacks.finish(), vec![Vec::new()]);
-    }
-
-    #[test]
-    fn a_return_address_outside_all_code_ends_the_stack() {
-        let mut stacks = with_anonymous_code();
-        let mut bytes = chain(5);
-        bytes[24..32].copy_from_slice(&0xdead_u64.to_le_bytes());
-        let id = stacks.intern(&raw(0x1800, 0x7000, &bytes));
-        assert_eq!(stacks.finish()[id.0 as usize].len(), 2);
-    }
-
-    #[test]
-    fn frame_pointers_that_go_in_circles_end() {
-        let mut stacks = with_anonymous_code();
-        let mut bytes = chain(1);
-        bytes[..8].copy_from_slice(&0x7000_u64.to_le_bytes());
-        let id = stacks.intern(&raw(0x1800, 0x7000, &bytes));
-        assert_eq!(stacks.finish()[id.0 as usize].len(), 2);
-    }
-
-    #[test]
-    fn registers_at_the_edges_of_the_address_space_end_the_stack() {
-        let mut stacks = with_anonymous_code();
-        for bp in [0, 1, u64::MAX, u64::MAX - 7, u64::MAX - 15] {
-            let id = stacks.intern(&RawStack {
-                sp: bp,
-                ..raw(0x1800, bp, &chain(2))
-            });
-            assert!(stacks.stacks[id.0 as usize].len() <= 3, "{bp:#x}");
-        }
-    }
-
-    #[test]
-    fn deep_stacks_keep_their_innermost_frames() {
-        let mut stacks = with_anonymous_code();
-        let id = stacks.intern(&raw(0x1800, 0x7000, &chain(500)));
-        assert_eq!(stacks.finish()[id.0 as usize].len(), FRAMES_MAX);
-    }
-
-    #[test]
-    fn stacks_beyond_the_memory_for_them_are_counted_and_empty() {
-        let mut stacks = with_anonymous_code();
-        stacks.frames_total = FRAMES_TOTAL_MAX - 2;
-        let kept = stacks.intern(&raw(0x1800, 0x7000, &chain(1)));
-        let refused = stacks.intern(&raw(0x1800, 0x7000, &chain(2)));
-        assert_eq!(stacks.intern(&raw(0x1800, 0x7000, &chain(3))), refused);
-        assert_eq!(stacks.intern(&raw(0x1800, 0x7000, &chain(1))), kept);
-        assert_eq!(
-            stacks.refused(),
-            Refused {
-                stacks: 2,
-                ..Refused::default()
-            }
-        );
-        assert_eq!(stacks.finish().iter().map(Vec::len).collect::<Vec<_>>(), [2, 0]);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 //! usually not the one that holds it.
 
 use crate::demangle::demangle;
-use crate::elf::{Elf, Section};
+use crate::elf::{Elf, Head, Section};
 use object::LittleEndian;
 use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym64};
 use object::pod::slice_from_bytes;
@@ -53,12 +53,12 @@ impl Symbols {
     }
 
     /// How many bytes of the file [`Symbols::read`] looks at.
-    pub(crate) fn bytes(elf: &Elf) -> u64 {
+    pub(crate) fn bytes(head: &Head) -> u64 {
         let tables = [".symtab", ".dynsym"]
             .into_iter()
-            .filter_map(|name| elf.section(name));
+            .filter_map(|name| head.section(name));
         tables
-            .flat_map(|table| [Some(table), elf.sections.get(table.link as usize)])
+            .flat_map(|table| [Some(table), head.sections.get(table.link as usize)])
             .flatten()
             .filter(|section| section.size <= TABLE_BYTES_MAX)
             .map(|section| section.size)

@@ -12,37 +12,48 @@
 //! (one backward jump in a hostile file hangs them), cannot read memory in them (which is what the C library's
 //! signal trampoline and hand-written assembly need), and know no register but rsp and rbp.
 
-use crate::elf::Elf;
+mod sections;
+
+use crate::elf::Head;
+use crate::files::FrameBytes;
 use crate::go::{GoFrame, GoTable};
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, Encoding, EndianSlice,
-    Evaluation, EvaluationResult, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule,
-    UnwindContext, UnwindExpression, UnwindOffset, UnwindSection, Value, X86_64,
+    BaseAddresses, CfaRule, Encoding, Evaluation, EvaluationResult, Location, Register, RegisterRule,
+    UnwindExpression, Value, X86_64,
 };
-use std::collections::HashMap;
+use sections::{DescribedFunctions, Found, Kind, Section};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Largest `.eh_frame` or `.debug_frame` that is read, in bytes; the largest browsers have 30 MB.
-const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Most functions of one module that are indexed; the largest browsers have 500,000.
-const FUNCTIONS_MAX: usize = 2_000_000;
+/// So many bytes of Go's table count for a step when it is read.
+const GO_BYTES_A_STEP: u64 = 16;
 
 /// Most rules of one module that are kept before they are forgotten and made anew.
 const RULES_MAX: usize = 16_384;
 
 /// Most operations of one expression. Compilers write fewer than ten.
-const OPERATIONS_MAX: u32 = 256;
+const OPERATIONS_MAX: u32 = 32;
 
-/// Longest description of a function, and longest common part, that is read, in bytes. Each new address in the function
-/// means to run through it. Compilers write some hundred bytes.
-const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+/// Steps (see `budget`) that an expression counts for, however many operations it has.
+const STEPS_AN_EXPRESSION: u64 = 64;
+
+/// Steps that a rule counts for, beside those of the instructions that it is made from.
+const STEPS_A_RULE: u64 = 50;
+
+/// Most rows of long descriptions of one module that are kept before they are forgotten and made anew.
+const ROWS_MAX: usize = 16_384;
 
 /// `e_machine` of x86-64.
 const MACHINE: u16 = object::elf::EM_X86_64.0;
 
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+/// Whether the file's code is this processor's.
+pub(crate) fn understands(head: &Head) -> bool {
+    head.machine == MACHINE
+}
 
 /// The registers whose value in the caller can be known, beside the stack pointer.
 const SAVED: [Register; 6] = [
@@ -125,68 +136,55 @@ pub(crate) struct Described {
     section: Arc<Section>,
 }
 
-/// A section of frame information and the addresses that pointers in it are relative to.
-#[derive(Debug)]
-struct Section {
-    kind: Kind,
-    bytes: Vec<u8>,
-    bases: BaseAddresses,
-}
-
-/// The two encodings of one language.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Eh,
-    Debug,
-}
-
-/// Function descriptions of one section, sorted by the address where the function starts, with their offsets.
-#[derive(Debug)]
-struct DescribedFunctions {
-    section: Arc<Section>,
-    functions: Vec<(u64, usize)>,
-}
-
 /// The frame information of one module.
 #[derive(Debug, Default)]
 pub(crate) struct FrameTable {
     sections: Vec<DescribedFunctions>,
     go: Option<GoTable>,
     rules: HashMap<u64, Option<Arc<Rule>>>,
+    /// Rows of long descriptions that were run, by their first address, with the first address behind them.
+    rows: BTreeMap<u64, (u64, Arc<Rule>)>,
 }
 
 impl FrameTable {
-    /// Reads a module's frame information; there is none for another processor's code.
-    pub(crate) fn read(elf: &Elf) -> Self {
-        if elf.machine != MACHINE {
+    /// Understands a module's frame information; there is none for another processor's code.
+    pub(crate) fn read(head: &Head, bytes: FrameBytes) -> Self {
+        if !understands(head) {
             return Self::default();
         }
-        let address = |name| elf.section(name).map_or(0, |section| section.address);
+        let address = |name| head.section(name).map_or(0, |section| section.address);
         let bases = BaseAddresses::default()
             .set_eh_frame(address(".eh_frame"))
             .set_text(address(".text"))
             .set_got(address(".got"));
-        let read = |(name, kind)| {
-            let bytes = elf.bytes(elf.section(name)?, FRAME_BYTES_MAX)?;
-            let bases = bases.clone();
+        let read = |(bytes, kind)| {
+            let (bytes, bases): (Option<Vec<u8>>, _) = (bytes, bases.clone());
+            let bytes = bytes?;
             Some(DescribedFunctions::of(Section { kind, bytes, bases }))
         };
-        let sections = [(".eh_frame", Kind::Eh), (".debug_frame", Kind::Debug)];
+        let sections = [(bytes.eh, Kind::Eh), (bytes.debug, Kind::Debug)];
         Self {
             sections: sections.into_iter().filter_map(read).collect(),
-            go: GoTable::read(elf),
-            rules: HashMap::new(),
+            go: GoTable::read(head, bytes.go, bytes.go_module.as_deref()),
+            ..Self::default()
         }
+    }
+
+    /// How many steps it was to read it.
+    pub(crate) fn steps(&self) -> u64 {
+        let sections = self.sections.iter().map(DescribedFunctions::steps);
+        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / GO_BYTES_A_STEP);
+        sections.sum::<u64>() + go
     }
 
     /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
     /// description is some 30 bytes.
-    pub(crate) fn bytes_of(elf: &Elf) -> u64 {
-        if elf.machine != MACHINE {
+    pub(crate) fn bytes_of(head: &Head) -> u64 {
+        if !understands(head) {
             return 0;
         }
         let size = |name| {
-            elf.section(name)
+            head.section(name)
                 .map_or(0, |section| section.size)
                 .min(FRAME_BYTES_MAX)
         };
@@ -194,158 +192,75 @@ impl FrameTable {
         sections.saturating_add(sections / 2)
     }
 
-    /// One without call frame information, which would take too much memory.
-    pub(crate) fn without_descriptions(elf: &Elf) -> Self {
-        match elf.machine {
-            MACHINE => Self {
-                go: GoTable::read(elf),
-                ..Self::default()
-            },
-            _ => Self::default(),
-        }
-    }
-
-    /// Lets go of all that is only needed to find callers.
-    pub(crate) fn forget_descriptions(&mut self) {
-        self.sections = Vec::new();
-        self.rules = HashMap::new();
-    }
-
-    /// Go's table, if the module has one.
-    pub(crate) fn go(&self) -> Option<&GoTable> {
-        self.go.as_ref()
-    }
-
-    /// The rule for the code at an address of the module.
-    pub(crate) fn rule(&mut self, address: u64) -> Option<Arc<Rule>> {
+    /// The rule for the code at an address of the module, if it has been made: it may be that there is none.
+    pub(crate) fn known(&mut self, address: u64) -> Option<Option<Arc<Rule>>> {
         if let Some(rule) = self.rules.get(&address) {
-            return rule.clone();
+            return Some(rule.clone());
         }
+        let (_, (end, rule)) = self.rows.range(..=address).next_back()?;
+        if address >= *end {
+            return None;
+        }
+        let rule = Some(Arc::clone(rule));
+        self.keep(address, rule.clone());
+        Some(rule)
+    }
+
+    /// Makes the rule for the code at an address of the module; and how many steps that was.
+    pub(crate) fn make(&mut self, address: u64) -> (Option<Arc<Rule>>, u64) {
+        let mut steps = STEPS_A_RULE;
+        let rule = self.find(address, &mut steps);
+        self.keep(address, rule.clone());
+        (rule, steps)
+    }
+
+    fn keep(&mut self, address: u64, rule: Option<Arc<Rule>>) {
         if self.rules.len() >= RULES_MAX {
             self.rules.clear();
         }
-        let rule = self.find(address).map(Arc::new);
-        self.rules.insert(address, rule.clone());
-        rule
+        self.rules.insert(address, rule);
     }
 
-    fn find(&self, address: u64) -> Option<Rule> {
-        let described = self.sections.iter().find_map(|section| section.find(address));
-        described.map(Rule::Described).or_else(|| {
-            let go = self.go.as_ref()?.frame(address)?;
-            Some(Rule::Go(go))
-        })
-    }
-}
-
-impl DescribedFunctions {
-    fn of(section: Section) -> Self {
-        let mut functions = match section.kind {
-            Kind::Eh => functions(&section.eh(), &section.bases),
-            Kind::Debug => functions(&section.debug(), &section.bases),
-        };
-        functions.sort_unstable();
-        Self {
-            section: Arc::new(section),
-            functions,
-        }
-    }
-
-    fn find(&self, address: u64) -> Option<Described> {
-        let index = self
-            .functions
-            .partition_point(|&(start, _)| start <= address)
-            .checked_sub(1)?;
-        let offset = self.functions[index].1;
-        match self.section.kind {
-            Kind::Eh => self.described(&self.section.eh(), offset.into(), address),
-            Kind::Debug => self.described(&self.section.debug(), offset.into(), address),
-        }
-    }
-
-    fn described<'a, S: UnwindSection<Bytes<'a>>>(
-        &'a self,
-        parsed: &S,
-        offset: S::Offset,
-        address: u64,
-    ) -> Option<Described> {
-        let bases = &self.section.bases;
-        let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
-        let longest = function.entry_len().max(function.cie().entry_len());
-        if !function.contains(address) || longest > DESCRIPTION_BYTES_MAX {
-            return None;
-        }
-        let mut context = UnwindContext::new();
-        let row = function
-            .unwind_info_for_address(parsed, bases, &mut context, address)
-            .ok()?;
-        Some(Described {
-            cfa: row.cfa().clone(),
-            return_address: row.register(X86_64::RA),
-            saved: SAVED.map(|register| row.register(register)),
-            encoding: function.cie().encoding(),
-            signal: function.is_signal_trampoline(),
-            section: Arc::clone(&self.section),
-        })
-    }
-}
-
-impl Section {
-    fn eh(&self) -> EhFrame<Bytes<'_>> {
-        let mut section = EhFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(8);
-        section
-    }
-
-    fn debug(&self) -> DebugFrame<Bytes<'_>> {
-        let mut section = DebugFrame::new(&self.bytes, LittleEndian);
-        section.set_address_size(8);
-        section
-    }
-
-    fn expression(&self, expression: &UnwindExpression<usize>) -> Option<Bytes<'_>> {
-        let expression = match self.kind {
-            Kind::Eh => expression.get(&self.eh()),
-            Kind::Debug => expression.get(&self.debug()),
-        };
-        Some(expression.ok()?.0)
-    }
-}
-
-/// Start and offset of each function description, up to the first one that makes no sense.
-///
-/// Binaries have a sorted table of these (`.eh_frame_hdr`); making our own costs a few milliseconds for the
-/// largest of them, and leaves a second section that could lie out of it.
-fn functions<'a, S: UnwindSection<Bytes<'a>>>(parsed: &S, bases: &BaseAddresses) -> Vec<(u64, usize)> {
-    let mut entries = parsed.entries(bases);
-    let mut functions = Vec::new();
-    // Neighbours share their common part, so one is remembered.
-    let mut common: Option<CommonInformationEntry<Bytes<'a>>> = None;
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let function: Result<FrameDescriptionEntry<Bytes<'a>>, _> = partial.parse(|parsed, bases, offset| {
-            let at = UnwindOffset::into(offset);
-            if let Some(common) = common.as_ref().filter(|common| common.offset() == at) {
-                return Ok(common.clone());
+    fn find(&mut self, address: u64, steps: &mut u64) -> Option<Arc<Rule>> {
+        let find = |section: &DescribedFunctions| section.find(address, steps);
+        match self.sections.iter().find_map(find) {
+            Some(Found::One(described)) => Some(Arc::new(Rule::Described(described))),
+            Some(Found::All(rows)) => {
+                if self.rows.len() + rows.len() > ROWS_MAX {
+                    self.rows.clear();
+                }
+                // A hostile description may have as many.
+                self.rows.extend(rows.into_iter().take(ROWS_MAX));
+                let (_, (end, rule)) = self.rows.range(..=address).next_back()?;
+                (address < *end).then(|| Arc::clone(rule))
             }
-            let found = parsed.cie_from_offset(bases, offset)?;
-            common = Some(found.clone());
-            Ok(found)
-        });
-        if let Ok(function) = function {
-            functions.push((function.initial_address(), function.offset()));
-        }
-        if functions.len() >= FUNCTIONS_MAX {
-            break;
+            None => {
+                let (go, walked) = self.go.as_ref()?.frame(address)?;
+                *steps += walked as u64;
+                Some(Arc::new(Rule::Go(go)))
+            }
         }
     }
-    functions
 }
 
 impl Rule {
     /// Whether the frame is a signal trampoline: its caller was interrupted and called nothing.
     pub(crate) fn signal(&self) -> bool {
         matches!(self, Rule::Described(described) if described.signal)
+    }
+
+    /// How many steps it is to follow it, beyond those of any rule.
+    pub(crate) fn steps(&self) -> u64 {
+        let Rule::Described(described) = self else {
+            return 0;
+        };
+        let is_expression = |rule: &&RegisterRule<usize>| {
+            matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))
+        };
+        let registers = described.saved.iter().flatten().chain(&described.return_address);
+        let expressions = registers.filter(is_expression).count()
+            + usize::from(matches!(described.cfa, CfaRule::Expression(_)));
+        STEPS_AN_EXPRESSION * expressions as u64
     }
 
     /// The caller's registers; `None` where the stack ends, or goes on in memory that was not copied.

@@ -4,11 +4,13 @@ mod experiment;
 mod recording;
 mod report;
 mod scale;
+mod user;
 
 pub(crate) use experiment::TryArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
+pub(crate) use user::UserArgs;
 
 use crate::collect::Ask;
 use crate::usage;
@@ -131,9 +133,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_STATUS, override_usage = "holdup run [OPTIONS] -- CMD [ARG]...")]
 pub(crate) struct RunArgs {
-    /// Run CMD as this user (holdup itself must be root)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) user: UserArgs,
     /// Predict what CMD would take without each cause
     ///
     /// Replays the whole run, on the CPUs that CMD may use, with the waits for one cause taken away, and at half for those that cost most.

@@ -20,6 +20,7 @@ mod look;
 mod moment;
 mod naming;
 mod neighbours;
+mod nothing;
 mod outsiders;
 mod own_ends;
 mod paths;
@@ -37,9 +38,11 @@ pub(crate) use attributing::{EventsCopy, EventsFile};
 pub(crate) use dumps::Ask;
 pub(crate) use figures::Figures;
 pub(crate) use kernel_names::KernelNames;
+pub(crate) use nothing::nothing;
 pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
+use crate::haste::Haste;
 use crate::subject::Ended;
 use attributing::Attributing;
 use dumps::{Closed, Dumps};
@@ -228,7 +231,7 @@ impl Observation {
     }
 
     /// Ends observation, and makes the whole of it.
-    fn finish(mut self, ended: Option<Ended>) -> Collected {
+    fn finish(mut self, ended: Option<Ended>, mut haste: Haste<'_>) -> Collected {
         self.naming.runtimes().look_at_locks_now();
         self.ask_jvms(true);
         let frozen = clocks::monotonic();
@@ -253,7 +256,13 @@ impl Observation {
             });
         }
         let (user_stacks, known) = self.naming.finish();
-        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        // Everything from here on is work on what others have written, or on what they chose to do.
+        Priority::end();
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        self.not_measured.extend(naming::unread_told(&named.unread));
+        let user_stacks = named.stacks;
         let question = facts::Question {
             cgroup: Some(self.cgroup),
             cpu_times: self.cpu_times,
@@ -447,6 +456,16 @@ impl Priority {
         Priority {
             first: false,
             behind: usize::try_from(share).unwrap_or(BEHIND),
+        }
+    }
+
+    /// Back to what any program has: the records are taken.
+    fn end() {
+        let ordinary = libc::sched_param { sched_priority: 0 };
+        // SAFETY: changes this process's own policy and nice value.
+        unsafe {
+            libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary);
+            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
         }
     }
 

@@ -6,6 +6,7 @@ mod cli;
 mod collect;
 mod commands;
 mod experiment;
+mod haste;
 mod inherited;
 mod lengths;
 mod output;

@@ -1,7 +1,8 @@
 //! Where the report goes, and holdup's own sentences.
 //!
-//! In: a report. Out: text on stderr or stdout, and the report in other formats in files or on stdout. Files are opened before
-//! CMD runs, so that a wrong path fails at once; what goes wrong later never changes CMD's exit status.
+//! In: a report. Out: text on stderr or stdout, and the report in other formats in files or on stdout. Files are made before
+//! CMD runs, so that a wrong path fails at once, and get their names when they are complete; what goes wrong later never changes CMD's
+//! exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
 use crate::collect::EventsFile;
@@ -10,10 +11,12 @@ use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
 use holdup_analysis::report::Report;
+use holdup_files::{Destination, Last, NewFile};
 use holdup_views::Style;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::fs::{File, OpenOptions};
+use std::borrow::Cow;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -35,13 +38,15 @@ pub(crate) struct Outputs {
     silent: bool,
     style: Style,
     files: Vec<(holdup_views::Format, Sink)>,
+    /// Whether secrets are left out.
+    mask: bool,
 }
 
 /// Where a report in a format of its own goes.
 #[derive(Debug)]
 enum Sink {
     Stdout,
-    File(File, PathBuf),
+    File(Destination, PathBuf),
 }
 
 /// What reads as empty, and what takes what is written: `/dev/null`, or pipes without another end, where a root folder has no devices.
@@ -59,10 +64,9 @@ fn nothing() -> std::io::Result<(OwnedFd, OwnedFd)> {
 /// # Errors
 /// When it can't be written.
 pub(crate) fn events(path: Option<&Path>) -> anyhow::Result<Option<EventsFile>> {
-    let open = |path: &Path| {
-        File::create(path).with_context(|| format!("cannot write the events to {}", path.display()))
-    };
-    Ok(path.map(open).transpose()?.map(EventsFile::new))
+    let open =
+        |path: &Path| EventsFile::open(path).with_context(|| format!("cannot write the events to {path:?}"));
+    path.map(open).transpose()
 }
 
 impl Outputs {
@@ -98,6 +102,7 @@ impl Outputs {
             silent: asked.on_stdout() > 0 && place == Place::Stdout,
             place,
             files,
+            mask: !asked.no_mask,
         })
     }
 
@@ -128,13 +133,29 @@ impl Outputs {
             ..self.style
         };
         let mut text = b"\n so far\n".to_vec();
-        holdup_views::terminal::write(so_far, &style, &mut text).expect("memory can be written to");
+        let so_far = self.shown(so_far);
+        holdup_views::terminal::write(&so_far, &style, &mut text).expect("memory can be written to");
         text.extend(b"\n still watching; Ctrl-C ends it\n\n");
         write_all(&mut std::io::stdout(), &text).unwrap_or_default();
     }
 
+    /// The report as all views and files have it: without what is secret.
+    fn shown<'a>(&self, report: &'a Report) -> Cow<'a, Report> {
+        if !self.mask {
+            return Cow::Borrowed(report);
+        }
+        let mut report = report.clone();
+        report.subject.command = holdup_secrets::mask_words(&report.subject.command);
+        holdup_secrets::mask_value(&mut report);
+        Cow::Owned(report)
+    }
+
     /// Writes the report everywhere it should go. Nobody to read it is no error.
     pub(crate) fn write(self, report: &Report) {
+        let report = &*self.shown(report);
+        if !self.mask {
+            say("secrets are not masked in this report (--no-mask)");
+        }
         let mut text = Vec::new();
         let written = match self.format.of_file() {
             None => holdup_views::terminal::write(report, &self.style, &mut text),
@@ -206,13 +227,8 @@ impl Sink {
         if path == Path::new("-") {
             return Ok(Sink::Stdout);
         }
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
-        let file = file.with_context(|| format!("cannot write the report to {path:?}"))?;
-        Ok(Sink::File(file, path.to_owned()))
+        let destination = Destination::open(path).with_context(|| cannot_write(path))?;
+        Ok(Sink::File(destination, path.to_owned()))
     }
 
     fn write(self, format: holdup_views::Format, report: &Report) -> anyhow::Result<()> {
@@ -222,13 +238,19 @@ impl Sink {
             Sink::Stdout => {
                 write_all(&mut std::io::stdout(), &text).context("cannot write the report to stdout")
             }
-            Sink::File(mut file, path) => {
-                // Only a regular file has a length to be cut.
-                file.set_len(0).ok();
-                write_all(&mut file, &text).with_context(|| format!("cannot write the report to {path:?}"))
+            Sink::File(Destination::Stream(mut stream), path) => {
+                write_all(&mut stream, &text).with_context(|| cannot_write(&path))
+            }
+            Sink::File(Destination::New(mut file), path) => {
+                write_all(file.file(), &text).with_context(|| cannot_write(&path))?;
+                file.finish().with_context(|| cannot_write(&path))
             }
         }
     }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write the report to {path:?}")
 }
 
 /// Writes all of it, to a descriptor that CMD may share and have made non-blocking. A reader that is gone is no
@@ -250,6 +272,18 @@ fn write_all<W: Write + AsFd>(out: &mut W, mut text: &[u8]) -> std::io::Result<(
         }
     }
     out.flush()
+}
+
+/// Writes a report to a file, as `--json` does.
+///
+/// # Errors
+/// When there can be no such file.
+pub(crate) fn write_file(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    let written = NewFile::open(path, Last::FollowOwn).and_then(|mut file| {
+        file.file().write_all(text)?;
+        file.finish()
+    });
+    written.with_context(|| cannot_write(path))
 }
 
 /// Writes to stdout what was asked for; a reader that has seen enough is no error.

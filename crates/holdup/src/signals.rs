@@ -6,6 +6,9 @@
 //! holdup alone and is passed on. The second Ctrl-C ends the observation. A process that signals the whole
 //! group can't be told from one that signals holdup: CMD gets that one twice, unless CMD itself sent it.
 //!
+//! While the report is put together a further signal ends the search for names, and after that signals act as they do on any
+//! program (see `haste`).
+//!
 //! Signals are read from a descriptor rather than handled, so that nothing is ever interrupted.
 
 use crate::inherited::Inherited;
@@ -36,6 +39,9 @@ const WATCHED: [i32; 10] = [
 /// interrupts, so that a Ctrl-C at its terminal is not for them. One that a process sends to holdup itself is.
 const HEARD: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
 
+/// Those that ask a program to end.
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
 /// After how many Ctrl-C the observation ends.
 const INTERRUPTS_TO_END: u32 = 2;
 
@@ -45,6 +51,8 @@ pub(crate) struct Signals {
     descriptor: SignalFd,
     interrupts: u32,
     inherited: Inherited,
+    /// All that is still to come is to end, too.
+    ends_all: bool,
 }
 
 /// Whether to go on observing.
@@ -93,6 +101,7 @@ impl Signals {
             descriptor,
             interrupts: 0,
             inherited,
+            ends_all: false,
         })
     }
 
@@ -122,16 +131,42 @@ impl Signals {
 
     /// The same where nothing was started that signals could be for: any that asks holdup to end ends the observation.
     pub(crate) fn interrupted(&mut self) -> Control {
-        let mut control = Control::Continue;
-        while let Some(received) = self.next() {
-            if matches!(
-                received.signal,
-                libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
-            ) {
-                control = Control::EndObservation;
-            }
+        match self.asked_to_end() || self.ends_all {
+            true => Control::EndObservation,
+            false => Control::Continue,
         }
-        control
+    }
+
+    /// Whether a signal came since the last call that asks holdup to end.
+    pub(crate) fn asked_to_end(&mut self) -> bool {
+        let mut asked = false;
+        while let Some(received) = self.next() {
+            asked |= ENDING.contains(&received.signal);
+        }
+        asked
+    }
+
+    /// The same, and if so it is remembered: no further observation begins.
+    pub(crate) fn asked_to_end_all(&mut self) -> bool {
+        self.ends_all |= self.asked_to_end();
+        self.ends_all
+    }
+
+    /// Whether a further Ctrl-C came since the last call; all signals are passed on as in [`Signals::serve`].
+    pub(crate) fn interrupted_again(&mut self, cmd: &Subject) -> bool {
+        let before = self.interrupts;
+        self.serve(cmd);
+        self.interrupts > before
+    }
+
+    /// From now on signals that ask holdup to end do what they do to any program; those that it was started to ignore stay ignored.
+    pub(crate) fn let_through(&mut self) {
+        let ending: SigSet = ENDING
+            .iter()
+            .filter_map(|signal| Signal::try_from(*signal).ok())
+            .collect();
+        // They were blocked by this thread, which unblocks them: that can't fail.
+        ending.thread_unblock().ok();
     }
 
     /// Sleeps until a signal came or the time is up.

@@ -8,13 +8,16 @@
 //!
 //! An exec that failed is told through a second pipe, so [`Subject::try_wait`] can say why.
 
+mod apart;
 mod child;
 mod error;
 mod setting;
 mod user;
 
+#[cfg(test)]
+pub(crate) use apart::no_terminal_input;
 pub(crate) use error::{NotStarted, OWN_FAILURE, Stage};
-pub(crate) use setting::{Setting, Standing};
+pub(crate) use setting::{Here, Setting, Standing};
 pub(crate) use user::User;
 
 use crate::inherited::Inherited;

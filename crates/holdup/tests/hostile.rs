@@ -128,6 +128,63 @@ fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
 }
 
 #[test]
+fn a_map_of_names_of_which_each_line_covers_everything() {
+    let target = Target::new();
+    let told = Told::of(&[], |command| {
+        command
+            .arg(target.path())
+            .args(["list", "16"])
+            .env("LINE", "0 7fffffffffff covers_everything");
+    });
+    assert_eq!(told.status(), DONE);
+    assert!(told.report.to_string().contains("covers_everything"));
+    assert!(
+        !told.report["coverage"]["not_measured"]
+            .to_string()
+            .contains("names of functions")
+    );
+}
+
+/// Waits until holdup looks up names, which a process of its own does.
+fn until_it_names(holdup: &mut Guarded) {
+    let own = holdup.0.id();
+    let comm = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    loop {
+        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+        if children
+            .split_whitespace()
+            .any(|pid| comm(pid).trim() == "holdup-names")
+        {
+            return;
+        }
+        assert!(holdup.0.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_signal_ends_the_search_for_names() {
+    let target = Target::new();
+    let report = tempfile::tempdir().unwrap();
+    let file = report.path().join("report.json");
+    let mut holdup = Guarded::spawn(
+        holdup(&["--json", file.to_str().unwrap()])
+            .arg(target.path())
+            .args(["list", "240"])
+            .env("LINE", "0 1 a")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    );
+    until_it_names(&mut holdup);
+    holdup.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(holdup.0.wait().unwrap().code(), Some(DONE));
+    let report = support::json(&file);
+    conserved(&report);
+    let gaps = report["coverage"]["not_measured"].to_string();
+    assert!(gaps.contains("a signal asked for the report at once"), "{gaps}");
+}
+
+#[test]
 fn processes_that_make_processes() {
     let script = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & wait; fi; }; f 9; exit 22";
     let told = Told::of(&[], |command| {
@@ -258,4 +315,102 @@ fn a_program_and_its_directory_on_a_mount_that_hangs() {
     let report = support::json(&file);
     conserved(&report);
     assert_eq!(report["subject"]["exit"], 26);
+}
+
+/// An overlay over such a file system: it looks like a local one, and is as silent as its layer.
+struct Overlay {
+    layer: silent::FileSystem,
+    directory: TempDir,
+}
+
+impl Overlay {
+    fn new(program: &str) -> Overlay {
+        let layer = silent::FileSystem::new(program);
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let lower = layer.directory.path().to_str().unwrap();
+        let empty = directory.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        let point = directory.path().join("overlay");
+        fs::create_dir(&point).unwrap();
+        let options = format!("lowerdir={lower}:{}", empty.display());
+        let none: Option<&str> = None;
+        nix::mount::mount(
+            none,
+            &point,
+            Some("overlay"),
+            nix::mount::MsFlags::empty(),
+            Some(options.as_str()),
+        )
+        .unwrap();
+        Overlay { layer, directory }
+    }
+
+    fn program(&self) -> PathBuf {
+        self.directory.path().join("overlay/program")
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        nix::mount::umount2(
+            &self.directory.path().join("overlay"),
+            nix::mount::MntFlags::MNT_DETACH,
+        )
+        .ok();
+    }
+}
+
+#[test]
+fn an_overlay_whose_layer_hangs_while_its_program_runs() {
+    let overlay = Overlay::new("/bin/sh");
+    let report = tempfile::tempdir().unwrap();
+    let file = report.path().join("report.json");
+    let mut holdup = Guarded::spawn(
+        holdup(&["--json", file.to_str().unwrap()])
+            .arg(overlay.program())
+            .args(["-c", "echo ready; read go; exit 27"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
+    read_until(holdup.0.stdout.as_mut().unwrap(), "ready\n");
+    // Its file was opened while that was possible; its names are looked up when it is not.
+    overlay.layer.fall_silent();
+    holdup.0.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(holdup.0.wait().unwrap().code(), Some(27));
+    conserved(&support::json(&file));
+}
+
+#[test]
+fn a_program_on_an_overlay_over_a_mount_that_hangs() {
+    let overlay = Overlay::new("/bin/sh");
+    let mut target = Guarded::spawn(
+        Command::new(overlay.program())
+            .args(["-c", "while echo ready; do read go; done"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
+    read_until(target.0.stdout.as_mut().unwrap(), "ready\n");
+    overlay.layer.fall_silent();
+    let report = tempfile::tempdir().unwrap();
+    let file = report.path().join("report.json");
+    let pid = target.0.id().to_string();
+    let output = Command::new(support::HOLDUP)
+        .args(["attach", "-p", &pid, "-d", "1", "--json", file.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let report = support::json(&file);
+    let gaps = report["coverage"]["not_measured"].to_string();
+    assert!(
+        gaps.contains("did not answer") && gaps.contains("program"),
+        "{gaps}"
+    );
+    conserved(&report);
 }

@@ -181,8 +181,7 @@ fn until_it_says(recorder: &mut Child, said: &str) -> String {
 fn a_full_disk_costs_segments_is_told_and_leaves_nothing_half() {
     let place = tempfile::tempdir().unwrap();
     // A file system of its own, and so small that no segment fits, in a mount namespace of its own.
-    let script =
-        "mount -t tmpfs -o size=16k none \"$1\" && \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
+    let script = "mount -t tmpfs -o size=16k,mode=0700 none \"$1\" && \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
     let mut recorder = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, HOLDUP])
         .arg(place.path())
@@ -268,5 +267,67 @@ fn detail_is_kept_where_a_condition_holds_and_figures_are_written_for_a_collecto
     assert!(
         !show(&never[1])["windows"].as_array().unwrap().is_empty(),
         "when it was is told all the same"
+    );
+}
+
+/// The process that observes for a recorder; with several, the first.
+fn observer(recorder: &Child) -> Option<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.id())).unwrap();
+    let first = children.split_whitespace().next()?;
+    Some(Pid::from_raw(first.parse().unwrap()))
+}
+
+/// What segments say of themselves where they have nothing.
+fn reasons(folder: &Path) -> Vec<String> {
+    let gaps = |path: &PathBuf| show(path)["coverage"]["not_measured"].clone();
+    let all = segments(folder).iter().map(gaps).collect::<Vec<_>>();
+    let lines = all.iter().filter_map(|gaps| gaps.as_array()).flatten();
+    let whole = lines.filter(|gap| gap["what"] == "everything in this segment");
+    whole.map(|gap| gap["why"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_observer_that_never_ends_is_killed_and_its_segment_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let mut recorder = recorder(place.path());
+    until(place.path(), 1, &mut recorder);
+    // It does not act on any signal from here on.
+    kill(observer(&recorder).unwrap(), Signal::SIGSTOP).unwrap();
+    while !reasons(place.path())
+        .iter()
+        .any(|why| why.contains("did not end in time"))
+    {
+        assert!(recorder.try_wait().unwrap().is_none(), "the recorder has ended");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    // One that somebody kills has a segment, too; and the recorder goes on.
+    let count = segments(place.path()).len();
+    kill(observer(&recorder).unwrap(), Signal::SIGKILL).unwrap();
+    while !reasons(place.path()).iter().any(|why| why.contains("SIGKILL")) {
+        assert!(recorder.try_wait().unwrap().is_none(), "the recorder has ended");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    until(place.path(), count + 2, &mut recorder);
+    signal(&recorder, Signal::SIGTERM);
+    let ended = recorder.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", words(&ended));
+}
+
+#[test]
+fn a_recorder_that_is_told_twice_to_end_waits_for_nobody() {
+    let place = tempfile::tempdir().unwrap();
+    let mut recorder = recorder(place.path());
+    until(place.path(), 1, &mut recorder);
+    kill(observer(&recorder).unwrap(), Signal::SIGSTOP).unwrap();
+    signal(&recorder, Signal::SIGTERM);
+    // It ends in any case; a second signal is what a person sends who does not want to wait for that.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(&recorder, Signal::SIGTERM);
+    let ended = recorder.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", words(&ended));
+    assert!(
+        reasons(place.path())
+            .iter()
+            .any(|why| why.contains("did not end in time"))
     );
 }

@@ -142,7 +142,7 @@ fn nobody_reading_the_report_changes_nothing() {
         .unwrap();
     assert_eq!(status.code(), Some(9));
     assert_eq!(
-        shell(r#""$0" run --json /dev/full -- sh -c 'exit 8'"#)
+        shell(r#"exec 7>/dev/full; "$0" run --json /dev/fd/7 -- sh -c 'exit 8'"#)
             .status
             .code(),
         Some(8)
@@ -186,10 +186,9 @@ fn session_and_group_are_holdups() {
 
 #[test]
 fn the_user_is_the_one_asked_for() {
-    let script = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME; echo $KEPT";
+    let script = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME";
     let output = holdup(&["--user", "nobody"])
         .args(["sh", "-c", script])
-        .env("KEPT", "kept")
         .output()
         .unwrap();
     let text = lossy(&output.stdout);
@@ -197,7 +196,113 @@ fn the_user_is_the_one_asked_for() {
     assert_eq!(lines[0], "65534", "{}", lossy(&output.stderr));
     assert_eq!(lines[1], lines[2], "no group of root's is left");
     assert!(lines[3].ends_with("nobody nobody"), "{text}");
-    assert_eq!(lines[4], "kept");
+}
+
+/// Names of variables that CMD has, of a holdup that has many.
+fn variables(options: &[&str]) -> Vec<String> {
+    let output = holdup(options)
+        .arg("env")
+        .env("KEPT", "kept")
+        .env("SSH_AUTH_SOCK", "/run/agent")
+        .env("LD_LIBRARY_PATH", "/nowhere")
+        .env("TERM", "dumb")
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    let text = lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
+    let names = text.lines().filter_map(|line| line.split_once('='));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+#[test]
+fn another_user_gets_little_of_the_environment_unless_it_is_to_be_preserved() {
+    let of = |options: &[&str], name: &str| variables(options).contains(&name.to_owned());
+    let other = ["--user", "nobody"];
+    for name in ["HOME", "SHELL", "USER", "LOGNAME", "PATH", "TERM", "LC_ALL"] {
+        assert!(of(&other, name), "{name}");
+    }
+    for name in ["KEPT", "SSH_AUTH_SOCK", "LD_LIBRARY_PATH"] {
+        assert!(!of(&other, name), "{name}");
+        assert!(of(&["--user", "nobody", "--preserve-env"], name), "{name}");
+        assert!(of(&["--user", "root"], name), "{name}: the same user");
+        assert!(of(&[], name), "{name}");
+    }
+}
+
+#[test]
+fn another_user_gets_no_descriptor_and_no_key_of_roots() {
+    let list = r#"exec 7</etc/shadow; "$0" run --user nobody -- ls /proc/self/fd 2>/dev/null"#;
+    // The last one is that of ls itself.
+    assert_eq!(lossy(&shell(list).stdout), "0\n1\n2\n3\n");
+    // keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING): the same number is the same keyring.
+    let keyring = "python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(250, 0, -3, 0))'";
+    let script = format!(
+        r#"{keyring}; "$0" run -- {keyring} 2>/dev/null; "$0" run --user nobody -- {keyring} 2>/dev/null"#
+    );
+    let output = shell(&script);
+    let text = lossy(&output.stdout);
+    let [own, same, other] = text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{text}{}", lossy(&output.stderr))
+    };
+    assert_eq!(own, same);
+    assert_ne!(own, other);
+}
+
+/// Pushes a line into its terminal as if it had been typed, with the upper half of the request set in the second attempt, and says which
+/// errors that gave.
+const PUSHES: &str = r#"
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for request in (0x5412, 0x100005412, 0x541C):
+    for byte in b"evil\n":
+        buffer = ctypes.create_string_buffer(bytes([byte]))
+        libc.syscall(16, 0, ctypes.c_ulong(request), buffer)
+    print(ctypes.get_errno(), end=" ", flush=True)
+"#;
+
+/// What CMD that pushes says, and what somebody who reads from the terminal afterwards gets.
+fn pushed(options: &[&str]) -> (String, Vec<u8>) {
+    use std::os::unix::process::CommandExt;
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let slave = std::fs::File::from(terminal.slave);
+    let mut command = holdup(options);
+    command
+        .args(["python3", "-c", PUSHES])
+        .stdin(slave.try_clone().unwrap());
+    // SAFETY: two system calls between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
+    // A second opening, so that the flag is nobody else's.
+    let name = std::fs::read_link(format!(
+        "/proc/self/fd/{}",
+        std::os::fd::AsRawFd::as_raw_fd(&slave)
+    ))
+    .unwrap();
+    let mut reader = std::fs::OpenOptions::new();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(reader.read(true), libc::O_NONBLOCK | libc::O_NOCTTY);
+    let mut line = [0; 64];
+    let length = std::io::Read::read(&mut reader.open(name).unwrap(), &mut line).unwrap_or(0);
+    (lossy(&output.stdout), line[..length].to_vec())
+}
+
+#[test]
+fn another_user_pushes_nothing_into_roots_terminal() {
+    let (errors, line) = pushed(&["--user", "nobody"]);
+    assert_eq!(errors.trim(), "1 1 1", "EPERM each time");
+    assert_eq!(lossy(&line), "");
+    // The same user is as he would be without holdup: the kernel alone decides.
+    let (errors, _) = pushed(&["--user", "root"]);
+    assert_ne!(errors.trim(), "1 1 1");
 }
 
 #[test]

@@ -63,6 +63,7 @@ impl Sampler {
     pub(super) fn add_processes(&mut self, found: Vec<(u32, u32)>) {
         for (pid, parent) in found {
             let known = self.processes.contains_key(&pid)
+                || holdup_detached::is_ours(pid)
                 || self.newborn.iter().any(|newborn| newborn.pid == pid)
                 || parent == self.own && self.processes.is_empty();
             // Its own readers are no part of what is observed.

@@ -169,7 +169,22 @@ fn files<R: Read + Seek>(
     allowance: &mut Allowance,
 ) {
     let all = archive.len();
+    let shared = overlapping(archive);
+    if shared.contains(&true) {
+        let count = shared.iter().filter(|shared| **shared).count();
+        whole.problem(format!(
+            "{count} of {all} files share bytes of the archive with another one, as in a bomb: not read"
+        ));
+    }
     for index in 0..all {
+        if shared.get(index).copied().unwrap_or(true) {
+            continue;
+        }
+        // What the archive as a whole may not hold no file of it may either: one sentence is enough.
+        if allowance.is_exhausted() {
+            whole.problem(format!("{} of {all} files were not read any more", all - index));
+            return;
+        }
         let file = match archive.by_index(index) {
             Ok(file) => file,
             Err(error) => {
@@ -194,12 +209,8 @@ fn files<R: Read + Seek>(
         if !whole.next(gather, allowance) {
             return;
         }
-        let mut guarded = Guarded {
-            packed: Rc::new(Cell::new(file.compressed_size())),
-            stream: file,
-            unpacked: 0,
-            left: Rc::clone(&allowance.bytes),
-        };
+        let packed = Rc::new(Cell::new(file.compressed_size()));
+        let mut guarded = Guarded::new(file, packed, allowance);
         unpack::read(
             &format!("{name}/{path}"),
             &mut guarded,
@@ -209,6 +220,36 @@ fn files<R: Read + Seek>(
         );
         whole.done(&path, gather);
     }
+}
+
+/// Which files have bytes of the archive in common with another one: of an honest archive none has. What can't be placed is not among
+/// them, and is found to be damaged when it is opened.
+fn overlapping<R: Read + Seek>(archive: &mut ZipArchive<R>) -> Vec<bool> {
+    let mut shared = vec![false; archive.len()];
+    let mut places: Vec<(u64, u64, usize)> = Vec::with_capacity(shared.len());
+    for index in 0..shared.len() {
+        if let Ok(file) = archive.by_index_raw(index)
+            && let Some(data) = file.data_start()
+        {
+            let end = data.saturating_add(file.compressed_size());
+            places.push((file.header_start(), end, index));
+        }
+    }
+    places.sort_unstable();
+    // The one of those before that reaches furthest.
+    let mut furthest: Option<(u64, usize)> = None;
+    for (start, end, index) in places {
+        if let Some((reached, before)) = furthest
+            && start < reached
+        {
+            shared[before] = true;
+            shared[index] = true;
+        }
+        if furthest.is_none_or(|(reached, _)| end > reached) {
+            furthest = Some((end, index));
+        }
+    }
+    shared
 }
 
 /// How many files the end of the archive says that there are: asked before its list is read into memory.

@@ -84,9 +84,14 @@ fn walk(
 
 /// Opens a regular file, and nothing that took its place meanwhile: neither a link nor a FIFO that would block.
 fn open(path: &Path) -> std::io::Result<File> {
+    regular(path, libc::O_NOFOLLOW)
+}
+
+/// Opens a regular file with these flags too.
+pub(super) fn regular(path: &Path, flags: i32) -> std::io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)

@@ -55,6 +55,18 @@ pub(crate) struct Allowance {
     files: u64,
     /// Shared by all that is being unpacked, one within another.
     bytes: Rc<Cell<u64>>,
+    /// The file that is being read, with all that is in it.
+    outermost: Rc<Outermost>,
+}
+
+/// A file as it lies on the disk, and what came out of it: of all that is in it, at every level. Each archive in an archive could be
+/// harmless by itself, and all of them together a bomb.
+#[derive(Debug, Default)]
+struct Outermost {
+    /// Bytes of it that were read.
+    packed: Cell<u64>,
+    /// Bytes that came out of packed files in it.
+    unpacked: Cell<u64>,
 }
 
 impl Default for Allowance {
@@ -63,13 +75,28 @@ impl Default for Allowance {
             watch: Watch::default(),
             files: FILES,
             bytes: Rc::new(Cell::new(UNPACKED)),
+            outermost: Rc::default(),
         }
+    }
+}
+
+impl Allowance {
+    /// A file of its own begins, which nothing was unpacked to get.
+    fn begin(&mut self) -> Rc<Outermost> {
+        self.outermost = Rc::default();
+        Rc::clone(&self.outermost)
+    }
+
+    /// Whether nothing more can come out of the file that is being read.
+    fn is_exhausted(&self) -> bool {
+        let Outermost { packed, unpacked } = &*self.outermost;
+        self.bytes.get() == 0 || unpack::is_bomb(unpacked.get(), packed.get())
     }
 }
 
 /// Reads a stream, packed or not.
 pub(crate) fn stream(name: &str, stream: &mut dyn Read, gather: &mut Gather, allowance: &mut Allowance) {
-    unpack::read(name, stream, 0, gather, allowance);
+    unpack::whole(name, stream, gather, allowance);
 }
 
 /// Reads what a user named.
@@ -83,10 +110,10 @@ pub(crate) fn path(path: &Path, gather: &mut Gather, allowance: &mut Allowance) 
     if kind.is_dir() {
         folder::read(path, gather, allowance)
     } else if kind.is_file() {
-        unpack::file(&name, File::open(path)?, 0, gather, allowance);
+        unpack::file(&name, folder::regular(path, 0)?, 0, gather, allowance);
         Ok(())
     } else if streams {
-        unpack::read(&name, &mut File::open(path)?, 0, gather, allowance);
+        unpack::whole(&name, &mut File::open(path)?, gather, allowance);
         Ok(())
     } else {
         let what = match () {
@@ -163,6 +190,93 @@ mod tests {
         };
         assert_eq!((first.lines, second.lines), (900, 900));
         assert!(whole.problems[0].contains("too much comes out"), "{whole:?}");
+    }
+
+    /// A zip archive of so many files, which all have the bytes of the first one, or each bytes of its own.
+    fn zip(files: u32, text: &[u8], shared: bool) -> Vec<u8> {
+        let mut packer = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(text).unwrap();
+        let data = packer.finish().unwrap();
+        let mut crc = flate2::Crc::new();
+        crc.update(text);
+        // From "version needed" to the lengths of name and extra field, as both headers have it.
+        let mut about = vec![20, 0, 0, 0, 8, 0, 0, 0, 0, 0];
+        for number in [crc.sum(), data.len() as u32, text.len() as u32] {
+            about.extend(number.to_le_bytes());
+        }
+        about.extend([8, 0, 0, 0]);
+        let (mut archive, mut list) = (Vec::new(), Vec::new());
+        for number in 0..files {
+            let place = if shared { 0 } else { archive.len() as u32 };
+            if number == 0 || !shared {
+                archive.extend(b"PK\x03\x04");
+                archive.extend(&about);
+                archive.extend(format!("{number:08}").as_bytes());
+                archive.extend(&data);
+            }
+            list.extend(b"PK\x01\x02\x14\x00");
+            list.extend(&about);
+            list.extend([0; 10]);
+            list.extend(place.to_le_bytes());
+            list.extend(format!("{number:08}").as_bytes());
+        }
+        let (at, length) = (archive.len() as u32, list.len() as u32);
+        archive.extend(list);
+        archive.extend(b"PK\x05\x06\0\0\0\0");
+        for _ in 0..2 {
+            archive.extend((files as u16).to_le_bytes());
+        }
+        archive.extend(length.to_le_bytes());
+        archive.extend(at.to_le_bytes());
+        archive.extend([0, 0]);
+        archive
+    }
+
+    /// Bytes that came out of packed files, and every problem that is told.
+    fn unpacked(bytes: &[u8]) -> (u64, String) {
+        let mut allowance = Allowance::default();
+        let reading = read(bytes, &mut allowance);
+        let problems = reading
+            .accounts
+            .iter()
+            .flat_map(|account| account.problems.clone());
+        (
+            super::UNPACKED - allowance.bytes.get(),
+            problems.collect::<Vec<_>>().join("; "),
+        )
+    }
+
+    #[test]
+    fn an_honest_zip_archive_is_read_and_one_whose_files_share_bytes_is_not() {
+        let log = b"2026-01-01 10:00:00 a\n".repeat(900);
+        let (out, problems) = unpacked(&zip(5, &log, false));
+        assert_eq!((out, problems.as_str()), (5 * log.len() as u64, ""));
+        let (out, problems) = unpacked(&zip(5, &log, true));
+        assert_eq!(out, 0);
+        assert!(problems.contains("5 of 5 files share bytes"), "{problems}");
+    }
+
+    /// All that comes out of an archive, at every level, is held against the archive as it lies on the disk: each part would be harmless.
+    #[test]
+    fn bounds_count_over_the_whole_archive_and_all_that_is_in_it() {
+        // Just below what anything may be unpacked to; each packs to a thousandth.
+        let zeros = vec![0_u8; 20 << 20];
+        let many = zip(40, &zeros, false);
+        let most = super::unpack::most_of(many.len() as u64);
+        let (out, problems) = unpacked(&many);
+        assert!(out <= most, "{out} of {most}");
+        assert!(
+            problems.contains("bomb") && problems.contains("were not read any more"),
+            "{problems}"
+        );
+        // The same twice packed, in archives of another kind within one another.
+        let inner = packed(&zeros);
+        for nested in [packed(&archive(&[inner.as_slice(); 40])), packed(&packed(&many))] {
+            let most = super::unpack::most_of(nested.len() as u64);
+            let (out, problems) = unpacked(&nested);
+            assert!(out <= most, "{out} of {most}");
+            assert!(problems.contains("bomb"), "{problems}");
+        }
     }
 
     #[test]

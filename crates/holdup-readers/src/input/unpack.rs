@@ -3,7 +3,7 @@
 //! In: a stream. Out: what it contains, to the readers; unpacked as it is read, never to a disk and never whole into
 //! memory. A bomb is told by how much more comes out than went in.
 
-use super::{Allowance, DEPTH, Watch, archive};
+use super::{Allowance, DEPTH, Outermost, Watch, archive};
 use crate::gather::Gather;
 use crate::stream::{self, Chained, beginning};
 use lzma_rust2::XzReader;
@@ -71,12 +71,14 @@ pub(super) fn file(name: &str, mut file: File, depth: u32, gather: &mut Gather, 
     if rewound && depth < DEPTH && Packing::of(&head) == Some(Packing::Zip) {
         // An archive is read here and there: how far that is nobody can say.
         let whole = file.metadata().map_or(0, |metadata| metadata.len());
+        allowance.begin().packed.set(whole);
         archive::zip(name, file, depth, gather, allowance);
         return allowance.watch.tell(whole);
     }
     let mut file = Watched {
         file,
         watch: allowance.watch.clone(),
+        outermost: allowance.begin(),
     };
     if rewound {
         read(name, &mut file, depth, gather, allowance);
@@ -89,6 +91,15 @@ pub(super) fn file(name: &str, mut file: File, depth: u32, gather: &mut Gather, 
             allowance,
         );
     }
+}
+
+/// Reads a stream that comes from outside.
+pub(super) fn whole(name: &str, stream: &mut dyn Read, gather: &mut Gather, allowance: &mut Allowance) {
+    let mut counted = OfOutermost {
+        stream,
+        outermost: allowance.begin(),
+    };
+    read(name, &mut counted, 0, gather, allowance);
 }
 
 /// Reads a stream.
@@ -124,27 +135,54 @@ pub(super) fn read(
         Packing::Xz => Box::new(XzReader::new_mem_limit(packed, true, DICTIONARY_KIB)),
         Packing::Zstd => Box::new(Zstd::new(packed)),
     };
-    let mut guarded = Guarded {
-        stream: unpacked,
-        packed: count,
-        unpacked: 0,
-        left: Rc::clone(&allowance.bytes),
-    };
+    let mut guarded = Guarded::new(unpacked, count, allowance);
     read(name, &mut guarded, depth + 1, gather, allowance);
+}
+
+/// What may come out of a file of this length, with all that is in it; and one buffer more, with which it is noticed.
+#[cfg(test)]
+pub(super) fn most_of(packed: u64) -> u64 {
+    const BUFFER: u64 = 1 << 20;
+    HARMLESS.max(RATIO * (packed + 1)) + BUFFER
 }
 
 /// Tells what is read of a file.
 struct Watched {
     file: File,
     watch: Watch,
+    outermost: Rc<Outermost>,
 }
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.watch.tell(read as u64);
+        add(&self.outermost.packed, read as u64);
         Ok(read)
     }
+}
+
+/// Counts what is read of what comes from outside.
+struct OfOutermost<'a> {
+    stream: &'a mut dyn Read,
+    outermost: Rc<Outermost>,
+}
+
+impl Read for OfOutermost<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.stream.read(buffer)?;
+        add(&self.outermost.packed, read as u64);
+        Ok(read)
+    }
+}
+
+fn add(sum: &Cell<u64>, more: u64) {
+    sum.set(sum.get().saturating_add(more));
+}
+
+/// Whether so much comes out of so little only where that is the purpose.
+pub(super) fn is_bomb(unpacked: u64, packed: u64) -> bool {
+    unpacked > HARMLESS && unpacked / RATIO > packed
 }
 
 /// Counts what is read through it.
@@ -163,21 +201,40 @@ impl Read for Counted<'_> {
 
 /// Ends what is a bomb.
 pub(super) struct Guarded<R> {
-    pub(super) stream: R,
+    stream: R,
     /// Packed bytes that went in.
-    pub(super) packed: Rc<Cell<u64>>,
-    pub(super) unpacked: u64,
+    packed: Rc<Cell<u64>>,
+    unpacked: u64,
     /// Unpacked bytes that may still come.
-    pub(super) left: Rc<Cell<u64>>,
+    left: Rc<Cell<u64>>,
+    outermost: Rc<Outermost>,
+}
+
+impl<R> Guarded<R> {
+    pub(super) fn new(stream: R, packed: Rc<Cell<u64>>, allowance: &Allowance) -> Guarded<R> {
+        Guarded {
+            stream,
+            packed,
+            unpacked: 0,
+            left: Rc::clone(&allowance.bytes),
+            outermost: Rc::clone(&allowance.outermost),
+        }
+    }
 }
 
 impl<R: Read> Read for Guarded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let length = self.stream.read(buffer)? as u64;
         self.unpacked += length;
-        if self.unpacked > HARMLESS && self.unpacked / RATIO > self.packed.get() {
+        add(&self.outermost.unpacked, length);
+        if is_bomb(self.unpacked, self.packed.get()) {
             return Err(Error::other(format!(
                 "more than {RATIO} bytes come out for each packed one, as of a bomb, so it was not unpacked further"
+            )));
+        }
+        if is_bomb(self.outermost.unpacked.get(), self.outermost.packed.get()) {
+            return Err(Error::other(format!(
+                "all files in the archive together have more than {RATIO} bytes for each packed one, as of a bomb, so nothing more was unpacked"
             )));
         }
         match self.left.get().checked_sub(length) {

@@ -4,6 +4,7 @@
 //! used last are kept; a file that is larger than the room, or had to make room too often, goes without and is counted.
 
 use super::{ModuleId, Modules};
+use crate::budget::Asker;
 use crate::unwind::{FrameTable, Rule};
 use std::sync::Arc;
 
@@ -12,33 +13,51 @@ use std::sync::Arc;
 const TABLES_MADE_MAX: u8 = 4;
 
 impl Modules {
-    /// How to find the caller of the code at `address` of a module.
-    pub(crate) fn rule(&mut self, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
+    /// How to find the caller of the code at `address` of a module, as far as whoever asks may still have work done.
+    pub(crate) fn rule(&mut self, asker: &Asker, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
         self.frames += 1;
         let module = &mut self.list[id.0 as usize];
         module.used = self.frames;
         if module.frames.is_none() {
-            let bytes = FrameTable::bytes_of(module.elf.as_ref()?);
-            if module.made < TABLES_MADE_MAX {
-                self.make_room(bytes);
-            }
-            let module = &mut self.list[id.0 as usize];
-            let elf = module.elf.as_ref()?;
-            let kept = bytes <= self.bounds.tables && module.made < TABLES_MADE_MAX;
-            module.frames = Some(match kept {
-                true => {
-                    module.made += 1;
-                    module.frame_bytes = bytes;
-                    self.frame_bytes += bytes;
-                    FrameTable::read(elf)
-                }
-                false => {
-                    self.without_frames += 1;
-                    FrameTable::without_descriptions(elf)
-                }
-            });
+            self.make_table(asker, id)?;
         }
-        self.list[id.0 as usize].frames.as_mut()?.rule(address)
+        let table = self.list[id.0 as usize].frames.as_mut()?;
+        if let Some(known) = table.known(address) {
+            return known;
+        }
+        if !self.budget.allows(asker) {
+            return None;
+        }
+        let (rule, steps) = table.make(address);
+        self.budget.charge(asker, steps);
+        rule
+    }
+
+    /// Reads a module's frame information, as far as there is room for it.
+    fn make_table(&mut self, asker: &Asker, id: ModuleId) -> Option<()> {
+        let module = &self.list[id.0 as usize];
+        let bytes = FrameTable::bytes_of(module.head.as_ref()?);
+        if !self.budget.allows(asker) {
+            return None;
+        }
+        if module.made < TABLES_MADE_MAX {
+            self.make_room(bytes);
+        }
+        let kept = bytes <= self.bounds.tables && self.get(id).made < TABLES_MADE_MAX;
+        let read = self.frame_bytes_of(asker, id, kept);
+        let module = &mut self.list[id.0 as usize];
+        match kept {
+            true => {
+                module.made += 1;
+                module.frame_bytes = bytes;
+                self.frame_bytes += bytes;
+            }
+            false => self.without_frames += 1,
+        }
+        let table = FrameTable::read(module.head.as_ref()?, read);
+        self.budget.charge(asker, table.steps());
+        module.frames = Some(table);
+        Some(())
     }
 
     /// Lets go of what was used longest ago until so many bytes of frame information have room, or nothing is left to let go of.
@@ -53,23 +72,19 @@ impl Modules {
             };
             self.frame_bytes -= oldest.frame_bytes;
             oldest.frame_bytes = 0;
-            // Made anew when a stack comes through again. Go's names are needed at the end.
-            match oldest.go().is_some() {
-                true => oldest.frames.iter_mut().for_each(FrameTable::forget_descriptions),
-                false => oldest.frames = None,
-            }
+            // Made anew when a stack comes through again.
+            oldest.frames = None;
         }
     }
 
-    /// Lets go of all frame information: no stack comes any more. What names need is kept.
+    /// Lets go of all frame information and of who reads it: no stack comes any more. What names need is kept.
     pub(crate) fn no_more_stacks(&mut self) {
         for module in &mut self.list {
-            if let Some(frames) = &mut module.frames {
-                frames.forget_descriptions();
-            }
+            module.frames = None;
             module.frame_bytes = 0;
         }
         self.frame_bytes = 0;
+        self.reader.end();
     }
 }
 
@@ -77,14 +92,29 @@ impl Modules {
 mod tests {
     use super::TABLES_MADE_MAX;
     use crate::bounds::Bounds;
+    use crate::budget::Asker;
     use crate::elf::Elf;
     use crate::modules::{Module, ModuleId, Modules};
+    use crate::open::place as place_of;
+    use crate::stacks::ProcessKey;
     use crate::unwind::FrameTable;
     use std::fs::File;
-    use std::path::PathBuf;
+    use std::os::fd::OwnedFd;
+    use std::path::{Path, PathBuf};
+
+    const ASKER: Asker = Asker {
+        process: ProcessKey(1),
+        pid: 1,
+        at: 0,
+    };
 
     fn elf() -> Elf {
         Elf::read(File::open("/bin/sh").unwrap()).unwrap()
+    }
+
+    /// A descriptor of where that file is.
+    fn place() -> OwnedFd {
+        place_of(Path::new("/bin/sh"), 0).unwrap().into()
     }
 
     /// So many files, all alike, in room for so many.
@@ -97,7 +127,8 @@ mod tests {
             ..Bounds::SMALL
         };
         let module = || Module {
-            elf: Some(elf()),
+            head: Some(elf().head),
+            place: Some(place()),
             ..Module::default()
         };
         let ids = (0..count).map(|_| modules.add(module())).collect();
@@ -107,7 +138,7 @@ mod tests {
     /// The address of the file's entry, which a table describes.
     fn described(modules: &mut Modules, id: ModuleId) -> bool {
         let text = elf().section(".text").unwrap().address;
-        (0..4096).any(|offset| modules.rule(id, text + offset).is_some())
+        (0..4096).any(|offset| modules.rule(&ASKER, id, text + offset).is_some())
     }
 
     #[test]
@@ -153,6 +184,19 @@ mod tests {
         assert!(described(&mut modules, ids[0]));
         modules.no_more_stacks();
         assert_eq!(modules.frame_bytes, 0);
-        assert!(!described(&mut modules, ids[0]));
+        assert!(modules.get(ids[0]).frames.is_none());
+    }
+
+    #[test]
+    fn who_has_used_up_its_steps_gets_what_is_known_and_nothing_else() {
+        let (mut modules, ids, _) = files(1, 4);
+        assert!(described(&mut modules, ids[0]));
+        let text = elf().section(".text").unwrap().address;
+        let known = (0..4096).find(|offset| modules.rule(&ASKER, ids[0], text + offset).is_some());
+        let known = text + known.unwrap();
+        modules.budget.charge(&ASKER, u64::MAX);
+        assert!(modules.rule(&ASKER, ids[0], known).is_some());
+        assert!((4096..8192).all(|offset| modules.rule(&ASKER, ids[0], text + offset).is_none()));
+        assert_eq!(modules.budget.beyond().collect::<Vec<_>>(), [ASKER.pid]);
     }
 }

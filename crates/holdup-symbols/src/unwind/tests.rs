@@ -1,5 +1,6 @@
 //! Rules from tables of real and made-up files, and callers found by them.
 
+use super::sections::DESCRIPTION_BYTES_MAX;
 use super::*;
 
 #[test]
@@ -39,6 +40,12 @@ const PLUS: u8 = 0x22;
 
 /// An `.eh_frame` for one function at [`CODE`], of which the frame's address (CFA) is `expression`.
 fn table(expression: &[u8]) -> FrameTable {
+    let length = expression.len() as u8;
+    described(&[&[DEF_CFA_EXPRESSION, length], expression].concat(), CODE_BYTES)
+}
+
+/// An `.eh_frame` for one function at [`CODE`] with so many bytes, and these instructions.
+fn described(instructions: &[u8], code_bytes: u64) -> FrameTable {
     let mut bytes = Vec::new();
     // Common part: version 1, "R", code and data alignment 1 and -8, return address in register 16;
     // pointers are absolute; the return address is at CFA-8.
@@ -46,13 +53,12 @@ fn table(expression: &[u8]) -> FrameTable {
         &mut bytes,
         &[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0, 0x90, 1],
     );
-    let length = expression.len() as u8;
     let function = [
         &(bytes.len() as u32 + 4).to_le_bytes()[..],
         &CODE.to_le_bytes(),
-        &CODE_BYTES.to_le_bytes(),
-        &[0, DEF_CFA_EXPRESSION, length],
-        expression,
+        &code_bytes.to_le_bytes(),
+        &[0],
+        instructions,
     ];
     entry(&mut bytes, &function.concat());
     let section = Section {
@@ -82,7 +88,7 @@ fn caller(table: &mut FrameTable) -> Option<Registers> {
         sp: 0x7000,
         saved: [Some(9); 6],
     };
-    table.rule(frame.ip)?.caller(
+    table.make(frame.ip).0?.caller(
         &frame,
         &StackBytes {
             start: 0x7000,
@@ -109,7 +115,7 @@ fn an_expression_can_read_the_stack() {
 fn an_expression_that_jumps_back_for_ever_ends() {
     let back_to_itself = [SKIP, 0xfd, 0xff];
     let mut table = table(&back_to_itself);
-    assert!(table.rule(CODE + 1).is_some());
+    assert!(table.make(CODE + 1).0.is_some());
     assert_eq!(caller(&mut table), None);
 }
 
@@ -137,7 +143,7 @@ fn rules_hold_for_their_function_only() {
         (CODE + CODE_BYTES - 1, true),
         (CODE + CODE_BYTES, false),
     ] {
-        assert_eq!(table.rule(address).is_some(), covered, "{address:#x}");
+        assert_eq!(table.make(address).0.is_some(), covered, "{address:#x}");
     }
 }
 
@@ -145,7 +151,40 @@ fn rules_hold_for_their_function_only() {
 fn the_rules_that_are_kept_stay_few() {
     let mut table = table(&[BREG7, 8]);
     for address in 0..3 * RULES_MAX as u64 {
-        table.rule(address);
+        table.make(address);
     }
     assert!(table.rules.len() <= RULES_MAX);
+}
+
+/// DWARF instructions: go on by so many bytes; put the row aside, and take it back.
+const ADVANCE_BY_1: u8 = 0x41;
+const DEF_CFA: [u8; 3] = [0x0c, 7, 16];
+const REMEMBER: u8 = 0x0a;
+const RESTORE: u8 = 0x0b;
+
+#[test]
+fn a_long_description_is_run_once_and_not_for_each_address() {
+    const ROWS: usize = 10_000;
+    let instructions = [&DEF_CFA[..], &[ADVANCE_BY_1, REMEMBER, RESTORE].repeat(ROWS)].concat();
+    let mut table = described(&instructions, ROWS as u64);
+    let (first, steps) = table.make(CODE);
+    assert!(first.is_some() && steps >= instructions.len() as u64);
+    for address in (CODE..CODE + ROWS as u64).rev() {
+        assert!(table.known(address).unwrap().is_some(), "{address:#x}");
+    }
+    assert!(table.known(CODE + ROWS as u64 + 1).is_none());
+}
+
+#[test]
+fn a_description_that_is_too_long_is_not_run_and_one_with_many_rows_is_not_kept_whole() {
+    let long = vec![0; DESCRIPTION_BYTES_MAX + 1];
+    let (rule, steps) = described(&long, CODE_BYTES).make(CODE);
+    assert!(rule.is_none() && steps == STEPS_A_RULE);
+    let rows = [&DEF_CFA[..], &[ADVANCE_BY_1].repeat(3 * ROWS_MAX)].concat();
+    let mut table = described(&rows, 3 * ROWS_MAX as u64);
+    assert!(table.make(CODE).0.is_some());
+    assert!(table.rows.len() <= ROWS_MAX);
+    // Behind those that are kept there is none, and each try has its price.
+    let (rule, steps) = table.make(CODE + 2 * ROWS_MAX as u64);
+    assert!(rule.is_none() && steps >= rows.len() as u64);
 }

@@ -1,6 +1,6 @@
 //! The command line of experiments: `holdup try`.
 
-use super::{JvmArgs, ReportArgs};
+use super::{JvmArgs, ReportArgs, UserArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,9 +32,8 @@ pub(crate) struct TryArgs {
     /// A shell command after each run, outside the clock
     #[arg(long, value_name = "CMD")]
     pub(crate) cleanup: Option<OsString>,
-    /// Run CMD as this user (holdup itself must be root)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) user: UserArgs,
     /// Write the report of every run to DIR too, as JSON, for `holdup diff`
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,

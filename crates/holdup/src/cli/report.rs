@@ -18,6 +18,11 @@ pub(crate) struct ReportArgs {
     /// Write the report to FILE too, in any format but that of the terminal; may be given several times
     #[arg(long, value_name = "FORMAT=FILE", value_parser = export)]
     pub(crate) export: Vec<Export>,
+    /// Show passwords, tokens and keys in arguments, addresses and texts as they are
+    ///
+    /// They are masked otherwise, in every format. Recordings are masked in any case.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_mask: bool,
     /// Print only the verdict's first lines
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

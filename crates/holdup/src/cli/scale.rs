@@ -1,6 +1,6 @@
 //! The part of the command line that is about many workers.
 
-use super::{Backend, ReportArgs};
+use super::{Backend, ReportArgs, UserArgs};
 use crate::commands::scale::{timeout, worker_number};
 use crate::lengths;
 use clap::Args;
@@ -51,9 +51,8 @@ pub(crate) struct ScaleArgs {
     /// What the order of measuring is drawn with; a report has it
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Work as this user (holdup itself must be root)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) user: UserArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// Where the names of what is waited for come from: bpf; proc names nothing and takes the kernel's counters alone

@@ -12,6 +12,7 @@ use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time,
     serving,
 };
+use crate::haste::Haste;
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
@@ -193,7 +194,11 @@ pub(crate) fn attach(
     let other_clients = clients::look(&attached.subjects, &mut moment);
     drop(moment);
     let figures = figures.finish();
-    let mut collected = observation.finish(None);
+    let haste = match how.tracing.pace {
+        Pace::Record => Haste::none(),
+        Pace::Command | Pace::Service => Haste::of(signals, None),
+    };
+    let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;

@@ -6,23 +6,44 @@ use holdup_analysis::Attributed;
 use holdup_analysis::attribution::Attribution;
 use holdup_events::{Ending, Observed, Settings, Writer};
 use holdup_evidence::{Cause, Event, Finish, SystemFacts, Wait};
+use holdup_files::Destination;
 use std::fs::File;
 use std::io::{self, Seek};
-use std::sync::Arc;
+use std::path::Path;
 
-/// Where events go: a file that is open for writing. An observation that is begun again begins it anew.
-#[derive(Debug, Clone)]
-pub(crate) struct EventsFile(Arc<File>);
+/// Where events go. An observation that is begun again begins it anew.
+#[derive(Debug)]
+pub(crate) struct EventsFile {
+    file: File,
+    /// Gives the file its name when it is complete.
+    destination: Destination,
+}
 
 impl EventsFile {
-    pub(crate) fn new(file: File) -> EventsFile {
-        EventsFile(Arc::new(file))
+    /// Opens it, as reports are.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<EventsFile> {
+        let mut destination = Destination::open(path)?;
+        let file = match &mut destination {
+            Destination::New(file) => file.file().try_clone()?,
+            Destination::Stream(stream) => stream.try_clone()?,
+        };
+        Ok(EventsFile { file, destination })
+    }
+
+    /// All of it is written.
+    pub(crate) fn complete(self) -> anyhow::Result<()> {
+        match self.destination {
+            Destination::New(file) => Ok(file.finish()?),
+            Destination::Stream(_) => Ok(()),
+        }
     }
 
     fn begin(&self, settings: Settings) -> io::Result<Writer<File>> {
-        let mut file = self.0.try_clone()?;
-        file.rewind()?;
-        file.set_len(0)?;
+        let mut file = self.file.try_clone()?;
+        if matches!(self.destination, Destination::New(_)) {
+            file.rewind()?;
+            file.set_len(0)?;
+        }
         Ok(Writer::begin(file, env!("CARGO_PKG_VERSION"), settings))
     }
 }

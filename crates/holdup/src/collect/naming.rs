@@ -4,6 +4,9 @@
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
 
 mod stacks;
+mod unread;
+
+pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
@@ -76,7 +79,10 @@ impl Naming {
             kernel,
             mounts,
             kernel_stacks: HashMap::new(),
-            user_stacks: UserStacks::new().within(bounds).told_by(runtimes.reader()),
+            user_stacks: UserStacks::new()
+                .within(bounds)
+                .ready()
+                .told_by(runtimes.reader()),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             threads: HashMap::new(),

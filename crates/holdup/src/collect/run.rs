@@ -2,6 +2,7 @@
 
 use super::attributing::{Attributing, EventsFile};
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
@@ -23,7 +24,8 @@ pub(crate) fn run(
 ) -> anyhow::Result<Collected> {
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (observation, ended) = observe(subject, signals, how, events, go_on)?;
-    Ok(observation.finish(ended))
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(observation.finish(ended, Haste::of(signals, cmd)))
 }
 
 /// Why a run was not waited for.
@@ -49,7 +51,7 @@ pub(crate) fn run_for(
     let (observation, ended) = observe(subject, signals, how, None, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(observation.finish(ended)),
+        (ended, _) => Ok(observation.finish(ended, Haste::of_many(signals))),
     })
 }
 

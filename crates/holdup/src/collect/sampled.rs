@@ -20,6 +20,7 @@ pub(crate) use attach::attach;
 use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;
 use super::{Collected, Cut, left_behind, own_cpu_time};
+use crate::haste::Haste;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, NotShown, Subject};
 use beyond::Beyond;
@@ -69,7 +70,8 @@ pub(crate) fn run(
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
     let (sampling, ended) = observe(subject, signals, std::process::id(), events, go_on)?;
-    Ok(sampling.finish(ended, why))
+    let cmd = ended.is_none().then_some(&*subject);
+    Ok(sampling.finish(ended, why, Haste::of(signals, cmd)))
 }
 
 /// Runs CMD to its end if that comes within `limit`, and if no signal tells holdup to end. `adopter`: the process in whose PID namespace
@@ -88,7 +90,7 @@ pub(crate) fn run_for(
     let (sampling, ended) = observe(subject, signals, adopter, None, |_, signals| limit.go_on(signals))?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
-        (ended, _) => Ok(sampling.finish(ended, Some(why))),
+        (ended, _) => Ok(sampling.finish(ended, Some(why), Haste::of_many(signals))),
     })
 }
 
@@ -199,7 +201,7 @@ impl Sampling {
     }
 
     /// Ends observation, and makes the whole of it.
-    fn finish(mut self, ended: Option<Ended>, why: Option<&str>) -> Collected {
+    fn finish(mut self, ended: Option<Ended>, why: Option<&str>, mut haste: Haste<'_>) -> Collected {
         self.machines.look_now();
         let now = clocks::monotonic();
         let events = self.sampler.leave(now);
@@ -224,9 +226,12 @@ impl Sampling {
             ns: 0,
         });
         let user_stacks = self.stacks.finish();
-        let (build_ids, user_stacks) = (user_stacks.build_ids(), user_stacks.finish());
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        let user_stacks = named.stacks;
         drop((self.sampler, self.machines));
-        let not_measured = unseen
+        let not_measured: Vec<NotMeasured> = unseen
             .into_iter()
             .chain(self.not_measured)
             .chain(left_behind::told())
@@ -246,7 +251,7 @@ impl Sampling {
             ended: now,
             user_stacks,
             losses: losses.into_iter().collect(),
-            not_measured,
+            not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             ..Finish::default()
         };

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     }
     let observed = verdict::subject_of_attach(asked(args), &collected);
     outputs.write(&verdict::of(observed.clone(), &collected));
-    keep_events(&mut collected, &observed);
+    keep_events(events, &mut collected, &observed);
     recording.map_or(Ok(()), |recording| recording.write(observed, collected))?;
     Ok(0)
 }

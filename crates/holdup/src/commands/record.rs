@@ -8,6 +8,7 @@ mod condition;
 mod detail;
 mod folder;
 mod losses;
+mod observer;
 mod rounds;
 mod textfile;
 

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
             }
             let observed = verdict::subject_of_run(&plan.command, &subject, &collected);
             plan.outputs.write(&verdict::of(observed.clone(), &collected));
-            keep_events(&mut collected, &observed);
+            keep_events(plan.events, &mut collected, &observed);
             if let Some(recording) = plan.recording
                 && let Err(error) = recording.write(observed, collected)
             {
@@ -82,7 +82,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
     Ok(Plan {
         command: Command {
             argv: args.command.clone(),
-            user: args.user.as_deref().map(User::look_up).transpose()?,
+            user: User::asked(&args.user)?,
         },
         outputs: Outputs::open(&args.report, Place::Stderr, color)?,
         recording: Recording::open(&args.recording, Scope::default())?,
@@ -152,11 +152,16 @@ pub(crate) fn without_evidence(error: anyhow::Error, what: &str) -> anyhow::Erro
 }
 
 /// Ends the copy of the events, if there is one. An error is said, and changes nothing else.
-pub(crate) fn keep_events(collected: &mut Collected, observed: &Observed) {
-    if let Some(events) = collected.events.take()
-        && let Err(error) = events.finish(observed, &collected.attributed, &collected.facts)
-    {
-        say(&format!("the events cannot be written: {error}"));
+pub(crate) fn keep_events(file: Option<EventsFile>, collected: &mut Collected, observed: &Observed) {
+    let Some((file, events)) = file.zip(collected.events.take()) else {
+        return;
+    };
+    let written = events
+        .finish(observed, &collected.attributed, &collected.facts)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| file.complete());
+    if let Err(error) = written {
+        say(&format!("the events cannot be written: {error:#}"));
     }
 }
 

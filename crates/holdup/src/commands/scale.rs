@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ScaleArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     let mut signals = Signals::watch()?;
     let mut bench = Bench {
-        user: args.user.as_deref().map(User::look_up).transpose()?,
+        user: User::asked(&args.user)?,
         timeout: args.timeout,
         signals: &mut signals,
     };

@@ -9,10 +9,10 @@ use crate::experiment::arms::{
 use crate::experiment::checks::{Reach, Sight, decide};
 use crate::experiment::directory;
 use crate::experiment::without::{Way, way};
-use crate::output::{Outputs, Place, say};
+use crate::output::{Outputs, Place, say, write_file};
 use crate::progress::Progress;
 use crate::signals::Signals;
-use crate::subject::{Command, Standing, User};
+use crate::subject::{Command, Here, Standing, User};
 use crate::usage::Usage;
 use crate::{collect, verdict};
 use anyhow::{Context, bail};
@@ -20,6 +20,7 @@ use holdup_analysis::Attributed;
 use holdup_analysis::experiment::{Arm, Design, Pair, judge, not_there, nothing_to_take, predict_by_path};
 use holdup_analysis::report::{Experiment, Outcome, PredictedBy, Report, SubjectKind};
 use holdup_evidence::{Cause, LossClass, Ns};
+use holdup_files::{Guard, Missing};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, IsTerminal};
 use std::os::fd::AsFd;
@@ -55,13 +56,13 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
     let directory = args.memory.as_deref().map(directory::look).transpose()?;
     let sight = Sight {
         root: nix::unistd::geteuid().is_root(),
-        other_user: args.user.is_some(),
+        other_user: args.user.user.is_some(),
         hosts: Path::new(HOSTS).is_file(),
         runs: 2 * args.runs,
         directory,
     };
     let reach = decide(way, &sight).map_err(Usage::Wrong)?;
-    let user = args.user.as_deref().map(User::look_up).transpose()?;
+    let user = User::asked(&args.user)?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     keep_folder(args.keep.as_deref())?;
     // Before anybody is asked: can it be done here at all?
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
         stdin: again_and_again()?,
         nothing: nothing()?,
         standing: Standing::of_self(),
-        here: std::env::current_dir().context("there is no working directory")?,
+        here: Here::of_self()?,
         signals: &mut signals,
         written: Vec::new(),
         names: Names::default(),
@@ -296,10 +297,10 @@ fn nothing() -> anyhow::Result<File> {
 }
 
 fn keep_folder(folder: Option<&Path>) -> anyhow::Result<()> {
-    match folder {
-        Some(folder) => std::fs::create_dir_all(folder).with_context(|| format!("cannot make {folder:?}")),
-        None => Ok(()),
-    }
+    let Some(path) = folder else { return Ok(()) };
+    holdup_files::folder(path, Guard::Anybody, Missing::Make)
+        .map(drop)
+        .with_context(|| format!("cannot make {path:?}"))
 }
 
 /// Writes the report of a run: `1-as-is.json`, `1-without.json`.
@@ -315,7 +316,7 @@ fn keep(folder: Option<&Path>, number: u32, kind: Kind, done: &Done) -> anyhow::
     holdup_views::Format::Json
         .write(&report, &mut text)
         .expect("memory can be written to");
-    std::fs::write(&path, text).with_context(|| format!("cannot write the report to {path:?}"))
+    write_file(&path, &text)
 }
 
 /// The middle one of the runs as it is, and the experiment.

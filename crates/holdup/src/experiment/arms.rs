@@ -17,17 +17,16 @@ use crate::commands::run::without_evidence;
 use crate::experiment::checks::{Directory, fits};
 use crate::output::say;
 use crate::signals::{Control, Signals};
-use crate::subject::{Command, Ended, NotStarted, Setting, Standing, Subject};
+use crate::subject::{Command, Ended, Here, NotStarted, Setting, Standing, Subject};
 use crate::verdict;
 use anyhow::{Context, anyhow, bail};
 use holdup_analysis::rules::percent;
 use holdup_evidence::Ns;
 use holdup_views::report::Subject as Observed;
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ pub(crate) struct Laboratory<'a> {
     pub(crate) stdin: Option<File>,
     pub(crate) nothing: File,
     pub(crate) standing: Standing,
-    pub(crate) here: PathBuf,
+    pub(crate) here: Here,
     pub(crate) signals: &'a mut Signals,
     /// Files below the directory that runs as it is have written to, by path below it.
     pub(crate) written: Vec<PathBuf>,
@@ -148,17 +147,21 @@ impl Laboratory<'_> {
             )?;
         }
         let mut before = None;
-        if let Some(directory) = &self.directory {
+        let held = self
+            .directory
+            .as_ref()
+            .and_then(|directory| directory.held.clone());
+        if let Some(held) = &held {
             match kind {
-                Kind::Without => copy_up(&room, &directory.path, &self.written)?,
-                Kind::AsIs => before = Some(Files::of(&directory.path)?),
+                Kind::Without => copy_up(&room, &self.written),
+                Kind::AsIs => before = Some(Files::of(held.as_fd())?),
             }
         }
         let (stderr, complaint) = complaint::listen()?;
         let done = self.observe(&room, kind, stderr.as_raw_fd());
         drop(stderr);
-        if let (Some(before), Some(directory)) = (before, &self.directory) {
-            let (written, bytes) = before.written_since(&Files::of(&directory.path)?);
+        if let (Some(before), Some(directory), Some(held)) = (before, &self.directory, &held) {
+            let (written, bytes) = before.written_since(&Files::of(held.as_fd())?);
             fits(directory, bytes).map_err(|why| anyhow!(why))?;
             self.written = written;
         }
@@ -302,8 +305,7 @@ impl Laboratory<'_> {
     ) -> anyhow::Result<Setting<'f>> {
         Ok(Setting {
             namespaces: room.namespaces().collect(),
-            directory: CString::new(self.here.clone().into_os_string().into_vec())
-                .context("the working directory's path contains a NUL byte")?,
+            directory: self.here.in_room(room)?,
             stdio,
             filter,
             standing: self.standing,
@@ -363,10 +365,14 @@ fn instead(way: &Way, directory: Option<&Directory>, names: &Names) -> Vec<Mount
             });
             texts.collect()
         }
-        (Means::Memory, Some(directory)) => vec![Mount::Memory {
-            over: directory.path.clone(),
-            most: directory.memory,
-        }],
+        (Means::Memory, Some(directory)) => {
+            let mount = directory.held.clone().map(|held| Mount::Memory {
+                over: directory.path.clone(),
+                held,
+                most: directory.memory,
+            });
+            mount.into_iter().collect()
+        }
         (Means::Memory, None) | (Means::Calls(_), _) => vec![],
     }
 }

@@ -5,7 +5,9 @@
 
 use super::without::{Means, Way};
 use holdup_views::units::bytes;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What was seen.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +28,8 @@ pub(crate) struct Sight {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
+    /// The directory itself, whatever its path leads to by now.
+    pub(crate) held: Option<Arc<OwnedFd>>,
     /// Its file system.
     pub(crate) file_system: String,
     /// All files below it.

@@ -2,19 +2,26 @@
 //!
 //! In: a directory that the person named. Out: [`Directory`] for the checks; [`Files`], a list of what was there with the kernel's marks
 //! of change; and, in a room, files copied up. Symbolic links are never followed, and the walk has a limit.
+//!
+//! The directory is often another user's, who can exchange it and everything around it at any moment. So its path is resolved once, and
+//! from then on it and what is in it is reached below the descriptor that this gave.
 
 use super::checks::Directory;
 use super::room::Room;
 use anyhow::Context;
+use holdup_files::{Guard, Missing};
 use holdup_proc::{Root, mountinfo};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sys::stat::{FileStat, SFlag, fstat};
 use nix::unistd::{getegid, geteuid};
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files and folders that are looked at: some seconds' worth.
 const MOST: u64 = 200_000;
@@ -39,39 +46,46 @@ struct Mark {
 /// # Errors
 /// When it is none, or can't be read.
 pub(crate) fn look(path: &Path) -> anyhow::Result<Directory> {
-    let path = fs::canonicalize(path).with_context(|| format!("cannot find the directory {path:?}"))?;
+    let found = holdup_files::folder(path, Guard::Anybody, Missing::Refuse);
+    let found = found.with_context(|| format!("cannot find the directory {path:?}"))?;
+    let (path, held) = (found.path, Arc::new(found.descriptor));
     let root = Root::system();
     let mounts = mountinfo::read(&root, &mut Vec::new());
-    let targets = mounts.iter().map(|mount| (PathBuf::from(&mount.target), mount));
-    let on = targets
-        .clone()
-        .filter(|(target, _)| path.starts_with(target))
-        .max_by_key(|(target, _)| target.components().count());
-    let mut targets = targets.map(|(target, _)| target);
+    let on = mount_of(&held);
+    let mounted = mounts.iter().find(|mount| Some(mount.number) == on);
+    let mut targets = mounts.iter().map(|mount| PathBuf::from(&mount.target));
     let below = targets.find(|target| *target != path && target.starts_with(&path));
     let mut directory = Directory {
-        file_system: on.map(|(_, mount)| mount.file_system.clone()).unwrap_or_default(),
+        file_system: mounted.map(|mount| mount.file_system.clone()).unwrap_or_default(),
         mounted_below: below,
         memory: available(&root) / PART_OF_MEMORY,
-        served: served(&root, &path),
         path,
         ..Directory::default()
     };
     if !super::checks::is_local(&directory) {
         return Ok(directory);
     }
-    anyhow::ensure!(directory.path.is_dir(), "{:?} is no directory", directory.path);
+    directory.served = served(&root, &directory.path, held.as_fd());
     // Whoever is not root is in a user namespace that knows him and his first group, and nobody else.
     let own = (geteuid().as_raw(), getegid().as_raw());
-    let whole = walk(&directory.path.clone(), |path, about| {
+    let whole = walk(held.as_fd(), |path, about| {
         directory.files += 1;
-        directory.bytes += about.len();
-        if (about.uid(), about.gid()) != own && directory.anothers.is_none() {
-            directory.anothers = Some(path.to_owned());
+        directory.bytes += about.st_size.cast_unsigned();
+        if (about.st_uid, about.st_gid) != own && directory.anothers.is_none() {
+            directory.anothers = Some(directory.path.join(path));
         }
-    })?;
+    });
+    let whole = whole.with_context(|| format!("cannot read the directory {:?}", directory.path))?;
     directory.too_many = !whole;
+    directory.held = Some(held);
     Ok(directory)
+}
+
+/// The kernel's number of the mount that something is on; a path could be another's by now.
+fn mount_of(held: &OwnedFd) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd())).ok()?;
+    let number = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    number.trim().parse().ok()
 }
 
 impl Files {
@@ -79,20 +93,19 @@ impl Files {
     ///
     /// # Errors
     /// When the directory can't be read.
-    pub(crate) fn of(directory: &Path) -> anyhow::Result<Files> {
+    pub(crate) fn of(directory: BorrowedFd<'_>) -> anyhow::Result<Files> {
         let mut files = BTreeMap::new();
-        walk(directory, |path, about| {
-            if about.is_file()
-                && let Ok(path) = path.strip_prefix(directory)
-            {
+        let whole = walk(directory, |path, about| {
+            if kind(about) == SFlag::S_IFREG {
                 let mark = Mark {
-                    inode: about.ino(),
-                    bytes: about.len(),
-                    changed: (about.ctime(), about.ctime_nsec()),
+                    inode: about.st_ino,
+                    bytes: about.st_size.cast_unsigned(),
+                    changed: (about.st_ctime, about.st_ctime_nsec),
                 };
                 files.insert(path.to_owned(), mark);
             }
-        })?;
+        });
+        whole.context("cannot read the directory of --memory")?;
         Ok(Files(files))
     }
 
@@ -109,72 +122,74 @@ impl Files {
 
 /// Has these files copied into the memory of the room, as the first write would: with owner and mode. Those that are not there
 /// any more need none.
-///
-/// # Errors
-/// When the directory can't be opened there.
-pub(crate) fn copy_up(room: &Room, directory: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
-    let inside = room.inside(directory);
-    let directory = File::open(&inside).with_context(|| format!("cannot open {directory:?} in memory"))?;
-    let how = OpenHow {
-        flags: u64::from((libc::O_WRONLY | libc::O_CLOEXEC | libc::O_NONBLOCK).cast_unsigned()),
-        mode: 0,
-        resolve: libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS,
-    };
+pub(crate) fn copy_up(room: &Room, files: &[PathBuf]) {
+    let Some(memory) = room.memory() else { return };
+    let how = below().flags(OFlag::O_WRONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY);
     for file in files {
-        let Ok(path) = CString::new(file.as_os_str().as_bytes()) else {
-            continue;
-        };
-        // SAFETY: a descriptor, a NUL-terminated path, and a struct of the length that is said; what is opened is closed.
-        unsafe {
-            let opened = libc::syscall(
-                libc::SYS_openat2,
-                directory.as_raw_fd(),
-                path.as_ptr(),
-                &raw const how,
-                size_of::<OpenHow>(),
-            );
-            if let Ok(opened @ 0..) = i32::try_from(opened) {
-                libc::close(opened);
-            }
-        }
+        drop(openat2(memory, file, how));
     }
-    Ok(())
 }
 
-/// linux/openat2.h.
-#[repr(C)]
-struct OpenHow {
-    flags: u64,
-    mode: u64,
-    resolve: u64,
+/// How something below a directory is opened: there, by no link, and on its file system.
+fn below() -> OpenHow {
+    let resolve =
+        ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_XDEV;
+    OpenHow::new().resolve(resolve)
 }
 
-/// Everything below a directory, folders too; whether that was all.
-fn walk(directory: &Path, mut each: impl FnMut(&Path, &fs::Metadata)) -> anyhow::Result<bool> {
-    let mut folders = vec![directory.to_owned()];
+fn kind(about: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(about.st_mode & libc::S_IFMT)
+}
+
+/// Everything below a directory, folders too, by path below it; whether that was all.
+fn walk(directory: BorrowedFd<'_>, mut each: impl FnMut(&Path, &FileStat)) -> nix::Result<bool> {
+    let mut folders = vec![PathBuf::from(".")];
     let mut met = 0;
     while let Some(folder) = folders.pop() {
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            // A folder that went away meanwhile.
-            Err(_) if folder != directory => continue,
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read the directory {directory:?}"));
-            }
+        let top = folder == Path::new(".");
+        let how = below().flags(OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC);
+        let opened = match openat2(directory, &folder, how) {
+            Ok(opened) => opened,
+            Err(errno) if top => return Err(errno),
+            // A folder that went away meanwhile, or is something else now.
+            Err(_) => continue,
         };
-        for entry in entries.flatten() {
+        let Ok(mut entries) = opened
+            .try_clone()
+            .map_err(|_| Errno::EMFILE)
+            .and_then(Dir::from_fd)
+        else {
+            continue;
+        };
+        for entry in entries.iter().flatten() {
+            let name = Path::new(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
+            if name == Path::new(".") || name == Path::new("..") {
+                continue;
+            }
             met += 1;
             if met > MOST {
                 return Ok(false);
             }
-            let Ok(about) = entry.metadata() else { continue };
-            each(&entry.path(), &about);
-            if about.is_dir() {
-                folders.push(entry.path());
+            let Some(about) = about(&opened, name) else {
+                continue;
+            };
+            let path = if top { name.to_owned() } else { folder.join(name) };
+            each(&path, &about);
+            if kind(&about) == SFlag::S_IFDIR {
+                folders.push(path);
             }
         }
     }
     Ok(true)
+}
+
+/// What is in a folder under this name; a link is told of and not followed, and what is mounted there is not asked: it may never answer.
+fn about(folder: &OwnedFd, name: &Path) -> Option<FileStat> {
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_XDEV;
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
+        .resolve(resolve);
+    fstat(openat2(folder, name, how).ok()?).ok()
 }
 
 /// Bytes of memory that can be had without swapping, by the kernel's estimate.
@@ -185,21 +200,27 @@ fn available(root: &Root) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// A socket below the directory that somebody has bound and still has.
-fn served(root: &Root, directory: &Path) -> Option<PathBuf> {
+/// A socket below the directory that somebody has bound and still has. Its name is whatever a program gave the kernel.
+fn served(root: &Root, path: &Path, directory: BorrowedFd<'_>) -> Option<PathBuf> {
     let text = fs::read(root.proc.join("net/unix")).ok()?;
     let lines = text.split(|byte| *byte == b'\n').skip(1);
     let paths = lines.filter_map(|line| {
         let at = line.iter().position(|byte| *byte == b'/')?;
         Some(PathBuf::from(std::ffi::OsStr::from_bytes(&line[at..])))
     });
-    let mut paths = paths.filter(|path| path.starts_with(directory));
-    paths.find(|path| fs::symlink_metadata(path).is_ok())
+    let how = below().flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC);
+    let is_there = |socket: &PathBuf| {
+        let inside = socket.strip_prefix(path);
+        inside.is_ok_and(|inside| openat2(directory, inside, how).is_ok())
+    };
+    paths.into_iter().find(is_there)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Files, look};
+    use std::fs::File;
+    use std::os::fd::AsFd;
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -209,14 +230,15 @@ mod tests {
         for name in ["written", "read", "replaced", "removed"] {
             std::fs::write(at(name), name).unwrap();
         }
-        let before = Files::of(directory.path()).unwrap();
+        let held = File::open(directory.path()).unwrap();
+        let before = Files::of(held.as_fd()).unwrap();
         std::fs::write(at("written"), "something longer").unwrap();
         std::fs::read(at("read")).unwrap();
         std::fs::write(at("new"), "another").unwrap();
         std::fs::rename(at("new"), at("replaced")).unwrap();
         std::fs::remove_file(at("removed")).unwrap();
         std::fs::write(at("made"), "made").unwrap();
-        let after = Files::of(directory.path()).unwrap();
+        let after = Files::of(held.as_fd()).unwrap();
         assert_eq!(before.written_since(&after), (vec!["written".into()], 16));
     }
 

@@ -1,4 +1,4 @@
-//! A filter on system calls that answers some of them at once, with success and without having done anything.
+//! A filter on system calls that answers some of them at once: with success and without having done anything, or with a refusal.
 //!
 //! In: which calls. Out: a program of classic BPF for seccomp(2), to be put on a process before it becomes CMD; its children inherit it
 //! and nobody else has it. There is no supervisor: the kernel answers by itself, so a call costs a microsecond, in static programs
@@ -21,17 +21,36 @@ pub(crate) struct Call {
     x86_64: Option<u32>,
     /// i386.
     i386: Option<u32>,
-    /// Only where this argument has one of these bits.
-    only_if: Option<(u32, u32)>,
+    /// Only then.
+    only_if: Option<Condition>,
+}
+
+/// What an argument must be, counted from 0. Only its lower half is looked at: the kernel's own calls that are asked about take no more.
+#[derive(Debug, Clone, Copy)]
+enum Condition {
+    /// It has one of these bits.
+    HasBits(u32, u32),
+    /// It is one of these.
+    Is(u32, &'static [u32]),
 }
 
 impl Call {
     /// A call with its numbers in both tables.
-    pub(super) const fn new(name: &'static str, x86_64: u32, i386: u32) -> Call {
+    pub(crate) const fn new(name: &'static str, x86_64: u32, i386: u32) -> Call {
         Call {
             name,
             x86_64: Some(x86_64),
             i386: Some(i386),
+            only_if: None,
+        }
+    }
+
+    /// A call that has a number of its own for x32, without that bit.
+    pub(crate) const fn of_x32(name: &'static str, x32: u32) -> Call {
+        Call {
+            name,
+            x86_64: Some(x32),
+            i386: None,
             only_if: None,
         }
     }
@@ -49,7 +68,15 @@ impl Call {
     /// The same, answered only if argument `argument`, counted from 0, has one of the `bits`.
     pub(super) const fn only_if(self, argument: u32, bits: u32) -> Call {
         Call {
-            only_if: Some((argument, bits)),
+            only_if: Some(Condition::HasBits(argument, bits)),
+            ..self
+        }
+    }
+
+    /// The same, answered only if argument `argument`, counted from 0, is one of these.
+    pub(crate) const fn only_if_one_of(self, argument: u32, values: &'static [u32]) -> Call {
+        Call {
+            only_if: Some(Condition::Is(argument, values)),
             ..self
         }
     }
@@ -62,6 +89,8 @@ pub(crate) enum Answer {
     Done,
     /// 0, and nothing is done.
     AtOnce,
+    /// EPERM, and nothing is done. A table of calls that is not known here has none that are done.
+    Refused,
 }
 
 /// linux/audit.h: the tables of system calls.
@@ -81,6 +110,10 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 /// The call is not made and returns 0: an error of number 0 is none.
 const RETURN_0: u32 = libc::SECCOMP_RET_ERRNO;
 
+/// EPERM, and ENOSYS for calls by a table that is not known.
+const RETURN_EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+const RETURN_ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+
 const LOAD: u16 = 0x20;
 const AND: u16 = 0x54;
 const IF_EQUAL: u16 = 0x15;
@@ -97,8 +130,37 @@ pub(crate) fn program(calls: &[Call], answer: Answer) -> Vec<sock_filter> {
         program.push(jump(IF_EQUAL, number, 0, length));
         program.extend(table);
     }
-    program.push(statement(RETURN, ALLOW));
+    program.push(statement(
+        RETURN,
+        match answer {
+            Answer::Done | Answer::AtOnce => ALLOW,
+            Answer::Refused => RETURN_ENOSYS,
+        },
+    ));
     program
+}
+
+/// Puts a program on the calling process, if there is one; with errno set where the kernel does not take it. Without `no_new_privs`, which
+/// would break programs that become another user, that takes CAP_SYS_ADMIN. Async-signal-safe.
+pub(crate) fn put_on(program: &[sock_filter]) -> bool {
+    let Ok(len) = u16::try_from(program.len()) else {
+        return false;
+    };
+    let filter = libc::sock_fprog {
+        len,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: a program whose length is said; the kernel checks it. Without the flag, kernels before 5.16 slow the process down for fear
+    // of it.
+    len == 0
+        || unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+                &raw const filter,
+            ) == 0
+        }
 }
 
 /// The part for one table; it returns in every case.
@@ -111,6 +173,7 @@ fn table(
     let answered = match answer {
         Answer::Done => ALLOW,
         Answer::AtOnce => RETURN_0,
+        Answer::Refused => RETURN_EPERM,
     };
     let mut part = vec![statement(LOAD, NUMBER)];
     part.extend(mask.map(|mask| statement(AND, mask)));
@@ -118,14 +181,23 @@ fn table(
         let Some(number) = number(call) else { continue };
         let then = match call.only_if {
             None => vec![statement(RETURN, answered)],
-            Some((argument, bits)) => vec![
+            Some(Condition::Is(argument, values)) => {
+                let mut then = vec![statement(LOAD, ARGUMENTS + ARGUMENT * argument)];
+                for value in values {
+                    then.push(jump(IF_EQUAL, *value, 0, 1));
+                    then.push(statement(RETURN, answered));
+                }
+                then.push(statement(RETURN, ALLOW));
+                then
+            }
+            Some(Condition::HasBits(argument, bits)) => vec![
                 statement(LOAD, ARGUMENTS + ARGUMENT * argument),
                 jump(IF_BITS, bits, 0, 1),
                 statement(RETURN, answered),
                 statement(RETURN, ALLOW),
             ],
         };
-        let length = u8::try_from(then.len()).expect("four at most");
+        let length = u8::try_from(then.len()).expect("a few statements");
         part.push(jump(IF_EQUAL, number, 0, length));
         part.extend(then);
     }
@@ -145,7 +217,7 @@ fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
 mod tests {
     use super::{
         AND, ARGUMENT, ARGUMENTS, AUDIT_ARCH_I386, AUDIT_ARCH_X86_64, Answer, IF_BITS, IF_EQUAL, LOAD,
-        NUMBER, RETURN, RETURN_0, TABLE, X32_BIT, program,
+        NUMBER, RETURN, RETURN_0, RETURN_ENOSYS, RETURN_EPERM, TABLE, X32_BIT, program,
     };
     use crate::experiment::without::{sleep, sync};
 
@@ -212,6 +284,38 @@ mod tests {
         let flag = i32::cast_unsigned;
         assert!(of(flag(libc::MS_SYNC)) && of(flag(libc::MS_SYNC | libc::MS_INVALIDATE)));
         assert!(!of(flag(libc::MS_ASYNC)) && !of(0));
+    }
+
+    #[test]
+    fn input_for_a_terminal_is_refused_in_each_table_whatever_the_upper_half_of_a_request_is() {
+        let program = crate::subject::no_terminal_input();
+        const TIOCSTI: u32 = 0x5412;
+        const TIOCLINUX: u32 = 0x541c;
+        const TCGETS: u32 = 0x5401;
+        let of = |table, number, request| runs(&program, table, number, [0, request, 0, 0, 0, 0]);
+        for (table, number) in [
+            (AUDIT_ARCH_X86_64, 16),
+            (AUDIT_ARCH_X86_64, X32_BIT | 16),
+            (AUDIT_ARCH_X86_64, X32_BIT | 514),
+            (AUDIT_ARCH_I386, 54),
+        ] {
+            // The program loads no upper half, so none can get past it.
+            assert_eq!(of(table, number, TIOCSTI), RETURN_EPERM, "{table:#x} {number}");
+            assert_eq!(of(table, number, TIOCLINUX), RETURN_EPERM, "{table:#x} {number}");
+            assert_eq!(of(table, number, TCGETS), libc::SECCOMP_RET_ALLOW);
+            assert_eq!(of(table, number + 1, TIOCSTI), libc::SECCOMP_RET_ALLOW);
+        }
+        let loads = program.iter().filter(|one| one.code == LOAD).map(|one| one.k);
+        assert!(
+            loads
+                .into_iter()
+                .all(|offset| [NUMBER, TABLE, ARGUMENTS + ARGUMENT].contains(&offset))
+        );
+        assert_eq!(
+            of(0xc000_00b7, 29, TCGETS),
+            RETURN_ENOSYS,
+            "a table that is not known"
+        );
     }
 
     #[test]

@@ -1,24 +1,31 @@
 //! What is mounted in a room: `/proc` of its own, files and texts in the place of others, memory over a directory.
 //!
 //! In: [`Mount`]s. Out: a [`Mounter`] with every string ready, because what mounts is a process between fork and exec: system calls only.
+//! What is ours is made in memory that is mounted over `/proc` for the moment, in a mount namespace of its own: nobody else can reach it.
 
+use super::overlay::{Overlay, Refused};
 use super::room::Step;
 use anyhow::Context;
-use nix::unistd::geteuid;
 use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Something to be mounted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Mount {
     /// A file in the place of another.
     Bind { from: PathBuf, over: PathBuf },
     /// A file with this text in the place of another; no file outside has it.
     Text { text: Vec<u8>, over: PathBuf },
     /// What is written below the directory stays in memory: at most so many bytes.
-    Memory { over: PathBuf, most: u64 },
+    Memory {
+        over: PathBuf,
+        /// The directory that this path led to when it was looked at.
+        held: Arc<OwnedFd>,
+        most: u64,
+    },
 }
 
 /// All of it, ready.
@@ -35,38 +42,9 @@ struct Text {
 }
 
 enum Ready {
-    Bind {
-        from: CString,
-        over: CString,
-    },
-    Memory {
-        over: CString,
-        /// Of the tmpfs.
-        options: CString,
-        upper: CString,
-        work: CString,
-        /// Only root can make it somebody's: a user namespace has no others.
-        owner: Option<(u32, u32)>,
-        mode: u32,
-        userxattr: bool,
-    },
+    Bind { from: CString, over: CString },
+    Memory(Overlay),
 }
-
-/// Descriptors that the layers have while they are put together, in the keeper, which needs none of those that it was born with but
-/// the two that it has moved below these.
-const LOWER: i32 = 10;
-const UPPER: i32 = 11;
-const WORK: i32 = 12;
-
-/// Where the layers are. A path may have commas and colons, which mean something in these options; descriptors have none.
-///
-/// redirect_dir: a directory that was there before can be renamed, as on any file system. volatile is not asked for: memory makes no
-/// difference, and a kernel before 5.10 does not know it.
-const LAYERS: &CStr =
-    c"lowerdir=/proc/self/fd/10,upperdir=/proc/self/fd/11,workdir=/proc/self/fd/12,redirect_dir=on,index=off";
-/// The same for one who is not root: a directory that was there before can't be renamed (EXDEV).
-const LAYERS_OF_USER: &CStr =
-    c"lowerdir=/proc/self/fd/10,upperdir=/proc/self/fd/11,workdir=/proc/self/fd/12,userxattr";
 
 impl Mounter {
     /// Prepares it.
@@ -87,19 +65,8 @@ impl Mounter {
                     at: c_path(&Path::new("/proc").join(format!("text.{}", texts.len())))?,
                     over: c_path(over)?,
                 }),
-                Mount::Memory { over, most } => {
-                    let about =
-                        std::fs::metadata(over).with_context(|| format!("cannot look at {over:?}"))?;
-                    let root = geteuid().is_root();
-                    ready.push(Ready::Memory {
-                        upper: c_path(&over.join("upper"))?,
-                        work: c_path(&over.join("work"))?,
-                        over: c_path(over)?,
-                        options: CString::new(format!("size={most},mode=0700")).expect("no NUL is in it"),
-                        owner: root.then(|| (about.uid(), about.gid())),
-                        mode: about.mode() & 0o7777,
-                        userxattr: !root,
-                    });
+                Mount::Memory { over, held, most } => {
+                    ready.push(Ready::Memory(Overlay::new(c_path(over)?, held, *most)?));
                 }
             }
         }
@@ -115,11 +82,19 @@ impl Mounter {
         if !self.texts.is_empty() && !put_texts(&self.texts) {
             return Err(Step::Mounts);
         }
+        for ready in &self.ready {
+            if let Ready::Memory(overlay) = ready {
+                overlay.mount().map_err(|refused| match refused {
+                    Refused::Exchanged => Step::Exchanged,
+                    Refused::Kernel => Step::Mounts,
+                })?;
+            }
+        }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         if !mount(c"proc", c"/proc", c"proc", flags, None) {
             return Err(Step::Proc);
         }
-        match self.ready.iter().all(Ready::mount) {
+        match self.ready.iter().all(Ready::bind) {
             true => Ok(()),
             false => Err(Step::Mounts),
         }
@@ -127,33 +102,10 @@ impl Mounter {
 }
 
 impl Ready {
-    fn mount(&self) -> bool {
+    fn bind(&self) -> bool {
         match self {
             Ready::Bind { from, over } => mount(from, over, c"", libc::MS_BIND, None),
-            Ready::Memory {
-                over,
-                options,
-                upper,
-                work,
-                owner,
-                mode,
-                userxattr,
-            } => {
-                let layers = if *userxattr { LAYERS_OF_USER } else { LAYERS };
-                // The memory is mounted over the directory first, for want of another place, and the overlay over both.
-                // SAFETY: NUL-terminated paths and integers.
-                unsafe {
-                    open_as(over, LOWER)
-                        && mount(c"holdup", over, c"tmpfs", libc::MS_NODEV, Some(options))
-                        && libc::mkdir(upper.as_ptr(), 0o700) == 0
-                        && libc::mkdir(work.as_ptr(), 0o700) == 0
-                        && owner.is_none_or(|(uid, gid)| libc::chown(upper.as_ptr(), uid, gid) == 0)
-                        && libc::chmod(upper.as_ptr(), *mode) == 0
-                        && open_as(upper, UPPER)
-                        && open_as(work, WORK)
-                        && mount(c"holdup", over, c"overlay", 0, Some(layers))
-                }
-            }
+            Ready::Memory(_) => true,
         }
     }
 }
@@ -185,18 +137,13 @@ fn write(path: &CStr, text: &[u8]) -> bool {
     }
 }
 
-/// Opens a directory as this descriptor. Async-signal-safe.
-fn open_as(path: &CStr, number: i32) -> bool {
-    // SAFETY: a NUL-terminated path and integers.
-    unsafe {
-        let directory = libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
-        directory >= 0
-            && libc::dup3(directory, number, libc::O_CLOEXEC) == number
-            && libc::close(directory) == 0
-    }
-}
-
-fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong, options: Option<&CStr>) -> bool {
+pub(super) fn mount(
+    source: &CStr,
+    target: &CStr,
+    kind: &CStr,
+    flags: libc::c_ulong,
+    options: Option<&CStr>,
+) -> bool {
     let options = options.map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: NUL-terminated strings, or none.
     unsafe {

@@ -15,9 +15,10 @@ use nix::fcntl::OFlag;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getegid, geteuid, pipe2};
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// A room, until it is dropped.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Room {
     keeper: Pid,
     /// User namespace where there is one, mount, PID: in the order in which they are to be entered.
     namespaces: Vec<File>,
+    /// What is mounted over the directory of `--memory`, as those in the room see it.
+    memory: Option<File>,
 }
 
 /// What went wrong while a room was made.
@@ -43,6 +46,8 @@ pub(crate) enum Step {
     Proc = 4,
     /// What is to be mounted.
     Mounts = 5,
+    /// The directory of `--memory` is not the one that was looked at.
+    Exchanged = 6,
 }
 
 /// A room could not be made.
@@ -55,6 +60,12 @@ pub(crate) struct NoRoom {
 impl std::fmt::Display for NoRoom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self.step {
+            Step::Exchanged => {
+                return f.write_str(
+                    "the directory of --memory was moved or exchanged for another one meanwhile; nothing was run: name a directory that \
+                     nobody else can move",
+                );
+            }
             Step::User => {
                 "a user namespace, which is how it is done without root (sysctl user.max_user_namespaces, \
                  kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns decide; or run holdup as root)"
@@ -85,6 +96,8 @@ const FAILED: i32 = 125;
 /// Descriptors of the keeper's two pipes: it has no stdin and no stdout.
 const STAY: i32 = 0;
 const TOLD: i32 = 1;
+/// What it keeps for holdup: what is mounted over the directory of `--memory`.
+pub(super) const MEMORY: i32 = 10;
 
 /// What the keeper tells when all is there.
 const READY: [i32; 2] = [0, 0];
@@ -161,6 +174,7 @@ impl Room {
             stay: Some(stay_write),
             keeper,
             namespaces: Vec::new(),
+            memory: None,
         };
         if word(|told| *told == READY).is_none() {
             return Err(no_room(word(|[step, _]| *step != 0)).into());
@@ -175,6 +189,14 @@ impl Room {
             let namespace = File::open(&path).context("cannot open a namespace of its own")?;
             room.namespaces.push(namespace);
         }
+        if mounts.iter().any(|mount| matches!(mount, Mount::Memory { .. })) {
+            // The keeper is our child and not waited for, so the number is its own; what it holds is what it has mounted.
+            let mounted = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_PATH)
+                .open(format!("/proc/{keeper}/fd/{MEMORY}"));
+            room.memory = Some(mounted.context("cannot open what is in memory")?);
+        }
         Ok(room)
     }
 
@@ -188,10 +210,10 @@ impl Room {
         self.keeper.as_raw().cast_unsigned()
     }
 
-    /// A path as those in the room see it, for holdup.
-    pub(crate) fn inside(&self, path: &std::path::Path) -> std::path::PathBuf {
-        let path = path.strip_prefix("/").unwrap_or(path);
-        std::path::Path::new(&format!("/proc/{}/root", self.keeper)).join(path)
+    /// What is mounted over the directory of `--memory`: to be reached below this descriptor, and never by a path, which another user may
+    /// have made to lead out of the room.
+    pub(crate) fn memory(&self) -> Option<BorrowedFd<'_>> {
+        self.memory.as_ref().map(AsFd::as_fd)
     }
 }
 
@@ -205,7 +227,14 @@ impl Drop for Room {
 
 fn no_room(word: Option<[i32; 2]>) -> NoRoom {
     let [step, errno] = word.unwrap_or([Step::Keeper as i32, libc::ECHILD]);
-    let step = [Step::User, Step::Namespaces, Step::Keeper, Step::Proc]
+    let steps = [
+        Step::User,
+        Step::Namespaces,
+        Step::Keeper,
+        Step::Proc,
+        Step::Exchanged,
+    ];
+    let step = steps
         .into_iter()
         .find(|known| *known as i32 == step)
         .unwrap_or(Step::Mounts);
@@ -271,7 +300,8 @@ fn keep(mounter: &Mounter, stay: i32, told: i32) -> ! {
             give_up(TOLD, step);
         }
         tell(TOLD, READY);
-        close_from(TOLD);
+        close_range(TOLD, MEMORY - 1);
+        close_from(MEMORY + 1);
         let mut byte = 0_u8;
         while libc::read(STAY, (&raw mut byte).cast(), 1) == -1 && errno() == libc::EINTR {}
         libc::_exit(0)
@@ -280,8 +310,20 @@ fn keep(mounter: &Mounter, stay: i32, told: i32) -> ! {
 
 /// Closes this descriptor and all above it.
 fn close_from(first: i32) {
+    close_range(first, i32::MAX);
+}
+
+/// Closes these descriptors.
+fn close_range(first: i32, last: i32) {
     // SAFETY: integers; the keeper uses none of those that are closed.
-    unsafe { libc::syscall(libc::SYS_close_range, first.cast_unsigned(), u32::MAX, 0) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first.cast_unsigned(),
+            last.cast_unsigned(),
+            0,
+        )
+    };
 }
 
 fn tell(told: i32, word: [i32; 2]) {

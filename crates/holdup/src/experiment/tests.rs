@@ -4,12 +4,11 @@ use super::filter::{Answer, program};
 use super::mounts::Mount;
 use super::room::Room;
 use super::without::sync;
-use crate::subject::{Command, Ended, Setting, Standing, Subject};
-use std::ffi::CString;
-use std::fs::OpenOptions;
+use crate::subject::{Command, Ended, Here, Setting, Standing, Subject};
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The user that owns nothing.
 const NOBODY: libc::uid_t = 65_534;
@@ -23,9 +22,10 @@ fn ends(mounts: &[Mount], here: &Path, script: &str, answer: Option<Answer>) -> 
         .open("/dev/null")
         .unwrap();
     let filter = answer.map_or(vec![], |answer| program(sync::CALLS, answer));
+    let directory = Here::new(here.to_owned(), &File::open(here).unwrap()).unwrap();
     let setting = Setting {
         namespaces: room.namespaces().collect(),
-        directory: CString::new(here.as_os_str().as_bytes()).unwrap(),
+        directory: directory.in_room(&room).unwrap(),
         stdio: [null.as_raw_fd(), null.as_raw_fd(), libc::STDERR_FILENO],
         filter: &filter,
         standing: Standing::of_self(),
@@ -80,6 +80,7 @@ fn syncs_are_answered(here: &Path) -> bool {
 fn changes_stay_inside(here: &Path) -> bool {
     let mounts = [Mount::Memory {
         over: here.to_owned(),
+        held: Arc::new(File::open(here).unwrap().into()),
         most: 1 << 20,
     }];
     let script =

@@ -101,7 +101,7 @@ impl Bench<'_> {
         let plan = serde_json::to_string(&plan).context("cannot write down what is to be done")?;
         let command = Command {
             argv: vec![own.into(), "scale-work".into(), plan.into()],
-            user: self.user.clone(),
+            user: self.user.clone().map(|user| user.handed(result.as_raw_fd())),
         };
         Ok(Taken {
             subject: Subject::prepare(&command)?,

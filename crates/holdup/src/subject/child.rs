@@ -4,9 +4,11 @@
 //! In: the command. Out: CMD, or stage and errno through the failure pipe. The search through PATH is
 //! execvp(3)'s but for one thing: a file that is no program is not handed to a shell, it is an error.
 
-use super::{Command, NotStarted, Stage, User};
+use super::{Command, NotStarted, Stage, User, apart};
+use crate::experiment::filter;
 use crate::inherited::Inherited;
 use anyhow::Context;
+use libc::sock_filter;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -25,6 +27,8 @@ pub(super) struct Image {
     argv: Strings,
     environment: Strings,
     user: Option<User>,
+    /// What keeps another user from holdup's terminal; none where CMD is no other.
+    filter: Vec<sock_filter>,
     inherited: Inherited,
 }
 
@@ -51,7 +55,10 @@ impl Strings {
 impl Image {
     pub(super) fn new(command: &Command, inherited: Inherited) -> anyhow::Result<Image> {
         let program = command.argv.first().context("there is no command to run")?;
-        let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+        let environment = environment(command.user.as_ref());
+        // CMD's own: what another user would find.
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.map_or_else(|| DEFAULT_PATH.into(), |(_, path)| path.clone());
         let candidates = candidates(program, &path)
             .into_iter()
             .map(c_string)
@@ -62,13 +69,19 @@ impl Image {
             .cloned()
             .map(c_string)
             .collect::<Result<_, _>>()?;
-        let environment = environment(command.user.as_ref())
+        let environment = environment
+            .into_iter()
+            .map(|(name, value)| OsString::from_vec([name.as_bytes(), b"=", value.as_bytes()].concat()))
             .map(c_string)
             .collect::<Result<_, _>>()?;
         Ok(Image {
             candidates,
             argv: Strings::new(argv),
             environment: Strings::new(environment),
+            filter: match &command.user {
+                Some(user) if user.is_other() => apart::no_terminal_input(),
+                _ => vec![],
+            },
             user: command.user.clone(),
             inherited,
         })
@@ -88,10 +101,24 @@ impl Image {
         if !first() {
             give_up(failure, Stage::Filter, errno());
         }
-        if let Some(user) = &self.user
-            && !user.assume()
-        {
-            give_up(failure, Stage::User, errno());
+        // While it still may.
+        if !filter::put_on(&self.filter) {
+            // Who may not add a filter is not root, and may not become another user either.
+            let stage = if errno() == libc::EACCES {
+                Stage::User
+            } else {
+                Stage::Filter
+            };
+            give_up(failure, stage, errno());
+        }
+        if let Some(user) = &self.user {
+            if !user.assume() {
+                give_up(failure, Stage::User, errno());
+            }
+            if !self.filter.is_empty() {
+                apart::leave_keyring();
+                apart::close_at_exec(user.handed_on());
+            }
         }
         self.inherited.restore();
         let errno = self.execute();
@@ -174,14 +201,9 @@ fn candidates(program: &OsStr, path: &OsStr) -> Vec<OsString> {
         .collect()
 }
 
-/// holdup's own environment, but with the other user's name and home where there is one.
-fn environment(user: Option<&User>) -> impl Iterator<Item = OsString> {
-    let replaced: Vec<(OsString, OsString)> = user.map(User::environment).unwrap_or_default();
-    let names: Vec<OsString> = replaced.iter().map(|(name, _)| name.clone()).collect();
-    std::env::vars_os()
-        .filter(move |(name, _)| !names.contains(name))
-        .chain(replaced)
-        .map(|(name, value)| OsString::from_vec([name.as_bytes(), b"=", value.as_bytes()].concat()))
+/// holdup's own environment, or that of another user.
+fn environment(user: Option<&User>) -> Vec<(OsString, OsString)> {
+    user.map_or_else(|| std::env::vars_os().collect(), User::environment)
 }
 
 fn c_string(text: OsString) -> anyhow::Result<CString> {

@@ -68,6 +68,13 @@ impl std::fmt::Display for NotStarted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // `{:?}` makes hostile names printable.
         let program = &self.program;
+        if self.stage == Stage::Enter && self.errno == Errno::ESTALE {
+            return write!(
+                f,
+                "{program:?} is not started: the working directory was exchanged for another one meanwhile; run holdup from a directory \
+                 that only you can move"
+            );
+        }
         if self.stage == Stage::Enter {
             let why = self.errno.desc();
             return write!(f, "{program:?} can't be started in namespaces of its own: {why}");

@@ -5,29 +5,116 @@
 
 use super::child::{FAILURE_LENGTH, Image, errno, failure, give_up};
 use super::{Command, Stage};
-use crate::experiment::room::fork_sibling;
+use crate::experiment::filter;
+use crate::experiment::room::{Room, fork_sibling};
 use anyhow::Context;
 use libc::sock_filter;
+use nix::sys::stat::fstat;
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
 
 /// Where and how CMD is to run.
 #[derive(Debug)]
 pub(crate) struct Setting<'a> {
     /// Namespaces, in the order in which they are entered.
     pub(crate) namespaces: Vec<RawFd>,
-    /// The working directory there, by its path: what is mounted over it counts.
-    pub(crate) directory: CString,
+    /// The working directory there.
+    pub(crate) directory: Entered,
     /// What becomes stdin, stdout and stderr.
     pub(crate) stdio: [RawFd; 3],
     /// A program of classic BPF; none where it is empty.
     pub(crate) filter: &'a [sock_filter],
     /// What holdup was before it gave itself precedence.
     pub(crate) standing: Standing,
+}
+
+/// holdup's working directory: its path, and which directory it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Here {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// The working directory as it is entered in namespaces: by its path, because what is mounted over it counts there. A path can lead
+/// elsewhere by then, so it must lead to the same directory as outside, or into what the room has mounted.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    path: CString,
+    device: u64,
+    inode: u64,
+    /// The device of what the room has mounted over a directory.
+    memory: Option<u64>,
+}
+
+impl Here {
+    /// holdup's own, now.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub(crate) fn of_self() -> anyhow::Result<Here> {
+        let none = "there is no working directory";
+        // A directory may be entered that may not be read.
+        let as_path = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(".");
+        let directory = as_path.context(none)?;
+        Here::new(std::env::current_dir().context(none)?, &directory).context(none)
+    }
+
+    /// This directory, which had this path.
+    ///
+    /// # Errors
+    /// When it can't be looked at.
+    pub(crate) fn new(path: PathBuf, directory: &File) -> std::io::Result<Here> {
+        let about = directory.metadata()?;
+        Ok(Here {
+            path,
+            device: about.dev(),
+            inode: about.ino(),
+        })
+    }
+
+    /// How it is entered in a room.
+    ///
+    /// # Errors
+    /// When its path is none for the kernel, or the room is gone.
+    pub(crate) fn in_room(&self, room: &Room) -> anyhow::Result<Entered> {
+        let path = CString::new(self.path.as_os_str().as_bytes())
+            .context("the working directory's path contains a NUL byte")?;
+        let memory = room.memory().map(fstat).transpose();
+        let memory = memory.context("cannot look at what is in memory")?;
+        Ok(Entered {
+            path,
+            device: self.device,
+            inode: self.inode,
+            memory: memory.map(|about| about.st_dev),
+        })
+    }
+}
+
+impl Entered {
+    /// Goes there; with errno set where that fails: ESTALE where it is another directory. Async-signal-safe.
+    fn enter(&self) -> bool {
+        // SAFETY: NUL-terminated paths, and a struct that may be all zero and is filled in.
+        unsafe {
+            let mut about: libc::stat = std::mem::zeroed();
+            if libc::chdir(self.path.as_ptr()) != 0 || libc::stat(c".".as_ptr(), &raw mut about) != 0 {
+                return false;
+            }
+            let same = (about.st_dev, about.st_ino) == (self.device, self.inode);
+            if !same && self.memory != Some(about.st_dev) {
+                *libc::__errno_location() = libc::ESTALE;
+                return false;
+            }
+            true
+        }
+    }
 }
 
 /// Precedence among threads: CMD must have the one that it would have had without holdup, in the last run as in the first.
@@ -79,7 +166,7 @@ impl Setting<'_> {
                     give_up(failure, Stage::Enter, errno());
                 }
             }
-            if libc::chdir(self.directory.as_ptr()) != 0 {
+            if !self.directory.enter() {
                 give_up(failure, Stage::Enter, errno());
             }
             self.standing.assume();
@@ -98,7 +185,7 @@ impl Setting<'_> {
     /// A session of its own: no terminal's signal and no question at a terminal reaches CMD. Then what it reads and writes, and the
     /// filter: while it still may without giving up more (no_new_privs would break programs that become another user).
     fn put_on(&self) -> bool {
-        // SAFETY: plain system calls with integers, and a program whose length is said; the kernel checks it.
+        // SAFETY: plain system calls with integers.
         unsafe {
             libc::setsid();
             for (number, descriptor) in (0..).zip(self.stdio) {
@@ -106,21 +193,7 @@ impl Setting<'_> {
                     return false;
                 }
             }
-            let Ok(len) = u16::try_from(self.filter.len()) else {
-                return false;
-            };
-            let program = libc::sock_fprog {
-                len,
-                filter: self.filter.as_ptr().cast_mut(),
-            };
-            // Without the flag, kernels before 5.16 slow the process down for fear of it.
-            len == 0
-                || libc::syscall(
-                    libc::SYS_seccomp,
-                    libc::SECCOMP_SET_MODE_FILTER,
-                    libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-                    &raw const program,
-                ) == 0
+            filter::put_on(self.filter)
         }
     }
 }

@@ -139,6 +139,31 @@ static void jit(int milliseconds)
 		unlink(map);
 }
 
+/* Code that is in no file, and a list of it that has so many megabytes of the same line. */
+static void list(int megabytes)
+{
+	static const unsigned char CODE[] = { 0xb8, 35, 0, 0, 0, 0x31, 0xf6, 0x0f, 0x05, 0xc3 };
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct timespec time = { 0, 20000000L };
+	const char *line = getenv("LINE");
+	char map[64];
+	long written = 0;
+	FILE *out;
+
+	memcpy(code, CODE, sizeof(CODE));
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", getpid());
+	if (!(out = fopen(map, "w")))
+		fail(map);
+	while (written < (long)megabytes << 20)
+		written += fprintf(out, "%s\n", line);
+	if (fclose(out))
+		fail(map);
+	/* The list is looked for while its process is there. */
+	for (int times = 0; times < 20; times++)
+		((void (*)(struct timespec *))code)(&time);
+	unlink(map);
+}
+
 int main(int count, char **words)
 {
 	int much = count > 2 ? atoi(words[2]) : 0;
@@ -155,6 +180,8 @@ int main(int count, char **words)
 		stack(much);
 	else if (!strcmp(words[1], "jit"))
 		jit(much);
+	else if (!strcmp(words[1], "list"))
+		list(much);
 	else
 		return 97;
 	return 21;

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     holder: BTreeMap<usize, usize>,
+    /// The end of each waiter's chain of holders; `None` where that is a circle.
+    root: HashMap<usize, Option<usize>>,
 }
 
 impl Graph {
@@ -43,7 +45,10 @@ impl Graph {
                 holder.insert(place, by);
             }
         }
-        Graph { holder }
+        Graph {
+            root: roots(&holder),
+            holder,
+        }
     }
 
     /// The thread in whose hands the waiter's lock is.
@@ -53,15 +58,7 @@ impl Graph {
 
     /// The last of those who wait for each other, which waits for none; `None` where nobody holds it, or in a circle.
     pub(crate) fn root(&self, waiter: usize) -> Option<usize> {
-        let mut seen = HashSet::from([waiter]);
-        let mut at = self.holder(waiter)?;
-        while let Some(next) = self.holder(at) {
-            if !seen.insert(at) {
-                return None;
-            }
-            at = next;
-        }
-        Some(at)
+        self.root.get(&waiter).copied().flatten()
     }
 
     /// Threads that wait for each other in a circle.
@@ -86,6 +83,30 @@ impl Graph {
         }
         circles
     }
+}
+
+/// The end of each chain. Each thread is passed once: a dump can have a chain of all its threads.
+fn roots(holder: &BTreeMap<usize, usize>) -> HashMap<usize, Option<usize>> {
+    let mut roots = HashMap::new();
+    for start in holder.keys() {
+        let (mut chain, mut passed) = (Vec::new(), HashSet::new());
+        let mut at = *start;
+        let root = loop {
+            if let Some(known) = roots.get(&at) {
+                break *known;
+            }
+            let Some(next) = holder.get(&at) else {
+                break Some(at);
+            };
+            if !passed.insert(at) {
+                break None;
+            }
+            chain.push(at);
+            at = *next;
+        };
+        roots.extend(chain.into_iter().map(|waiter| (waiter, root)));
+    }
+    roots
 }
 
 /// The thread that runs a class's initialiser.
@@ -140,5 +161,21 @@ impl Initialising {
             [one] => Some(one),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::roots;
+
+    #[test]
+    fn the_root_of_a_chain_is_its_end_and_a_circle_has_none() {
+        // 0 → 1 → 2; 5 → 4 → 3 → 4, a circle with a tail; 6 → 6.
+        let holder = [(0, 1), (1, 2), (3, 4), (4, 3), (5, 4), (6, 6)].into();
+        let roots = roots(&holder);
+        let root = |waiter: usize| roots.get(&waiter).copied();
+        assert_eq!([0, 1].map(root), [Some(Some(2)); 2]);
+        assert_eq!([3, 4, 5, 6].map(root), [Some(None); 4]);
+        assert_eq!(root(2), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Java flight recordings: recognised, and said not to be read.
 //!
-//! The format is a chunked binary one whose types are described in each chunk; why no library reads it here is in
-//! ARCHITECTURE.md. What the JDK's own `jfr print` shows of a recording is read ([`jfr_print`](super::jfr_print)), and what
-//! async-profiler's converter makes of it.
+//! The format is a chunked binary one whose types are described in each chunk. docs/design/artefacts.md, "Flight recordings" says
+//! why no library reads it here. What the JDK's own `jfr print` shows of a recording is read ([`jfr_print`](super::jfr_print)), and
+//! what async-profiler's converter makes of it.
 
 use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;

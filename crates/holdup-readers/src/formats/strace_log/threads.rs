@@ -14,6 +14,11 @@ use std::collections::HashMap;
 const THREADS: usize = 50_000;
 /// Threads up to which those that are under a waiting one are looked up.
 const LOOKED_THROUGH: usize = 2_000;
+/// How many threads are passed in such look-ups in all of a log: some tenths of a second. A log of a real program with a thousand
+/// threads needs some millions; a hostile one could ask for the square of its lines.
+const PASSED_MAX: usize = 100_000_000;
+/// Generations of processes that are followed.
+const GENERATIONS: usize = 64;
 
 /// Where a thread stands in the list.
 pub(super) type Place = u32;
@@ -63,8 +68,10 @@ pub(super) struct Threads {
     writers: HashMap<Name, u32>,
     /// Who ended last.
     last_ended: Option<u32>,
-    /// Whether there were too many to remember.
+    /// Whether there were too many to remember, or to look through.
     too_many: bool,
+    /// How many were passed in look-ups.
+    passed: usize,
 }
 
 impl Threads {
@@ -115,13 +122,24 @@ impl Threads {
     }
 
     /// The only thread that is in a call that makes another.
-    fn making(&self) -> Option<(Place, bool)> {
+    fn making(&mut self) -> Option<(Place, bool)> {
+        if !self.may_pass(self.live.len()) {
+            return None;
+        }
         let mut makers = self.live.iter().filter_map(|place| {
             let open = self.all.get(*place as usize)?.open.as_ref()?;
             makes(&open.name).then(|| (*place, makes_thread(&open.args)))
         });
         let first = makers.next()?;
         makers.next().is_none().then_some(first)
+    }
+
+    /// Whether so many may be looked through once more; then they count as passed.
+    fn may_pass(&mut self, threads: usize) -> bool {
+        self.passed = self.passed.saturating_add(threads);
+        let may = self.passed <= PASSED_MAX;
+        self.too_many |= !may;
+        may
     }
 
     /// A new thread.
@@ -200,7 +218,7 @@ impl Threads {
             thread.waits = true;
         }
         let Some(now) = now else { return };
-        if self.live.len() > LOOKED_THROUGH {
+        if self.live.len() > LOOKED_THROUGH || !self.may_pass(self.live.len() * GENERATIONS) {
             return;
         }
         let below: Vec<Place> = self
@@ -219,10 +237,8 @@ impl Threads {
 
     /// Whether a thread descends from another.
     fn is_below(&self, place: Place, of: Place) -> bool {
-        /// Generations of processes that are followed.
-        const DEEP: usize = 64;
         let mut above = self.at(place).and_then(|thread| thread.parent);
-        for _ in 0..DEEP {
+        for _ in 0..GENERATIONS {
             match above {
                 Some(parent) if parent == of => return true,
                 Some(parent) => above = self.at(parent).and_then(|thread| thread.parent),

@@ -10,6 +10,7 @@ use super::super::{Collected, Figures, clients, elsewhere, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
 use crate::collect::attributing::{Attributing, EventsFile};
+use crate::haste::Haste;
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
@@ -139,7 +140,7 @@ pub(crate) fn attach(
     let mut moment = Moment::now();
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
     let other_clients = clients::look(&subjects, &mut moment);
-    let mut collected = sampling.finish(None, why);
+    let mut collected = sampling.finish(None, why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;

@@ -48,7 +48,7 @@ impl SampledStacks {
     /// With a runtime that tells the frames of code that it has written.
     pub(super) fn told_by(runtime: Box<dyn Runtime>) -> SampledStacks {
         SampledStacks {
-            stacks: UserStacks::new().told_by(runtime),
+            stacks: UserStacks::new().ready().told_by(runtime),
             began: Vec::new(),
             processes: HashMap::new(),
             next: 0,

@@ -11,8 +11,9 @@ use holdup_analysis::comparison::source::{BUILD, Source};
 use holdup_analysis::report::Report;
 use holdup_readers::{HEAD, Readers, recognise, stacks};
 use holdup_views::report::{Subject, Verdicts, build};
-use std::fs::File;
-use std::io::{Chain, Cursor, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{Chain, Cursor, Error, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a report that is read: those of four thousand threads have some fifty million.
@@ -76,7 +77,7 @@ fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Ve
             let mut segments: Option<Source> = None;
             for one in &within {
                 // What is no artefact lies in folders, too; a recording that can't be read is missed.
-                let read = match read(one, wanted) {
+                let read = match read(one, Named::InFolder, wanted) {
                     Err(error) if recorded(one) => return Err(error),
                     read => read.unwrap_or_default(),
                 };
@@ -94,7 +95,10 @@ fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Ve
             if !kind.is_file() && !stream {
                 bail!("cannot read {}: it is no file and no folder", file.display());
             }
-            sources.extend(read(file, wanted).with_context(|| format!("cannot read {}", file.display()))?);
+            let named = if stream { Named::Stream } else { Named::File };
+            sources.extend(
+                read(file, named, wanted).with_context(|| format!("cannot read {}", file.display()))?,
+            );
         }
     }
     Ok(sources)
@@ -121,10 +125,38 @@ fn list(folder: &Path, depth: u32, files: &mut Vec<PathBuf>) -> anyhow::Result<(
     Ok(())
 }
 
+/// Who named a file, and as what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// The person, as a stream of a command.
+    Stream,
+    /// The person.
+    File,
+    /// It was found in a folder: whoever may write there may have put something else in its place since.
+    InFolder,
+}
+
+/// Opens a file, and nothing else that took its place: neither a link in a folder, nor a FIFO that would block.
+fn open(path: &Path, named: Named) -> std::io::Result<File> {
+    let link = match named {
+        Named::Stream => return File::open(path),
+        Named::File => 0,
+        Named::InFolder => libc::O_NOFOLLOW,
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | link)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(Error::other("it is no file any more")),
+    }
+}
+
 /// One file.
-fn read(path: &Path, wanted: Wanted<'_>) -> anyhow::Result<Vec<Source>> {
+fn read(path: &Path, named: Named, wanted: Wanted<'_>) -> anyhow::Result<Vec<Source>> {
     let name = path.to_string_lossy().into_owned();
-    let mut file = File::open(path)?;
+    let mut file = open(path, named)?;
     let mut head = Vec::with_capacity(HEAD);
     Read::by_ref(&mut file).take(HEAD as u64).read_to_end(&mut head)?;
     if head.starts_with(RECORDING) {
@@ -153,7 +185,7 @@ fn read(path: &Path, wanted: Wanted<'_>) -> anyhow::Result<Vec<Source>> {
 /// Whether a file begins as a recording does.
 fn recorded(path: &Path) -> bool {
     let mut head = [0; RECORDING.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    let read = open(path, Named::InFolder).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == RECORDING
 }
 

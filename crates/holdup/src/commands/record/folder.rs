@@ -1,23 +1,28 @@
 //! The folder that segments are written to: whose it is, what is kept, what is swept away.
 //!
 //! In: its path, how old and how large recordings may become. Out: names for segments; older ones are removed ([`age`](super::age)), and none that
-//! this program has not written. One recorder at a time: the folder is locked for as long as it runs.
+//! this program has not written. One recorder at a time: the folder is locked for as long as it runs. A folder that another user can
+//! change is refused.
 
 use super::age::{Boot, Clocks, Ended, ages};
 use crate::recorded;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use holdup_files::{Guard, Missing, Refused};
 use holdup_proc::clocks;
 use holdup_recording::peek;
 use nix::fcntl::{Flock, FlockArg};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The file that is locked.
 const LOCK: &str = ".recorder";
+
+/// Its mode: a lock of another user on it would keep recorders out.
+const LOCK_MODE: u32 = 0o600;
 
 /// How the name begins under which a segment is written before it has its own.
 const UNFINISHED: &str = ".holdup-";
@@ -50,31 +55,35 @@ struct Kept {
 }
 
 impl Folder {
-    /// Makes it where it is not there, for its owner alone, and locks it.
+    /// Makes it where it is not there, for its owner alone, and locks it. Nobody but root and the caller can change what is in it, or put
+    /// another folder in its place, so from here on its path is as good as a descriptor.
     ///
     /// # Errors
-    /// When it can't be made, is no folder, or another recorder writes there.
+    /// When it can't be made, is no folder, another user can change it, or another recorder writes there.
     pub(crate) fn open(path: &Path, keep: Duration, most: Option<u64>) -> anyhow::Result<Folder> {
-        if !path.is_dir() {
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(0o700);
-            builder
-                .create(path)
-                .with_context(|| format!("cannot make the folder {path:?} for recordings"))?;
-        }
+        let place =
+            holdup_files::folder(path, Guard::Own, Missing::Make).map_err(|refused| match refused {
+                Refused::Io(error) => {
+                    anyhow!(error).context(format!("cannot make the folder {path:?} for recordings"))
+                }
+                refused => anyhow!("cannot record to {path:?}: {refused}"),
+            })?;
         let lock = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path.join(LOCK))
+            .mode(LOCK_MODE)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(place.path.join(LOCK))
+            .with_context(|| format!("cannot write to {path:?}"))?;
+        // Whoever can open it can lock it.
+        lock.set_permissions(Permissions::from_mode(LOCK_MODE))
             .with_context(|| format!("cannot write to {path:?}"))?;
         let Ok(lock) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else {
             bail!("another holdup records to {path:?}; give this one a folder of its own (--dir)");
         };
         let folder = Folder {
-            path: path.to_owned(),
+            path: place.path,
             keep,
             most,
             boot: this_boot(),

@@ -3,7 +3,8 @@
 //! In: what its coverage counts as lost. Out: a sentence where it has fallen behind, which a larger buffer mends; and whether the kernel
 //! has not shown everything, which nothing does that could be asked for.
 
-use holdup_evidence::{LossClass, Ns};
+use super::observer::Outcome;
+use holdup_evidence::{LossClass, NotMeasured, Ns};
 
 /// Records that found the buffer full.
 const DROPPED: [LossClass; 5] = [
@@ -27,6 +28,22 @@ fn count(lost: &[(String, u64, Ns)], classes: &[LossClass]) -> u64 {
         .iter()
         .filter(|(what, ..)| classes.iter().any(|class| class.phrase() == what));
     of_these.map(|(_, count, _)| count).sum()
+}
+
+/// What a segment says whose observer has not written it, where another process can write it.
+pub(super) fn lost(outcome: Outcome) -> Option<NotMeasured> {
+    let why = match outcome {
+        Outcome::Written | Outcome::Hidden | Outcome::Failed => return None,
+        Outcome::Late => {
+            "the process that observed this segment did not end in time, and was killed".to_owned()
+        }
+        Outcome::Killed(signal) => format!("the process that observed this segment was ended by {signal}"),
+    };
+    Some(NotMeasured {
+        what: "everything in this segment".to_owned(),
+        why,
+        fix: "none: the segments before and after it were observed by other processes".to_owned(),
+    })
 }
 
 /// A plain word where it has fallen behind.

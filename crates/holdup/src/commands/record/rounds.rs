@@ -9,6 +9,7 @@
 use super::detail::Detail;
 use super::folder::Folder;
 use super::losses;
+use super::observer::{HIDDEN, Observer, Outcome};
 use super::textfile;
 use crate::cli::RecordArgs;
 use crate::collect::KernelNames;
@@ -20,10 +21,10 @@ use crate::signals::{Control, Signals};
 use crate::{collect, verdict};
 use anyhow::Context;
 use holdup_bpf::Loaded;
-use holdup_evidence::Ns;
+use holdup_evidence::{NotMeasured, Ns};
+use holdup_proc::clocks;
+use holdup_views::report::Subject as Observed;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 use std::fs::File;
 use std::io::Write;
@@ -36,9 +37,6 @@ const LEAD: Duration = Duration::from_millis(1_500);
 
 /// How long a process may take to begin before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Status of the process of a segment that was written, where the kernel did not show everything.
-const HIDDEN: i32 = 2;
 
 /// Single pieces of time that are kept in memory, some 160 bytes each and twice as many in between: several times what a segment
 /// keeps, which then takes those that are not waits for work first.
@@ -64,38 +62,16 @@ pub(crate) struct Rounds<'a> {
     failing: bool,
     /// Whether it was said that the kernel does not show everything: that is of the machine and does not change.
     said_hidden: bool,
+    /// Whether it was told to end.
+    ending: bool,
+    /// Observers that were late and killed.
+    late: Vec<Observer>,
 }
 
 /// Programs that are loaded, and whether a process that observes has had them.
 struct Kept {
     loaded: Loaded,
     used: bool,
-}
-
-/// A process that observes a segment.
-struct Observer {
-    pid: Pid,
-    /// When it ends at the latest, by itself.
-    due: Instant,
-}
-
-impl Observer {
-    /// Whether it is there no more, or waits to be taken note of.
-    fn has_ended(&self) -> bool {
-        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT | WaitPidFlag::WEXITED;
-        let id = nix::sys::wait::Id::Pid(self.pid);
-        !matches!(nix::sys::wait::waitid(id, flags), Ok(WaitStatus::StillAlive))
-    }
-}
-
-/// How a segment ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Written,
-    /// It was written, and the kernel had not shown everything.
-    Hidden,
-    Failed,
-    Killed(Signal),
 }
 
 impl<'a> Rounds<'a> {
@@ -119,6 +95,8 @@ impl<'a> Rounds<'a> {
             kernel: None,
             failing: false,
             said_hidden: false,
+            ending: false,
+            late: Vec::new(),
         })
     }
 
@@ -135,8 +113,8 @@ impl<'a> Rounds<'a> {
             let due = now
                 .as_ref()
                 .map_or(Instant::now() + REST, |observer| observer.due);
-            if self.rest_until(due.checked_sub(LEAD).unwrap_or(due), now.as_ref()) == Control::EndObservation
-            {
+            self.rest_until(due.checked_sub(LEAD).unwrap_or(due), now.as_ref());
+            if self.ending {
                 break;
             }
             let next = self.begin(now.as_ref())?;
@@ -153,7 +131,11 @@ impl<'a> Rounds<'a> {
                     next
                 }
             };
+            self.late.retain(|late| !late.is_reaped());
             self.folder.sweep();
+            if self.ending {
+                break;
+            }
         }
         if let Some(last) = now {
             self.end(&last);
@@ -162,7 +144,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Sleeps until an instant, a signal, or the end of who observes.
-    fn rest_until(&mut self, until: Instant, observer: Option<&Observer>) -> Control {
+    fn rest_until(&mut self, until: Instant, observer: Option<&Observer>) {
         while let Some(left) = until
             .checked_duration_since(Instant::now())
             .filter(|left| !left.is_zero())
@@ -171,15 +153,20 @@ impl<'a> Rounds<'a> {
             self.signals
                 .sleep(PollTimeout::from(u16::try_from(slice).expect("at most a second")));
             self.detail.now();
-            if self.signals.interrupted() == Control::EndObservation {
-                return Control::EndObservation;
+            if self.is_told_to_end() {
+                return;
             }
             let ended = observer.is_some_and(Observer::has_ended);
             if ended {
                 break;
             }
         }
-        Control::Continue
+    }
+
+    /// Whether it was told to end, now or before.
+    fn is_told_to_end(&mut self) -> bool {
+        self.ending |= self.signals.interrupted() == Control::EndObservation;
+        self.ending
     }
 
     /// How segments are observed.
@@ -222,8 +209,13 @@ impl<'a> Rounds<'a> {
             }
             ForkResult::Parent { child } => {
                 drop(tell);
-                let observer = Observer { pid: child, due };
-                if watches(&ready) {
+                let began = clocks::monotonic();
+                let observer = Observer {
+                    pid: child,
+                    began,
+                    due,
+                };
+                if self.watches(&ready) {
                     self.failing = false;
                     if let Some(kept) = &mut self.loaded[self.turn] {
                         kept.used = true;
@@ -233,24 +225,51 @@ impl<'a> Rounds<'a> {
                 }
                 // Whatever was wrong with them is not to be so for good.
                 self.loaded[self.turn] = None;
-                kill(child, Signal::SIGKILL).ok();
-                waitpid(child, None).ok();
+                observer.kill();
+                self.late.push(observer);
                 self.failing = true;
                 Ok(None)
             }
         }
     }
 
-    /// Tells one to end, and waits until what it saw is written.
+    /// Waits for the word of one that has begun.
+    fn watches(&mut self, ready: &OwnedFd) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until && !self.is_told_to_end() {
+            let mut descriptors = [
+                PollFd::new(ready.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.signals.fd(), PollFlags::POLLIN),
+            ];
+            let left = until.saturating_duration_since(Instant::now()).as_millis();
+            let came = poll(
+                &mut descriptors,
+                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX),
+            );
+            let is_there = descriptors[0].revents().is_some_and(|events| !events.is_empty());
+            if came.is_ok() && is_there {
+                return nix::unistd::read(ready, &mut [0]) == Ok(1);
+            }
+        }
+        false
+    }
+
+    /// Tells one to end, and waits until what it saw is written, or until it is late. A segment that it did not write is written
+    /// by another process, with the reason in the place of what was seen.
     fn end(&mut self, observer: &Observer) {
-        kill(observer.pid, Signal::SIGTERM).ok();
-        let outcome = match waitpid(observer.pid, None) {
-            Ok(WaitStatus::Exited(_, 0)) => Outcome::Written,
-            Ok(WaitStatus::Exited(_, HIDDEN)) => Outcome::Hidden,
-            Ok(WaitStatus::Signaled(_, signal, _)) => Outcome::Killed(signal),
-            _ => Outcome::Failed,
-        };
+        let until = clocks::monotonic();
+        let outcome = observer.end(&mut self.signals, &mut self.ending);
+        if let Some(why) = losses::lost(outcome) {
+            self.write_in_its_place(observer, until, why);
+        }
         match outcome {
+            Outcome::Late => {
+                self.late.push(*observer);
+                say(
+                    "the process that observed a segment did not end in time and was killed; its segment says so, and the next one \
+                     is under way",
+                );
+            }
             Outcome::Written | Outcome::Failed => {}
             Outcome::Hidden if self.said_hidden => {}
             Outcome::Hidden => {
@@ -260,6 +279,52 @@ impl<'a> Rounds<'a> {
             Outcome::Killed(signal) => say(&format!(
                 "a segment is lost: the process that observed it was ended by {signal}; the next one is under way"
             )),
+        }
+    }
+
+    /// Writes a segment that says why there is nothing in it.
+    fn write_in_its_place(&mut self, observer: &Observer, until: Ns, why: NotMeasured) {
+        // SAFETY: this process has one thread only, so its copy may do whatever a program does.
+        let writer = match unsafe { fork() } {
+            Ok(ForkResult::Child) => {
+                let collected = collect::nothing(observer.began, until, why);
+                let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
+                let status = self.save(subject, collected, Vec::new());
+                std::process::exit(status);
+            }
+            Ok(ForkResult::Parent { child }) => Observer {
+                pid: child,
+                ..*observer
+            },
+            Err(error) => {
+                say(&format!("a segment is lost: {error}"));
+                return;
+            }
+        };
+        if writer.wait(&mut self.signals, &mut self.ending) == Outcome::Late {
+            self.late.push(writer);
+        }
+    }
+
+    /// Writes a segment; the status of the process that does so.
+    fn save(&self, subject: Observed, collected: collect::Collected, detail: Vec<String>) -> i32 {
+        let scope = Scope {
+            unit: self.args.unit.first().cloned(),
+            cgroup: self.args.cgroup.first().map(|path| path.display().to_string()),
+        };
+        let keep = recorded::Keep {
+            redacted: self.args.redact,
+            all: self.detail.is_asked(),
+        };
+        let hidden = losses::hidden(&collected.attributed.coverage.lost);
+        let place = |began| self.folder.place(began);
+        match recorded::save(subject, collected, scope, detail, keep, place) {
+            Ok(()) if hidden => HIDDEN,
+            Ok(()) => 0,
+            Err(error) => {
+                say(&format!("a segment is lost: {error}"));
+                1
+            }
         }
     }
 
@@ -328,43 +393,17 @@ impl<'a> Rounds<'a> {
         if let Some(behind) = losses::behind(lost) {
             say(&behind);
         }
-        let hidden = losses::hidden(lost);
         let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
         if let Some(path) = &self.args.prometheus
             && let Err(error) = textfile::write(path, &verdict::of(subject.clone(), &collected))
         {
             say(&format!("{error:#}"));
         }
-        let scope = Scope {
-            unit: self.args.unit.first().cloned(),
-            cgroup: self.args.cgroup.first().map(|path| path.display().to_string()),
-        };
-        let place = |began| self.folder.place(began);
-        match recorded::save(
-            subject,
-            collected,
-            scope,
-            self.detail.held(),
-            recorded::Keep {
-                redacted: self.args.redact,
-                all: self.detail.is_asked(),
-            },
-            place,
-        ) {
-            Ok(()) => {
-                if self.detail.is_asked() {
-                    Detail::thin(self.folder);
-                }
-                match hidden {
-                    true => HIDDEN,
-                    false => 0,
-                }
-            }
-            Err(error) => {
-                say(&format!("a segment is lost: {error}"));
-                1
-            }
+        let status = self.save(subject, collected, self.detail.held());
+        if status != 1 && self.detail.is_asked() {
+            Detail::thin(self.folder);
         }
+        status
     }
 }
 
@@ -376,15 +415,6 @@ impl Kept {
         }
         Ok(self.loaded)
     }
-}
-
-/// Waits for the word of one that has begun.
-fn watches(ready: &OwnedFd) -> bool {
-    let patience = u16::try_from(PATIENCE.as_millis()).expect("20 s are so many milliseconds");
-    let mut descriptors = [PollFd::new(ready.as_fd(), PollFlags::POLLIN)];
-    let came = poll(&mut descriptors, PollTimeout::from(patience));
-    let mut byte = [0];
-    came.is_ok_and(|count| count > 0) && nix::unistd::read(ready, &mut byte) == Ok(1)
 }
 
 /// The next instant at which a segment ends: whole multiples of its length since midnight UTC, so that segments of many hosts are

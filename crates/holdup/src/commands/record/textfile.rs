@@ -5,6 +5,7 @@
 
 use anyhow::Context;
 use holdup_analysis::report::Report;
+use holdup_files::{Last, NewFile};
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -37,24 +38,17 @@ pub(crate) fn write(path: &Path, report: &Report) -> anyhow::Result<()> {
     holdup_views::Format::Prometheus
         .write(report, &mut text)
         .expect("memory can be written to");
-    file.write_all(&text).with_context(failed)?;
-    file.as_file()
+    file.file().write_all(&text).with_context(failed)?;
+    file.file()
         .set_permissions(Permissions::from_mode(0o644))
         .with_context(failed)?;
-    file.persist(path).with_context(failed)?;
-    Ok(())
+    file.finish().with_context(failed)
 }
 
-/// A file beside it, which the collector does not read; gone unless it is given the name.
-fn fresh(path: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    tempfile::Builder::new()
-        .prefix(".holdup-")
-        .tempfile_in(folder)
-        .with_context(|| format!("cannot write the figures to {path:?}"))
+/// A file beside it, which the collector does not read; gone unless it is given the name. The folder often belongs to the collector's
+/// user: whatever that user puts there, only the name in this folder is replaced.
+fn fresh(path: &Path) -> anyhow::Result<NewFile> {
+    NewFile::open(path, Last::RegularOnly).with_context(|| format!("cannot write the figures to {path:?}"))
 }
 
 #[cfg(test)]

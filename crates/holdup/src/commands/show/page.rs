@@ -42,7 +42,7 @@ pub(super) fn report(path: &Path) -> anyhow::Result<Option<Report>> {
 fn regular(path: &Path) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(libc::O_NONBLOCK)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)
         .ok()?;
     file.metadata()
