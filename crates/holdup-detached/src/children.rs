@@ -4,7 +4,7 @@
 //! that is stuck in the kernel stays: it is kept in a list, so that the report can say so, and is not waited for.
 
 use crate::channel::Channel;
-use crate::confine::{Confinement, confine};
+use crate::confine::{Confinement, Rights, confine};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -61,6 +61,7 @@ impl Child {
     /// Forks. `life` runs in the child, after it has been confined.
     pub(crate) fn start(
         confinement: &Confinement,
+        rights: Rights,
         theirs: Channel,
         life: impl FnOnce(Channel),
     ) -> io::Result<Child> {
@@ -72,7 +73,7 @@ impl Child {
         // the caller's to keep away from, as the documentation says.
         let forked = unsafe { fork() };
         if let Ok(ForkResult::Child) = forked {
-            let confined = confine(confinement, parent, theirs.into_socket());
+            let confined = confine(confinement, rights, parent, theirs.into_socket());
             if let Ok(socket) = confined {
                 life(Channel::of(socket));
             }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// When a child gives up its rights, and what ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rights {
+pub(crate) enum Rights {
     /// It has none of them from the start, and is killed when its parent ends.
     GivenUp,
     /// It keeps the parent's user id, capabilities and system calls until it gives them up by itself, as a child must that acts as another
@@ -36,9 +36,7 @@ pub enum Rights {
 pub struct Confinement {
     /// Its name, 15 bytes at most: in lists of processes, and in [`crate::left_behind`].
     pub name: &'static CStr,
-    /// When it gives up its rights.
-    pub rights: Rights,
-    /// Capabilities that it keeps, of those that the parent has; those of [`Rights::ItsOwnToGiveUp`] are all.
+    /// Capabilities that it keeps, of those that the parent has.
     pub capabilities: Capabilities,
     /// CPU time in all; the kernel counts whole seconds. `None`: no limit.
     pub cpu_time: Option<Duration>,
@@ -128,10 +126,15 @@ const REFUSED: &[libc::c_long] = &[
 const OPENING: &[(libc::c_long, u8)] = &[(libc::SYS_open, 1), (libc::SYS_openat, 2)];
 
 /// Confines this process, a child of `parent`, and returns the channel in its new place.
-pub(crate) fn confine(what: &Confinement, parent: Pid, channel: OwnedFd) -> io::Result<OwnedFd> {
+pub(crate) fn confine(
+    what: &Confinement,
+    rights: Rights,
+    parent: Pid,
+    channel: OwnedFd,
+) -> io::Result<OwnedFd> {
     // SAFETY: a setting of this process only; the name outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, what.name.as_ptr()) };
-    if let Rights::ItsOwnToGiveUp { lifetime_seconds } = what.rights {
+    if let Rights::ItsOwnToGiveUp { lifetime_seconds } = rights {
         let channel = leave_descriptors(channel)?;
         limit(what)?;
         stand_alone(lifetime_seconds)?;

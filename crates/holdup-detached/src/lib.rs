@@ -23,12 +23,13 @@ pub use bytes::Bytes;
 pub use capabilities::Capabilities;
 pub use channel::DESCRIPTORS_MAX;
 pub use children::{LeftBehind, cpu_time, ended_cpu_time, is_ours, left_behind};
-pub use confine::{Confinement, Rights};
+pub use confine::Confinement;
 pub use crew::Crew;
 pub use shared::SharedNumber;
 
 use channel::Channel;
 use children::Child;
+use confine::Rights;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -88,8 +89,36 @@ impl<Q: Serialize + DeserializeOwned, A: Serialize + DeserializeOwned> Detached<
     where
         W: FnMut(Q, Vec<OwnedFd>) -> Answer<A>,
     {
+        Detached::with(confinement, Rights::GivenUp, begin)
+    }
+
+    /// Starts a child that has its parent's rights and must give them up by itself: one that acts as another user. What it does may have to
+    /// be put away, so neither the end of its parent nor a signal for the parent's group ends it. The kernel does after `lifetime_seconds`.
+    /// Of `confinement` its name and its limits count.
+    ///
+    /// # Errors
+    /// As [`Detached::start`].
+    pub fn start_with_rights<W>(
+        confinement: &Confinement,
+        lifetime_seconds: u32,
+        begin: impl FnOnce() -> W,
+    ) -> io::Result<Detached<Q, A>>
+    where
+        W: FnMut(Q, Vec<OwnedFd>) -> Answer<A>,
+    {
+        Detached::with(confinement, Rights::ItsOwnToGiveUp { lifetime_seconds }, begin)
+    }
+
+    fn with<W>(
+        confinement: &Confinement,
+        rights: Rights,
+        begin: impl FnOnce() -> W,
+    ) -> io::Result<Detached<Q, A>>
+    where
+        W: FnMut(Q, Vec<OwnedFd>) -> Answer<A>,
+    {
         let (ours, theirs) = Channel::pair()?;
-        let child = Child::start(confinement, theirs, |mut channel| {
+        let child = Child::start(confinement, rights, theirs, |mut channel| {
             let work = AssertUnwindSafe(|| serve(&mut channel, begin()));
             // A panic must not unwind into what the parent was doing.
             catch_unwind(work).ok();

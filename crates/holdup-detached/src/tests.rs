@@ -1,6 +1,6 @@
 //! A child answers, and nothing that happens to it happens to its parent.
 
-use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, Rights, is_ours, left_behind};
+use super::{Answer, Bytes, Capabilities, Confinement, Crew, Detached, Failed, is_ours, left_behind};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -12,7 +12,6 @@ const LONG: Duration = Duration::from_secs(60);
 
 const PLAIN: Confinement = Confinement {
     name: c"holdup-test",
-    rights: Rights::GivenUp,
     capabilities: Capabilities::NONE,
     cpu_time: None,
     memory_bytes: 1 << 30,

@@ -27,7 +27,7 @@ mod reader;
 pub use reader::Reader;
 
 use crate::{Root, names};
-use holdup_detached::{Capabilities, Confinement, Rights};
+use holdup_detached::{Capabilities, Confinement};
 use std::ffi::CStr;
 
 /// Address space that a reader may have beyond the parent's, bytes. The largest answer is a table of mounts or mappings of 8 MiB, which is
@@ -42,7 +42,6 @@ const FILES: u64 = 64;
 pub const fn reader(name: &'static CStr) -> Confinement {
     Confinement {
         name,
-        rights: Rights::GivenUp,
         capabilities: Capabilities::SYS_PTRACE.or(Capabilities::DAC_READ_SEARCH),
         cpu_time: None,
         memory_bytes: MEMORY_BYTES,

@@ -53,7 +53,12 @@ impl Fake {
         command
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
             .args(["unshare", "--user", "--map-root-user", "--mount", "--"])
-            .args(["sh", "-c", "mount --bind \"$1\" /tmp && exec python3 \"$2\" \"$3\"", "sh"])
+            .args([
+                "sh",
+                "-c",
+                "mount --bind \"$1\" /tmp && exec python3 \"$2\" \"$3\"",
+                "sh",
+            ])
             .arg(tmp.path())
             .args([&script, &library])
             .current_dir("/")
@@ -108,7 +113,10 @@ fn nothing_is_made_where_its_user_could_make_nothing() {
     let fake = Fake::start(0);
     // Longer than a JVM is too young to be asked.
     let (_, why) = attached(&fake.pid(), "4");
-    assert!(why.contains("/tmp can't be used") && why.contains("EACCES"), "{why}");
+    assert!(
+        why.contains("/tmp can't be used") && why.contains("EACCES"),
+        "{why}"
+    );
     assert!(fake.in_tmp().is_empty(), "{:?}", fake.in_tmp());
     // It was not asked either: a signal follows the file.
     assert_eq!(fake.end(), "");
@@ -118,7 +126,10 @@ fn nothing_is_made_where_its_user_could_make_nothing() {
 fn what_is_made_for_it_is_its_users_and_is_gone_afterwards() {
     let fake = Fake::start(NOBODY);
     let (_, why) = attached(&fake.pid(), "4");
-    assert!(why.contains("has not answered yet") || why.contains("opened no socket"), "{why}");
+    assert!(
+        why.contains("has not answered yet") || why.contains("opened no socket"),
+        "{why}"
+    );
     // What was left by somebody who was killed is put away, too.
     let until = Instant::now() + PATIENCE;
     while !fake.in_tmp().is_empty() {

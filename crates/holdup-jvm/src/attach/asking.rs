@@ -8,7 +8,7 @@
 //! In: what to do in the child. Out: its value, when it comes. Nothing here blocks, whatever the JVM's file system does.
 
 use super::PATIENCE;
-use holdup_detached::{Answer, Capabilities, Confinement, Detached, Failed, Rights};
+use holdup_detached::{Answer, Capabilities, Confinement, Detached, Failed};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::pipe2;
@@ -32,9 +32,6 @@ const SENT: Duration = Duration::from_secs(1);
 
 const CHILD: Confinement = Confinement {
     name: c"holdup-jvm-ask",
-    rights: Rights::ItsOwnToGiveUp {
-        lifetime_seconds: LIFETIME_SECONDS,
-    },
     capabilities: Capabilities::NONE,
     cpu_time: Some(Duration::from_secs(LIFETIME_SECONDS as u64)),
     // The longest dump, the text of it as its reader has it, and what is made of it.
@@ -91,7 +88,7 @@ impl<T: Serialize + DeserializeOwned> Asking<T> {
     pub fn start(work: impl FnOnce(&Expendable) -> T) -> io::Result<Asking<T>> {
         let (wanted, wants) = pipe2(OFlag::O_CLOEXEC)?;
         let mut work = Some(work);
-        let mut child = Detached::start(&CHILD, || {
+        let mut child = Detached::start_with_rights(&CHILD, LIFETIME_SECONDS, || {
             move |(): (), mut descriptors: Vec<OwnedFd>| {
                 let work = work.take().expect("each child is asked once");
                 let wanted = descriptors.pop().expect("the question comes with a pipe");

@@ -8,7 +8,7 @@ use super::table::wrap;
 use crate::output;
 use holdup_analysis::randomness::blocks::{BLOCK, Judgement, REJECTED, Tally, Tester, judge};
 use holdup_analysis::rules::duration;
-use holdup_detached::{Answer, Bytes, Capabilities, Confinement, Detached, Failed, Rights};
+use holdup_detached::{Answer, Bytes, Capabilities, Confinement, Detached, Failed};
 use holdup_views::text::printable;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -28,7 +28,6 @@ const AHEAD: u64 = 32;
 /// What the reader may keep: files of anybody may be read, as by root without it.
 const READER: Confinement = Confinement {
     name: c"holdup-source",
-    rights: Rights::GivenUp,
     capabilities: Capabilities::DAC_READ_SEARCH,
     cpu_time: None,
     memory_bytes: 64 << 20,
