@@ -114,7 +114,7 @@ fn nothing_is_made_where_its_user_could_make_nothing() {
     // Longer than a JVM is too young to be asked.
     let (_, why) = attached(&fake.pid(), "4");
     assert!(
-        why.contains("/tmp can't be used") && why.contains("EACCES"),
+        why.contains("/tmp can't be used") && why.contains("Permission denied"),
         "{why}"
     );
     assert!(fake.in_tmp().is_empty(), "{:?}", fake.in_tmp());
@@ -125,12 +125,8 @@ fn nothing_is_made_where_its_user_could_make_nothing() {
 #[test]
 fn what_is_made_for_it_is_its_users_and_is_gone_afterwards() {
     let fake = Fake::start(NOBODY);
-    let (_, why) = attached(&fake.pid(), "4");
-    assert!(
-        why.contains("has not answered yet") || why.contains("opened no socket"),
-        "{why}"
-    );
-    // What was left by somebody who was killed is put away, too.
+    attached(&fake.pid(), "4");
+    // Who asked may have been left behind: it puts the file away by itself.
     let until = Instant::now() + PATIENCE;
     while !fake.in_tmp().is_empty() {
         assert!(Instant::now() < until, "{:?}", fake.in_tmp());
