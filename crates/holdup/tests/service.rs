@@ -110,11 +110,11 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn it_records_within_its_limits() {
     assert!(nix::unistd::geteuid().is_root(), "the recorder is root's");
-    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let units = place.path().join("units/holdup-record.service.d");
     fs::create_dir_all(&units).unwrap();
     fs::copy(unit(), place.path().join("units/holdup-record.service")).unwrap();
-    // A program in a folder that the unit does not hide, and a log to read here.
+    // Not below /tmp or /var/tmp, which the unit has for itself.
     let program = place.path().join("holdup");
     fs::copy(HOLDUP, &program).unwrap();
     let log = place.path().join("log");
