@@ -48,8 +48,9 @@ pub struct NewFile {
 /// Where a file belongs.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The same file as is written to.
-    file: OwnedFd,
+    /// The file that is written to, which is open for as long as its [`NewFile`] is, and in the finisher for good. A second descriptor
+    /// would be one that a small limit of open files has no room for.
+    file: RawFd,
     folder: OwnedFd,
     name: std::ffi::OsString,
     /// The hidden name that it has had from the start, where it can't be without one.
@@ -93,7 +94,7 @@ impl NewFile {
             }
         };
         let place = Arc::new(Place {
-            file: file.try_clone()?.into(),
+            file: file.as_raw_fd(),
             folder,
             name,
             hidden,
@@ -157,7 +158,7 @@ impl Drop for NewFile {
 impl Place {
     /// What it has open.
     pub(crate) fn descriptors(&self) -> [RawFd; 2] {
-        [self.file.as_raw_fd(), self.folder.as_raw_fd()]
+        [self.file, self.folder.as_raw_fd()]
     }
 
     /// Gives the file its name. What had the name is replaced.
@@ -187,7 +188,7 @@ impl Place {
 
     /// A file without a name gets one by a link to it; a link replaces nothing, so it can't be the last name at once.
     fn give_hidden_name(&self) -> Result<PathBuf, Errno> {
-        let file = of_descriptor(&self.file);
+        let file = of_descriptor(self.file);
         for _ in 0..TRIES {
             let hidden = hidden_name();
             match linkat(AT_FDCWD, &file, &self.folder, &hidden, AtFlags::AT_SYMLINK_FOLLOW) {
@@ -211,7 +212,7 @@ fn nameless(folder: &OwnedFd) -> Result<Option<File>, Refused> {
         }
         Err(errno) => return Err(errno.into()),
     };
-    Ok(of_descriptor(&file).exists().then_some(file))
+    Ok(of_descriptor(file.as_raw_fd()).exists().then_some(file))
 }
 
 fn named(folder: &OwnedFd) -> Result<(File, PathBuf), Refused> {
@@ -233,6 +234,6 @@ fn hidden_name() -> PathBuf {
     PathBuf::from(format!("{PREFIX}{drawn:016x}"))
 }
 
-fn of_descriptor(file: &impl AsRawFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+fn of_descriptor(file: RawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{file}"))
 }

@@ -6,6 +6,8 @@
 //!
 //! Names are given to output files at the end, in folders of anybody: a process of its own does that ([`holdup_files::finish_apart`]).
 //!
+//! Sampling of `/proc`, where tracing is not to be had, keeps all rights so far: with fewer it names no functions.
+//!
 //! In: what this process is going to do. Out: a process that can do no more than that.
 
 use anyhow::{Context, bail};
@@ -16,8 +18,6 @@ use holdup_detached::Capabilities;
 pub(crate) enum Part {
     /// Traces: `run`, `attach`, and the processes of `record` that observe.
     Trace,
-    /// Samples `/proc`, where tracing is not to be had.
-    Sample,
     /// Looks at the machine: `host`.
     Look,
     /// Reads files that the caller named: `read`, `show`, `diff`.
@@ -39,7 +39,7 @@ struct Need {
 }
 
 /// Those who read other processes.
-const OBSERVERS: &[Part] = &[Part::Trace, Part::Sample, Part::Look];
+const OBSERVERS: &[Part] = &[Part::Trace, Part::Look];
 
 /// `CAP_BPF`, which Linux has since 5.8.
 const BPF: u32 = 39;
@@ -66,7 +66,7 @@ const NEEDS: &[Need] = &[
     },
     Need {
         number: 2,
-        parts: &[Part::Trace, Part::Sample, Part::Look, Part::Read],
+        parts: &[Part::Trace, Part::Look, Part::Read],
         why: "DAC_READ_SEARCH: programs and debug information that only their users may read; files that the caller named",
     },
     Need {
@@ -86,7 +86,7 @@ const NEEDS: &[Need] = &[
     },
     Need {
         number: 23,
-        parts: &[Part::Trace, Part::Sample],
+        parts: &[Part::Trace],
         why: "SYS_NICE: running before others when it falls behind",
     },
     Need {
@@ -106,13 +106,19 @@ const NEEDS: &[Need] = &[
     },
     Need {
         number: ADMIN,
-        parts: &[Part::Sample, Part::Look],
+        parts: &[Part::Look],
         why: "SYS_ADMIN: /proc/PID/stack, for the one child that reads it",
     },
 ];
 
 /// What a part may keep. `permitted`: what there is; before `CAP_BPF` came, `CAP_SYS_ADMIN` stood for it.
+///
+/// Without `CAP_SYS_PTRACE`, as in most containers, the kernel lets a process read only those of its own user that have no capability which
+/// it has not itself. CMD has all that holdup was started with, so holdup keeps that there.
 fn kept(part: Part, permitted: Capabilities) -> Capabilities {
+    if OBSERVERS.contains(&part) && !permitted.contains(Capabilities::SYS_PTRACE) {
+        return permitted;
+    }
     let needs = NEEDS.iter().filter(|need| need.parts.contains(&part));
     let needed = needs.fold(Capabilities::NONE, |all, need| {
         all | Capabilities::number(need.number)
@@ -164,7 +170,7 @@ mod tests {
     fn who_parses_writes_to_nobodys_files_and_changes_no_machine() {
         // CHOWN, DAC_OVERRIDE, FOWNER, SETPCAP, NET_ADMIN, SYS_MODULE, SYS_RAWIO, SYS_CHROOT, SYS_BOOT, SYS_TIME, MKNOD, SETFCAP.
         for number in [0, 1, 3, 8, 12, 16, 17, 18, 22, 25, 27, 31] {
-            for part in [Part::Trace, Part::Sample, Part::Look, Part::Read, Part::Nothing] {
+            for part in [Part::Trace, Part::Look, Part::Read, Part::Nothing] {
                 assert!(
                     !kept(part, all()).contains(Capabilities::number(number)),
                     "{part:?}"
@@ -178,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_older_kernel_wants_the_one_capability_for_both() {
-        let older = (0..BPF - 1).fold(Capabilities::NONE, |all, number| {
+        let older = (0..38).fold(Capabilities::NONE, |all, number| {
             all | Capabilities::number(number)
         });
         assert!(kept(Part::Trace, older).contains(Capabilities::number(ADMIN)));

@@ -125,13 +125,6 @@ fn the_processes_of_a_recorder_that_observe_keep_what_the_table_says() {
             .find(|pid| reduced(*pid, TRACE));
         observer.is_some()
     });
-    recorder.signal(nix::sys::signal::Signal::SIGTERM);
-    until("it writes its segment all the same", || {
-        let files = fs::read_dir(place.path().join("recordings")).unwrap();
-        files
-            .flatten()
-            .any(|file| file.path().extension().is_some_and(|is| is == "parquet"))
-    });
 }
 
 #[test]

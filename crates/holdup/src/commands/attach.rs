@@ -7,7 +7,7 @@ use crate::cli::{AttachArgs, Backend, Color};
 use crate::commands::doctor;
 use crate::commands::run::{keep_events, without_evidence};
 use crate::output::{self, Outputs, Place, say};
-use crate::privileges::{self, Part};
+use crate::privileges::Part;
 use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
 use crate::selection::Selection;
@@ -72,7 +72,6 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         )
     });
     let mut sample = |why: Option<&str>| {
-        privileges::keep(Part::Sample)?;
         collect::sample_attached(
             &selection,
             duration,

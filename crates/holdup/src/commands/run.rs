@@ -4,7 +4,7 @@ use crate::cli::{Backend, Color, RunArgs};
 use crate::collect::{self, Collected, EventsFile, Predict};
 use crate::commands::doctor;
 use crate::output::{self, Outputs, Place, say};
-use crate::privileges::{self, Part};
+use crate::privileges::Part;
 use crate::recorded::{Recording, Scope};
 use crate::signals::Signals;
 use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
@@ -119,7 +119,7 @@ fn collect_by(
 ) -> anyhow::Result<Collected> {
     let (how, error) = match source {
         Source::Traced(how) => return collect::run(subject, signals, *how, events),
-        Source::Sampled => return sample(subject, signals, None, events),
+        Source::Sampled => return collect::sample(subject, signals, None, events),
         Source::Best(how) => match collect::run(subject, signals, *how, events) {
             Err(error) if subject.is_held_back() && !error.is::<NotStarted>() && !error.is::<NotShown>() => {
                 (how, error)
@@ -137,18 +137,7 @@ fn collect_by(
     if how.predict.is_some() {
         say("nothing is predicted: sampling does not see who waits for whom");
     }
-    sample(subject, signals, Some(&why), events)
-}
-
-/// Samples, with the rights for that.
-fn sample(
-    subject: &mut Subject,
-    signals: &mut Signals,
-    why: Option<&str>,
-    events: Option<&EventsFile>,
-) -> anyhow::Result<Collected> {
-    privileges::keep(Part::Sample)?;
-    collect::sample(subject, signals, why, events)
+    collect::sample(subject, signals, Some(&why), events)
 }
 
 /// A CMD that did not start is its own sentence; anything else is a matter of this machine or these privileges.
