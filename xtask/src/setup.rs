@@ -49,6 +49,8 @@ pub(crate) const TEST: Packages = Packages {
         "python3",
         "python3-prometheus-client",
         "strace",
+        // For `systemd-analyze`, and to start the unit of the recorder by itself.
+        "systemd",
         "util-linux",
     ],
 };

@@ -5,6 +5,7 @@
 //! ends; elsewhere it has a hidden name of its own, which goes with this value.
 
 use crate::Refused;
+use crate::finisher::{self, Number};
 use crate::reach::{Final, Reached, kind, reach};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
@@ -12,8 +13,9 @@ use nix::sys::stat::{Mode, SFlag, fstat};
 use nix::unistd::{UnlinkatFlags, geteuid, linkat, unlinkat};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How the hidden name begins. `holdup record` removes what begins like this from its folder.
 const PREFIX: &str = ".holdup-";
@@ -37,9 +39,21 @@ pub enum Last {
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
+    place: Arc<Place>,
+    number: Number,
+    /// It has its name.
+    is_real: bool,
+}
+
+/// Where a file belongs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The file that is written to, which is open for as long as its [`NewFile`] is, and in the finisher for good. A second descriptor
+    /// would be one that a small limit of open files has no room for.
+    file: RawFd,
     folder: OwnedFd,
     name: std::ffi::OsString,
-    /// Its hidden name, while it has one.
+    /// The hidden name that it has had from the start, where it can't be without one.
     hidden: Option<PathBuf>,
 }
 
@@ -79,11 +93,17 @@ impl NewFile {
                 (file, Some(hidden))
             }
         };
-        Ok(NewFile {
-            file,
+        let place = Arc::new(Place {
+            file: file.as_raw_fd(),
             folder,
             name,
             hidden,
+        });
+        Ok(NewFile {
+            file,
+            number: finisher::note(&place),
+            place,
+            is_real: false,
         })
     }
 
@@ -97,15 +117,11 @@ impl NewFile {
     /// # Errors
     /// When the file system refuses; then what was there stays.
     pub fn finish(mut self) -> Result<(), Refused> {
-        let hidden = match &self.hidden {
-            Some(hidden) => hidden.clone(),
-            None => {
-                let hidden = self.give_hidden_name()?;
-                self.hidden.insert(hidden).clone()
-            }
-        };
-        renameat(&self.folder, &hidden, &self.folder, self.name.as_os_str())?;
-        self.hidden = None;
+        match finisher::finish(self.number) {
+            Some(done) => done?,
+            None => self.place.make_real()?,
+        }
+        self.is_real = true;
         Ok(())
     }
 
@@ -116,7 +132,7 @@ impl NewFile {
     pub fn finish_on_disk(self) -> Result<(), Refused> {
         self.file.sync_all()?;
         let folder = openat(
-            &self.folder,
+            &self.place.folder,
             ".",
             OFlag::O_RDONLY | OFlag::O_CLOEXEC,
             Mode::empty(),
@@ -128,27 +144,60 @@ impl NewFile {
         }
         Ok(())
     }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        finisher::forget(self.number);
+        if !self.is_real {
+            self.place.clear();
+        }
+    }
+}
+
+impl Place {
+    /// What it has open.
+    pub(crate) fn descriptors(&self) -> [RawFd; 2] {
+        [self.file, self.folder.as_raw_fd()]
+    }
+
+    /// Gives the file its name. What had the name is replaced.
+    pub(crate) fn make_real(&self) -> Result<(), Errno> {
+        let given = match &self.hidden {
+            Some(_) => None,
+            None => Some(self.give_hidden_name()?),
+        };
+        let hidden = self
+            .hidden
+            .as_ref()
+            .or(given.as_ref())
+            .expect("one of them is there");
+        let renamed = renameat(&self.folder, hidden, &self.folder, self.name.as_os_str());
+        if let (Err(_), Some(given)) = (renamed, &given) {
+            unlinkat(&self.folder, given, UnlinkatFlags::NoRemoveDir).ok();
+        }
+        renamed
+    }
+
+    /// Removes the hidden name.
+    pub(crate) fn clear(&self) {
+        if let Some(hidden) = &self.hidden {
+            unlinkat(&self.folder, hidden, UnlinkatFlags::NoRemoveDir).ok();
+        }
+    }
 
     /// A file without a name gets one by a link to it; a link replaces nothing, so it can't be the last name at once.
-    fn give_hidden_name(&self) -> Result<PathBuf, Refused> {
-        let file = of_descriptor(&self.file);
+    fn give_hidden_name(&self) -> Result<PathBuf, Errno> {
+        let file = of_descriptor(self.file);
         for _ in 0..TRIES {
             let hidden = hidden_name();
             match linkat(AT_FDCWD, &file, &self.folder, &hidden, AtFlags::AT_SYMLINK_FOLLOW) {
                 Ok(()) => return Ok(hidden),
                 Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(errno),
             }
         }
-        Err(Errno::EEXIST.into())
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if let Some(hidden) = &self.hidden {
-            unlinkat(&self.folder, hidden, UnlinkatFlags::NoRemoveDir).ok();
-        }
+        Err(Errno::EEXIST)
     }
 }
 
@@ -163,7 +212,7 @@ fn nameless(folder: &OwnedFd) -> Result<Option<File>, Refused> {
         }
         Err(errno) => return Err(errno.into()),
     };
-    Ok(of_descriptor(&file).exists().then_some(file))
+    Ok(of_descriptor(file.as_raw_fd()).exists().then_some(file))
 }
 
 fn named(folder: &OwnedFd) -> Result<(File, PathBuf), Refused> {
@@ -185,6 +234,6 @@ fn hidden_name() -> PathBuf {
     PathBuf::from(format!("{PREFIX}{drawn:016x}"))
 }
 
-fn of_descriptor(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+fn of_descriptor(file: RawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{file}"))
 }

@@ -43,6 +43,7 @@ pub(crate) use run::{Cut, run, run_for, wait_for};
 pub(crate) use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
 
 use crate::haste::Haste;
+use crate::privileges::Part;
 use crate::subject::Ended;
 use attributing::Attributing;
 use dumps::{Closed, Dumps};
@@ -81,6 +82,8 @@ const LAST_SWITCH: Duration = Duration::from_millis(200);
 pub(crate) struct How {
     /// What the kernel's side does.
     pub(crate) tracing: Options,
+    /// What this process keeps of its rights once the programs are loaded; `None`: all, because it starts other commands afterwards.
+    pub(crate) keep: Option<Part>,
     /// Whether Java virtual machines may be asked for dumps.
     pub(crate) jvm_attach: Ask,
     /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.

@@ -10,6 +10,7 @@ mod haste;
 mod inherited;
 mod lengths;
 mod output;
+mod privileges;
 mod progress;
 mod recorded;
 mod scale;

@@ -13,6 +13,7 @@ use super::{
     serving,
 };
 use crate::haste::Haste;
+use crate::privileges;
 use crate::progress::{self, Progress};
 use crate::selection::{Known, Selection};
 use crate::signals::{Control, Signals};
@@ -119,6 +120,7 @@ pub(crate) fn attach(
     let kernel = kept.kernel.take();
     let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution()?, None)?;
     let mut priority = Priority::begin(how.tracing.buffer);
+    how.keep.map_or(Ok(()), privileges::keep)?;
     let mut attached = Attached::default();
     let mut moment = Moment::now();
     attached.serving(&mut observation, &pids, &mut moment);

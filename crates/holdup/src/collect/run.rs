@@ -3,6 +3,7 @@
 use super::attributing::{Attributing, EventsFile};
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
 use crate::haste::Haste;
+use crate::privileges;
 use crate::signals::{Control, Signals};
 use crate::subject::{Ended, Subject};
 use anyhow::Context;
@@ -123,6 +124,7 @@ fn observe(
     let attribution = Attributing::begin(settings, together, events)?;
     let mut observation = Observation::begin(how, None, None, attribution, Some(subject.pid()))?;
     let mut priority = Priority::begin(how.tracing.buffer);
+    how.keep.map_or(Ok(()), privileges::keep)?;
     subject
         .wait_until_ready()
         .context("the child that becomes the command does not answer")?;

@@ -7,6 +7,7 @@ use crate::cli::{AttachArgs, Backend, Color};
 use crate::commands::doctor;
 use crate::commands::run::{keep_events, without_evidence};
 use crate::output::{self, Outputs, Place, say};
+use crate::privileges::Part;
 use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
 use crate::selection::Selection;
@@ -38,6 +39,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
             buffer: args.buffer,
             pace: holdup_bpf::Pace::Service,
         },
+        keep: Some(Part::Trace),
         jvm_attach: args.jvm.ask(),
         predict: None,
     };

@@ -7,6 +7,7 @@ mod open;
 
 use crate::cli::{Color, DiffArgs};
 use crate::output::{Outputs, Place, say};
+use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use anyhow::bail;
 use holdup_analysis::Attributed;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &DiffArgs, color: Color) -> anyhow::Result<u8> {
         )));
     }
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    privileges::keep(Part::Read)?;
     let (before, after) = match args.both.as_slice() {
         [before, after] => (std::slice::from_ref(before), std::slice::from_ref(after)),
         _ => (&args.before[..], &args.after[..]),

@@ -1,6 +1,7 @@
 //! `holdup explain`: the page of a rule or cause, or the list of all.
 
 use crate::cli::{Color, ExplainArgs};
+use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use crate::{output, terminal};
 use holdup_evidence::Cause;
@@ -52,6 +53,7 @@ fn causes() -> Vec<Topic> {
 /// # Errors
 /// When there is nothing of that name.
 pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
+    privileges::keep(Part::Nothing)?;
     let look = terminal::look(&io::stdout(), color);
     let style = Style {
         width: look.width,

@@ -17,6 +17,7 @@ mod tests;
 use crate::cli::{Color, HostArgs};
 use crate::collect::{Figures, own_cpu_time};
 use crate::output::{Outputs, Place};
+use crate::privileges::{self, Part};
 use crate::progress::{self, Progress};
 use crate::recorded::{Evidence, Recording, Scope};
 use crate::signals::{Control, Signals};
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     let recording = Recording::open(&args.recording, Scope::default())?;
     let signals = Signals::watch()?;
+    privileges::keep(Part::Look)?;
     let root = Root::system();
     let began = clocks::monotonic();
     let ask = Ask {

@@ -5,6 +5,7 @@
 
 use crate::cli::{Color, ReadArgs};
 use crate::output::{Outputs, Place, print, say};
+use crate::privileges::{self, Part};
 use crate::progress::Progress;
 use crate::verdict::artefacts;
 use anyhow::{Context, bail};
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    privileges::keep(Part::Read)?;
     let progress = Rc::new(RefCell::new(Reader::begin(args)));
     let watch = Rc::clone(&progress);
     let mut readers = Readers::watched(move |bytes| watch.borrow_mut().read(bytes));

@@ -4,6 +4,7 @@ use crate::cli::{Backend, Color, RunArgs};
 use crate::collect::{self, Collected, EventsFile, Predict};
 use crate::commands::doctor;
 use crate::output::{self, Outputs, Place, say};
+use crate::privileges::Part;
 use crate::recorded::{Recording, Scope};
 use crate::signals::Signals;
 use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
@@ -98,6 +99,7 @@ fn source(args: &RunArgs) -> Source {
             buffer: args.buffer,
             pace: holdup_bpf::Pace::Command,
         },
+        keep: Some(Part::Trace),
         jvm_attach: args.jvm.ask(),
         predict: args.predict.then_some(Predict { together: &[] }),
     };

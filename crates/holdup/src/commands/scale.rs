@@ -187,6 +187,7 @@ fn observe_one(bench: &mut Bench<'_>, mut taken: Taken, workers: u32) -> anyhow:
             buffer: BUFFER,
             pace: holdup_bpf::Pace::Command,
         },
+        keep: None,
         jvm_attach: collect::Ask::Never,
         predict: None,
     };

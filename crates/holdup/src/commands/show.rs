@@ -11,6 +11,7 @@ mod words;
 
 use crate::cli::{Color, ShowArgs};
 use crate::output::{Outputs, Place, say};
+use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::bail;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     let zone = TimeZone::system();
     let causes = args.cause.as_deref().map(Causes::named).transpose()?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    privileges::keep(Part::Read)?;
     if let Some(report) = page::report(&args.path)? {
         outputs.write(&report);
         return Ok(0);

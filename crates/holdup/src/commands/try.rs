@@ -86,6 +86,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
                 buffer: BUFFER,
                 pace: holdup_bpf::Pace::Command,
             },
+            keep: None,
             jvm_attach: args.jvm.ask(),
             predict: Some(collect::Predict { together: way.causes }),
         },

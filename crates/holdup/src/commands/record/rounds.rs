@@ -14,6 +14,7 @@ use super::textfile;
 use crate::cli::RecordArgs;
 use crate::collect::KernelNames;
 use crate::output::say;
+use crate::privileges::Part;
 use crate::progress::Progress;
 use crate::recorded::{self, Scope};
 use crate::selection::Selection;
@@ -354,6 +355,7 @@ impl<'a> Rounds<'a> {
         };
         let how = collect::How {
             tracing: self.tracing(),
+            keep: Some(Part::Trace),
             jvm_attach: collect::Ask::Never,
             predict: None,
         };
@@ -380,6 +382,12 @@ impl<'a> Rounds<'a> {
             pieces: self.args.on.is_empty().then_some(PIECES),
             events: None,
         };
+        // Its folder is often another user's: it is opened while this process may still write there.
+        let figures = self
+            .args
+            .prometheus
+            .as_deref()
+            .map(|path| textfile::fresh(path).map(|file| (file, path)));
         let signals = &mut self.signals;
         let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
         let collected = match observed {
@@ -394,9 +402,11 @@ impl<'a> Rounds<'a> {
             say(&behind);
         }
         let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
-        if let Some(path) = &self.args.prometheus
-            && let Err(error) = textfile::write(path, &verdict::of(subject.clone(), &collected))
-        {
+        let written = figures.map(|figures| {
+            let (file, path) = figures?;
+            textfile::write(file, path, &verdict::of(subject.clone(), &collected))
+        });
+        if let Some(Err(error)) = written {
             say(&format!("{error:#}"));
         }
         let status = self.save(subject, collected, self.detail.held());

@@ -27,12 +27,11 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     fresh(path).map(drop)
 }
 
-/// Replaces the file.
+/// Replaces the file by this one, of [`fresh`].
 ///
 /// # Errors
 /// When it can't be written.
-pub(crate) fn write(path: &Path, report: &Report) -> anyhow::Result<()> {
-    let mut file = fresh(path)?;
+pub(crate) fn write(mut file: NewFile, path: &Path, report: &Report) -> anyhow::Result<()> {
     let failed = || format!("cannot write the figures to {path:?}");
     let mut text = Vec::new();
     holdup_views::Format::Prometheus
@@ -47,7 +46,10 @@ pub(crate) fn write(path: &Path, report: &Report) -> anyhow::Result<()> {
 
 /// A file beside it, which the collector does not read; gone unless it is given the name. The folder often belongs to the collector's
 /// user: whatever that user puts there, only the name in this folder is replaced.
-fn fresh(path: &Path) -> anyhow::Result<NewFile> {
+///
+/// # Errors
+/// When the folder does not take it.
+pub(crate) fn fresh(path: &Path) -> anyhow::Result<NewFile> {
     NewFile::open(path, Last::RegularOnly).with_context(|| format!("cannot write the figures to {path:?}"))
 }
 
