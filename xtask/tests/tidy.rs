@@ -17,7 +17,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-files", &[]),
+    ("holdup-files", &["holdup-detached"]),
     (
         "holdup-recording",
         &[
