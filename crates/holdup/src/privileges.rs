@@ -150,7 +150,7 @@ pub(crate) fn keep(part: Part) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ADMIN, BPF, Capabilities, NEEDS, Part, kept};
+    use super::{ADMIN, Capabilities, NEEDS, Part, kept};
 
     fn all() -> Capabilities {
         (0..=40).fold(Capabilities::NONE, |all, number| {
