@@ -35,7 +35,7 @@ pub(crate) fn debug_file(elf: &Elf) -> Option<Elf> {
 fn in_folder(elf: &Elf, folder: &Path) -> Option<Elf> {
     let id = build_id(elf)?;
     let (first, rest) = id.split_at(2);
-    let opened = regular(&folder.join(first).join(format!("{rest}.debug")), |_| true)?;
+    let opened = regular(&folder.join(first).join(format!("{rest}.debug")))?;
     let found = Elf::read(opened.file).ok()?;
     (build_id(&found).as_ref() == Some(&id)).then_some(found)
 }

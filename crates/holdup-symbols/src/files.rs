@@ -20,13 +20,17 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// The file of a mapping of a process.
-    Mapped(u32, Mapping),
+    /// The file of a mapping of a process, by the kernel's link.
+    Linked(u32, Mapping),
+    /// The same, by the path that the process used.
+    AtPath(u32, Mapping),
+    /// With the place of a file: its headers.
+    Head,
     /// A process's own list of the code that it has written.
     List(u32),
     /// With the place of a file: what unwinding needs of it; with or without descriptions of frames.
@@ -40,10 +44,10 @@ pub(crate) enum Question {
 pub(crate) enum Answer {
     /// There is none.
     Nothing,
-    /// With the place: the file's headers, and its build id.
-    Mapped(Head, Option<String>),
     /// With the place.
-    List,
+    Place,
+    /// The file's headers, and its build id.
+    Head(Head, Option<String>),
     /// With a file in memory that holds these parts one after the other, so many bytes each.
     Frames([Option<u64>; FrameBytes::PARTS]),
     /// In the order of the question.
@@ -147,13 +151,18 @@ impl Files {
         }
     }
 
-    pub(crate) fn answer(&self, question: Question, descriptors: Vec<OwnedFd>) -> Sent<Answer> {
+    pub(crate) fn answer(&self, question: &Question, descriptors: Vec<OwnedFd>) -> Sent<Answer> {
         let place = descriptors.into_iter().next();
         let answer = match question {
-            Question::Mapped(pid, mapping) => self.mapped(pid, &mapping),
-            Question::List(pid) => list(&self.opener.proc, pid),
+            Question::Linked(pid, mapping) => self.opener.by_link(*pid, mapping).map(at),
+            Question::AtPath(pid, mapping) => self.opener.by_path(*pid, mapping).map(at),
+            Question::Head => elf(place).map(|elf| {
+                let build_id = build_id(&elf);
+                Answer::Head(elf.head, build_id).into()
+            }),
+            Question::List(pid) => perf_map::open(&self.opener.proc, *pid).map(|opened| at(opened.place)),
             Question::Frames(descriptions) => {
-                elf(place).and_then(|elf| FrameBytes::of(&elf, descriptions).write())
+                elf(place).and_then(|elf| FrameBytes::of(&elf, *descriptions).write())
             }
             Question::Symbols(wanted) => elf(place).map(|elf| {
                 let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
@@ -162,24 +171,13 @@ impl Files {
         };
         answer.unwrap_or_else(|| Answer::Nothing.into())
     }
-
-    fn mapped(&self, pid: u32, mapping: &Mapping) -> Option<Sent<Answer>> {
-        let opened = self.opener.open(pid, mapping)?;
-        let elf = Elf::read(opened.file).ok()?;
-        let build_id = build_id(&elf);
-        Some(Sent {
-            value: Answer::Mapped(elf.head, build_id),
-            descriptors: vec![opened.place.into()],
-        })
-    }
 }
 
-fn list(proc: &Path, pid: u32) -> Option<Sent<Answer>> {
-    let opened = perf_map::open(proc, pid)?;
-    Some(Sent {
-        value: Answer::List,
-        descriptors: vec![opened.place.into()],
-    })
+fn at(place: File) -> Sent<Answer> {
+    Sent {
+        value: Answer::Place,
+        descriptors: vec![place.into()],
+    }
 }
 
 /// The file at a place.

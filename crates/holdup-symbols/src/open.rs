@@ -18,11 +18,16 @@ pub(crate) struct Opened {
     pub(crate) file: File,
 }
 
-/// Opens `path` for reading if it is a regular file and `accept` says yes to a descriptor of its place.
-pub(crate) fn regular(path: &Path, accept: impl FnOnce(&File) -> bool) -> Option<Opened> {
+/// Opens `path` for reading if it is a regular file.
+pub(crate) fn regular(path: &Path) -> Option<Opened> {
     let place = place(path, 0)?;
-    let file = again(&place, accept)?;
+    let file = again(&place, |_| true)?;
     Some(Opened { place, file })
+}
+
+/// Whether a place has a regular file.
+pub(crate) fn is_regular(place: &File) -> bool {
+    place.metadata().is_ok_and(|found| found.is_file())
 }
 
 /// A descriptor of what is at `path`, whatever that is; `flags` may be `O_NOFOLLOW`.
@@ -36,7 +41,7 @@ pub(crate) fn place(path: &Path, flags: i32) -> Option<File> {
 
 /// Opens what a descriptor of a place is at.
 pub(crate) fn again(place: &File, accept: impl FnOnce(&File) -> bool) -> Option<File> {
-    if !place.metadata().ok()?.is_file() || !accept(place) {
+    if !is_regular(place) || !accept(place) {
         return None;
     }
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());

@@ -3,12 +3,14 @@
 //! The path of a mapping is what the observed process calls it, in its own mount namespace, and by now
 //! something else may be there. So the kernel's own link to the mapped file is tried first, then the path
 //! under the process's root, then the path as we see it, and whatever is found counts only if it is the
-//! regular file that the mapping names by device and inode. How it is opened is in `open`. File systems that are known
-//! to block are not touched at all (see `mounts`). In: a process and a mapping. Out: the file.
+//! regular file that the mapping names by device and inode. The kernel's link waits for the lock of the process's memory
+//! map, and the path for the file systems on its way, so they are two questions: whoever asks knows which of the two is late.
+//! How a file is opened is in `open`. File systems that are known to block are not touched at all (see `mounts`).
+//! In: a process and a mapping. Out: the place of its file.
 
 use crate::maps::Mapping;
 use crate::mounts::Mounts;
-use crate::open::{Opened, regular};
+use crate::open::{is_regular, place};
 use nix::sys::stat::{major, minor};
 use nix::sys::statfs::{BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, fstatfs};
 use std::fs::{self, File};
@@ -25,8 +27,35 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// The file of a mapping.
-    pub(crate) fn open(&self, pid: u32, mapping: &Mapping) -> Option<Opened> {
+    /// The place of a mapping's file, by the kernel's link. Waits while the process's memory map is locked.
+    pub(crate) fn by_link(&self, pid: u32, mapping: &Mapping) -> Option<File> {
+        self.both_mounts(pid, mapping)?;
+        let range = format!("{:x}-{:x}", mapping.start, mapping.end);
+        place_of(&self.process(pid).join("map_files").join(range), mapping)
+    }
+
+    /// The place of a mapping's file, by its path. Waits for the file systems on the way.
+    pub(crate) fn by_path(&self, pid: u32, mapping: &Mapping) -> Option<File> {
+        let (ours, theirs) = self.both_mounts(pid, mapping)?;
+        let path = &mapping.path;
+        if !path.starts_with('/') || path.ends_with(DELETED) || theirs.remote_path(path) {
+            return None;
+        }
+        let under_root = self.process(pid).join("root").join(path.trim_start_matches('/'));
+        let direct = || {
+            (!ours.remote_path(path))
+                .then(|| place_of(Path::new(path), mapping))
+                .flatten()
+        };
+        place_of(&under_root, mapping).or_else(direct)
+    }
+
+    fn process(&self, pid: u32) -> PathBuf {
+        self.proc.join(pid.to_string())
+    }
+
+    /// What we have mounted and what they have; nothing if the file is on a file system that can block.
+    fn both_mounts(&self, pid: u32, mapping: &Mapping) -> Option<(Mounts, Mounts)> {
         let ours = self.mounts("self");
         let theirs = self.mounts(&pid.to_string());
         if ours.remote_device(mapping.device) || theirs.remote_device(mapping.device) {
@@ -36,23 +65,7 @@ impl Opener {
         if mapping.device.0 == 0 && !ours.lists(mapping.device) && !theirs.lists(mapping.device) {
             return None;
         }
-        let process = self.proc.join(pid.to_string());
-        let link = process
-            .join("map_files")
-            .join(format!("{:x}-{:x}", mapping.start, mapping.end));
-        open_regular(&link, mapping).or_else(|| {
-            let path = &mapping.path;
-            if !path.starts_with('/') || path.ends_with(DELETED) || theirs.remote_path(path) {
-                return None;
-            }
-            let under_root = process.join("root").join(path.trim_start_matches('/'));
-            let direct = || {
-                (!ours.remote_path(path))
-                    .then(|| open_regular(Path::new(path), mapping))
-                    .flatten()
-            };
-            open_regular(&under_root, mapping).or_else(direct)
-        })
+        Some((ours, theirs))
     }
 
     fn mounts(&self, process: &str) -> Mounts {
@@ -61,9 +74,9 @@ impl Opener {
     }
 }
 
-/// Opens `path` if it is the regular file that `mapping` names.
-fn open_regular(path: &Path, mapping: &Mapping) -> Option<Opened> {
-    regular(path, |place| is_mapped(place, mapping).unwrap_or(false))
+/// The place of `path` if it is the regular file that `mapping` names.
+fn place_of(path: &Path, mapping: &Mapping) -> Option<File> {
+    place(path, 0).filter(|place| is_regular(place) && is_mapped(place, mapping).unwrap_or(false))
 }
 
 fn is_mapped(place: &File, mapping: &Mapping) -> Option<bool> {
@@ -128,11 +141,13 @@ pub(crate) mod tests {
             }
         }
 
-        fn open(&self, mapping: &Mapping) -> Option<Opened> {
-            Opener {
+        fn open(&self, mapping: &Mapping) -> Option<File> {
+            let opener = Opener {
                 proc: self.directory.path().to_owned(),
-            }
-            .open(PID, mapping)
+            };
+            opener
+                .by_link(PID, mapping)
+                .or_else(|| opener.by_path(PID, mapping))
         }
     }
 

@@ -1,8 +1,10 @@
 //! Asks the process that opens and reads files (`files`), and goes on without it when it does not answer.
 //!
 //! An ordinary file takes a tenth of a millisecond. Who is late may only have waited for a disk or a CPU, so its answer is waited for once
-//! more when the next question comes. Who is late then is abandoned, and the file system that it is stuck in is not touched again. In:
-//! questions of whoever unwinds. Out: answers, and at the end what did not let itself be read.
+//! more when the next question comes. Who is late then is abandoned, and the file system that it is stuck in is not touched again. Who is
+//! late with the kernel's link to a mapped file waits for the lock of the process's memory map and for no file system: it is abandoned at
+//! once, and that process's files are found by their paths. In: questions of whoever unwinds. Out: answers, and at the end what did not let
+//! itself be read.
 
 use crate::budget::{Asker, Budget};
 use crate::elf::Head;
@@ -11,12 +13,18 @@ use crate::maps::Mapping;
 use crate::unread::{Unread, Why};
 use holdup_detached::{Answer as Sent, Capabilities, Confinement, Detached, Failed};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long an answer is waited for at a time.
 const LIMIT: Duration = Duration::from_millis(200);
+
+/// How long the kernel's link to a mapped file is waited for. Memory maps are locked for microseconds, or by one that is stuck.
+const LIMIT_OF_LINK: Duration = Duration::from_millis(50);
+
+/// So many processes have their memory map found locked. After that files are found by paths alone: each costs `LIMIT_OF_LINK`.
+const LOCKED_MAX: usize = 32;
 
 /// How long a reader that is not blocked is waited for: then it is not the file system that makes it late, but a lack of CPUs.
 const LIMIT_WITHOUT_CPU: Duration = Duration::from_secs(2);
@@ -93,6 +101,8 @@ pub(crate) struct Reader {
     started: usize,
     /// What the child owes an answer about.
     owed: Option<About>,
+    /// Processes whose memory map was found locked.
+    locked: HashSet<u32>,
     /// File systems that did not answer, and how many of a process.
     stuck: HashSet<(u32, u32)>,
     stuck_of: HashMap<u32, u32>,
@@ -108,6 +118,7 @@ impl Reader {
             child: None,
             started: 0,
             owed: None,
+            locked: HashSet::new(),
             stuck: HashSet::new(),
             stuck_of: HashMap::new(),
             unread: BTreeSet::new(),
@@ -133,7 +144,7 @@ impl Reader {
         let proc = self.proc.clone();
         let begin = || {
             let files = Files::new(proc);
-            move |question, descriptors| files.answer(question, descriptors)
+            move |question, descriptors| files.answer(&question, descriptors)
         };
         self.child = Detached::start(&CONFINEMENT, begin).ok();
     }
@@ -156,9 +167,18 @@ impl Reader {
         mapping: &Mapping,
         budget: &mut Budget,
     ) -> Option<Found> {
-        let question = Question::Mapped(asker.pid, mapping.clone());
-        match self.ask(asker, about, question, None, budget)? {
-            (Answer::Mapped(head, build_id), Some(place)) => Some(Found {
+        let place = match self.linked(asker, about, mapping, budget) {
+            Some(place) => place,
+            None => {
+                let question = Question::AtPath(asker.pid, mapping.clone());
+                match self.ask(asker, about, question, None, budget)? {
+                    (Answer::Place, place) => place?,
+                    _ => return None,
+                }
+            }
+        };
+        match self.ask(asker, about, Question::Head, Some(place.as_fd()), budget)? {
+            (Answer::Head(head, build_id), _) => Some(Found {
                 head,
                 build_id,
                 place,
@@ -167,10 +187,37 @@ impl Reader {
         }
     }
 
+    /// The place of a mapping's file, by the kernel's link.
+    fn linked(
+        &mut self,
+        asker: &Asker,
+        about: &About,
+        mapping: &Mapping,
+        budget: &mut Budget,
+    ) -> Option<OwnedFd> {
+        if self.locked.contains(&asker.pid) || self.locked.len() >= LOCKED_MAX {
+            return None;
+        }
+        let question = Question::Linked(asker.pid, mapping.clone());
+        match self.try_to_ask(asker, about, &question, None, LIMIT_OF_LINK, budget)? {
+            Ok((Answer::Place, place)) => place,
+            Ok(_) | Err(Failed::Gone) => None,
+            Err(Failed::Late) => {
+                self.locked.insert(asker.pid);
+                if let Some(child) = self.child.take() {
+                    child.abandon(&format!("the memory map of process {}", asker.pid));
+                }
+                // It did nothing wrong, and `locked` has a limit of its own.
+                self.started -= 1;
+                None
+            }
+        }
+    }
+
     /// The place of a process's own list of the code that it has written.
     pub(crate) fn list(&mut self, asker: &Asker, about: &About, budget: &mut Budget) -> Option<OwnedFd> {
         match self.ask(asker, about, Question::List(asker.pid), None, budget)? {
-            (Answer::List, place) => place,
+            (Answer::Place, place) => place,
             _ => None,
         }
     }
@@ -215,9 +262,29 @@ impl Reader {
         place: Option<BorrowedFd<'_>>,
         budget: &mut Budget,
     ) -> Option<(Answer, Option<OwnedFd>)> {
+        match self.try_to_ask(asker, about, &question, place, LIMIT, budget)? {
+            Ok(answer) => Some(answer),
+            Err(Failed::Late) => {
+                self.owed = Some(about.clone());
+                None
+            }
+            Err(Failed::Gone) => None,
+        }
+    }
+
+    /// Asks, unless it is known that there is no answer.
+    fn try_to_ask(
+        &mut self,
+        asker: &Asker,
+        about: &About,
+        question: &Question,
+        place: Option<BorrowedFd<'_>>,
+        limit: Duration,
+        budget: &mut Budget,
+    ) -> Option<Result<(Answer, Option<OwnedFd>), Failed>> {
         if let Some(files) = &self.here {
             let place = place.and_then(|place| place.try_clone_to_owned().ok());
-            return Some(first(files.answer(question, place.into_iter().collect())));
+            return Some(Ok(first(files.answer(question, place.into_iter().collect()))));
         }
         self.settle();
         if self.is_stuck(about) {
@@ -226,21 +293,14 @@ impl Reader {
         self.begin();
         let child = self.child.as_mut()?;
         let before = child.cpu_time();
-        let answer = ask(child, &question, place);
+        let answer = ask(child, question, place, limit);
         let used = child.cpu_time().saturating_sub(before).saturating_sub(FREE_CPU);
         budget.charge_time(asker, used);
-        match answer {
-            Ok(answer) => Some(first(answer)),
-            Err(Failed::Late) => {
-                self.owed = Some(about.clone());
-                None
-            }
-            Err(Failed::Gone) => {
-                self.child = None;
-                self.note(about.unread(Why::Broken));
-                None
-            }
+        if matches!(answer, Err(Failed::Gone)) {
+            self.child = None;
+            self.note(about.unread(Why::Broken));
         }
+        Some(answer.map(first))
     }
 
     /// Waits for an answer that is owed, or leaves who owes it.
@@ -248,7 +308,7 @@ impl Reader {
         let Some(about) = self.owed.take() else { return };
         let Some(child) = &mut self.child else { return };
         // The answer is too late for what was asked, and is thrown away.
-        if wait(child).is_ok() {
+        if wait(child, LIMIT).is_ok() {
             return;
         }
         if let Some(child) = self.child.take() {
@@ -285,17 +345,18 @@ fn ask(
     child: &mut Detached<Question, Answer>,
     question: &Question,
     place: Option<BorrowedFd<'_>>,
+    limit: Duration,
 ) -> Result<Sent<Answer>, Failed> {
     let descriptors: Vec<BorrowedFd<'_>> = place.into_iter().collect();
     child.ask(question, &descriptors, Instant::now() + LIMIT)?;
-    wait(child)
+    wait(child, limit)
 }
 
 /// Waits for an answer, and for longer if the child only lacks a CPU.
-fn wait(child: &mut Detached<Question, Answer>) -> Result<Sent<Answer>, Failed> {
+fn wait(child: &mut Detached<Question, Answer>, limit: Duration) -> Result<Sent<Answer>, Failed> {
     let began = Instant::now();
     loop {
-        match child.answer(Instant::now() + LIMIT) {
+        match child.answer(Instant::now() + limit) {
             Err(Failed::Late) if began.elapsed() < LIMIT_WITHOUT_CPU && is_runnable(child.pid()) => {}
             answer => return answer,
         }
