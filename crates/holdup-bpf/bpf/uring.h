@@ -62,14 +62,18 @@ static __always_inline struct file *file_of_ring(struct task_struct *task, const
 	return file;
 }
 
-/* Whether no request waits in this table for its file to become ready. */
+/* Whether no request waits in this table for its file to become ready. The kernel verifies this function by itself, also where
+ * nobody calls it because there are no such tables: it must be valid there too. */
 __noinline int is_table_empty(u64 address)
 {
 	struct io_hash_table *table = (void *)address;
-	u32 bits = BPF_CORE_READ(table, hash_bits);
-	void *bucket = BPF_CORE_READ(table, hbs);
-	void *first;
+	void *bucket, *first;
+	u32 bits;
 
+	if (!bpf_core_field_exists(table->hbs) || !bpf_core_field_exists(table->hash_bits))
+		return 0;
+	bits = BPF_CORE_READ(table, hash_bits);
+	bucket = BPF_CORE_READ(table, hbs);
 	if (!bucket || bits > MOST_HASH_BITS)
 		return 0;
 	bucket += bpf_core_field_offset(struct io_hash_bucket, list);
