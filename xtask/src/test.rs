@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut steps: Vec<(&str, Command)> = vec![("tests", workspace::cargo())];
     steps[0].1.args(["test", "--workspace", "--no-fail-fast"]);
     if !args.quick {
-        for verb in ["artefacts", "replay", "pages", "scenarios", "guest"] {
+        for verb in ["artefacts", "replay", "pages", "attacks", "scenarios", "guest"] {
             let mut command = workspace::xtask()?;
             command.arg(verb);
             steps.push((verb, command));

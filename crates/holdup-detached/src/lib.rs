@@ -18,6 +18,7 @@ mod children;
 mod confine;
 mod crew;
 mod shared;
+mod wait_budget;
 
 pub use bytes::Bytes;
 pub use capabilities::Capabilities;
@@ -26,6 +27,7 @@ pub use children::{LeftBehind, cpu_time, ended_cpu_time, is_ours, left_behind};
 pub use confine::Confinement;
 pub use crew::Crew;
 pub use shared::SharedNumber;
+pub use wait_budget::WaitBudget;
 
 use channel::Channel;
 use children::Child;

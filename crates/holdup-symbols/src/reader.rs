@@ -11,7 +11,7 @@ use crate::elf::Head;
 use crate::files::{Answer, Files, FrameBytes, Question};
 use crate::maps::Mapping;
 use crate::unread::{Unread, Why};
-use holdup_detached::{Answer as Sent, Capabilities, Confinement, Detached, Failed};
+use holdup_detached::{Answer as Sent, Capabilities, Confinement, Detached, Failed, WaitBudget};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -23,14 +23,8 @@ const LIMIT: Duration = Duration::from_millis(200);
 /// How long the kernel's link to a mapped file is waited for. Memory maps are locked for microseconds, or by one that is stuck.
 const LIMIT_OF_LINK: Duration = Duration::from_millis(50);
 
-/// So many processes have their memory map found locked. After that files are found by paths alone: each costs `LIMIT_OF_LINK`.
-const LOCKED_MAX: usize = 32;
-
 /// How long a reader that is not blocked is waited for: then it is not the file system that makes it late, but a lack of CPUs.
 const LIMIT_WITHOUT_CPU: Duration = Duration::from_secs(2);
-
-/// So many readers are started: after so many that did not answer or broke, nothing more is read.
-const STARTED_MAX: usize = 12;
 
 /// So many file systems of one process may be stuck; after that nothing of it is read.
 const STUCK_OF_A_PROCESS_MAX: u32 = 2;
@@ -98,7 +92,8 @@ pub(crate) struct Reader {
     /// Answers in this process instead of another.
     here: Option<Files>,
     child: Option<Detached<Question, Answer>>,
-    started: usize,
+    /// How long may be waited for those that do not answer.
+    waits: WaitBudget,
     /// What the child owes an answer about.
     owed: Option<About>,
     /// Processes whose memory map was found locked.
@@ -116,7 +111,7 @@ impl Reader {
             proc,
             here: None,
             child: None,
-            started: 0,
+            waits: WaitBudget::new(),
             owed: None,
             locked: HashSet::new(),
             stuck: HashSet::new(),
@@ -137,10 +132,9 @@ impl Reader {
 
     /// Starts the child now and not with the first question.
     pub(crate) fn begin(&mut self) {
-        if self.child.is_some() || self.here.is_some() || self.started >= STARTED_MAX {
+        if self.child.is_some() || self.here.is_some() || !self.waits.may_start() {
             return;
         }
-        self.started += 1;
         let proc = self.proc.clone();
         let begin = || {
             let files = Files::new(proc);
@@ -195,7 +189,7 @@ impl Reader {
         mapping: &Mapping,
         budget: &mut Budget,
     ) -> Option<OwnedFd> {
-        if self.locked.contains(&asker.pid) || self.locked.len() >= LOCKED_MAX {
+        if self.locked.contains(&asker.pid) {
             return None;
         }
         let question = Question::Linked(asker.pid, mapping.clone());
@@ -207,8 +201,7 @@ impl Reader {
                 if let Some(child) = self.child.take() {
                     child.abandon(&format!("the memory map of process {}", asker.pid));
                 }
-                // It did nothing wrong, and `locked` has a limit of its own.
-                self.started -= 1;
+                self.waits.charge(LIMIT_OF_LINK);
                 None
             }
         }
@@ -266,6 +259,7 @@ impl Reader {
             Ok(answer) => Some(answer),
             Err(Failed::Late) => {
                 self.owed = Some(about.clone());
+                self.waits.charge(LIMIT);
                 None
             }
             Err(Failed::Gone) => None,
@@ -311,6 +305,7 @@ impl Reader {
         if wait(child, LIMIT).is_ok() {
             return;
         }
+        self.waits.charge(LIMIT);
         if let Some(child) = self.child.take() {
             child.abandon(&format!("{} of process {}", about.name, about.pid));
         }

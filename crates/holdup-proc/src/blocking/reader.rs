@@ -113,6 +113,15 @@ where
 }
 
 impl<Q, A> Reader<Q, A> {
+    /// Its process; nothing where a thread reads.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        match &self.0 {
+            Kind::Child(child) => Some(child.pid()),
+            Kind::Thread { .. } => None,
+        }
+    }
+
     /// Leaves it, stuck in a process.
     pub fn abandon(self, pid: u32) {
         match self.0 {

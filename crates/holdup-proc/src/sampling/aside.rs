@@ -2,14 +2,15 @@
 //!
 //! The problem: `syscall` and `stack` take the lock that an exec of the process holds, and reading its memory may wait for a page
 //! that somebody else is to bring; whoever is stuck there would take the sampler with it. The choice: all such questions of one
-//! round go to a reader in one piece ([`blocking::Reader`]). If it is late, rounds go on without answers; if it stays so, the process that
-//! it was at is given up, and another reader takes over. In: questions ([`Question`]). Out: answers.
+//! round go to a reader in one piece ([`blocking::Reader`]). If it is late for want of a CPU, rounds go on without answers. If it is
+//! blocked, another reader takes over all processes but the one that it is at, and that process is given up if the answer does not
+//! come. In: questions ([`Question`]). Out: answers.
 
 use super::look::{self, Answer, Eye, Question};
 use super::sockets::diag;
 use crate::blocking;
 use crate::root::Root;
-use holdup_detached::{Failed, SharedNumber};
+use holdup_detached::{Failed, SharedNumber, WaitBudget};
 use holdup_evidence::Ns;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,8 +23,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Who has been silent for so long, in nanoseconds, is stuck and not merely waiting for a CPU.
 const STUCK: Ns = 2_000_000_000;
 
-/// Readers in all: after so many stuck processes nothing more is read that may block.
-const MOST_READERS: u32 = 4;
+/// Readers at once: so many processes may be slow to read.
+const READERS_MAX: usize = 16;
 
 /// A reader.
 #[derive(Debug)]
@@ -37,12 +38,29 @@ struct Reader {
     owes: Option<Ns>,
 }
 
+impl Reader {
+    /// Whether it waits for something other than a CPU.
+    fn is_blocked(&self) -> bool {
+        let state = |pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The name before it is our own, and in parentheses.
+            stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
+        };
+        self.reader
+            .pid()
+            .and_then(state)
+            .is_some_and(|state| state != 'R')
+    }
+}
+
 /// Has questions answered.
 #[derive(Debug)]
 pub struct Aside {
     root: Root,
     reader: Option<Reader>,
-    started: u32,
+    /// Readers that are blocked in a process and may yet come back.
+    blocked: Vec<Reader>,
+    budget: WaitBudget,
     /// Whether a reader was refused.
     refused: bool,
     stuck: HashSet<u32>,
@@ -55,7 +73,8 @@ impl Aside {
         Aside {
             root,
             reader: None,
-            started: 0,
+            blocked: Vec::new(),
+            budget: WaitBudget::new(),
             refused: false,
             stuck: HashSet::new(),
         }
@@ -74,12 +93,14 @@ impl Aside {
     /// Answers that have come; those to these questions, if they come in time.
     pub fn ask(&mut self, mut questions: Vec<Question>, now: Ns) -> Vec<Answer> {
         let mut answers = self.owed(now);
-        questions.retain(|question| !self.stuck.contains(&question.pid));
+        questions.retain(|question| {
+            let is_at = |reader: &Reader| reader.at.get() == question.pid;
+            !self.stuck.contains(&question.pid) && !self.blocked.iter().any(is_at)
+        });
         if questions.is_empty() || self.reader.as_ref().is_some_and(|reader| reader.owes.is_some()) {
             return answers;
         }
-        if self.reader.is_none() && self.started < MOST_READERS {
-            self.started += 1;
+        if self.reader.is_none() && self.blocked.len() < READERS_MAX && self.budget.may_start() {
             self.reader = start(&self.root);
             self.refused |= self.reader.is_none();
         }
@@ -92,7 +113,13 @@ impl Aside {
         let asked = reader.reader.ask(questions, &sockets, until);
         match asked.and_then(|()| reader.reader.answer(until)) {
             Ok(more) => answers.extend(more),
-            Err(Failed::Late) => reader.owes = Some(now),
+            Err(Failed::Late) => {
+                reader.owes = Some(now);
+                if reader.is_blocked() {
+                    self.budget.charge(PATIENCE);
+                    self.blocked.extend(self.reader.take());
+                }
+            }
             Err(Failed::Gone) => self.broke(),
         }
         answers
@@ -100,22 +127,30 @@ impl Aside {
 
     /// What is owed, if it has come; a reader that owes for too long is left behind.
     fn owed(&mut self, now: Ns) -> Vec<Answer> {
-        let Some(reader) = &mut self.reader else {
-            return Vec::new();
-        };
-        let Some(since) = reader.owes else {
-            return Vec::new();
-        };
-        match reader.reader.answer(Instant::now()) {
-            Ok(answers) => {
-                reader.owes = None;
-                return answers;
+        let mut answers = Vec::new();
+        let owing = |reader: &mut Reader| reader.owes.is_some();
+        let mut readers = std::mem::take(&mut self.blocked);
+        readers.extend(self.reader.take_if(owing));
+        for mut reader in readers {
+            match reader.reader.answer(Instant::now()) {
+                Ok(come) => {
+                    answers.extend(come);
+                    reader.owes = None;
+                    self.reader.get_or_insert(reader);
+                }
+                Err(Failed::Gone) => {
+                    self.stuck.insert(reader.at.get());
+                }
+                Err(Failed::Late) if reader.owes.is_none_or(|since| now.saturating_sub(since) > STUCK) => {
+                    self.leave(reader);
+                }
+                Err(Failed::Late) if self.reader.is_none() && !reader.is_blocked() => {
+                    self.reader = Some(reader);
+                }
+                Err(Failed::Late) => self.blocked.push(reader),
             }
-            Err(Failed::Gone) => self.broke(),
-            Err(Failed::Late) if now.saturating_sub(since) > STUCK => self.leave(),
-            Err(Failed::Late) => {}
         }
-        Vec::new()
+        answers
     }
 
     /// The reader has ended over a process, of which nothing more is asked.
@@ -126,18 +161,21 @@ impl Aside {
     }
 
     /// Leaves a reader that owes answers where it is.
-    fn leave(&mut self) {
-        if let Some(reader) = self.reader.take_if(|reader| reader.owes.is_some()) {
-            let pid = reader.at.get();
-            self.stuck.insert(pid);
-            reader.reader.abandon(pid);
-        }
+    fn leave(&mut self, reader: Reader) {
+        let pid = reader.at.get();
+        self.stuck.insert(pid);
+        reader.reader.abandon(pid);
     }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        self.leave();
+        let owing = |reader: &mut Reader| reader.owes.is_some();
+        let mut left = std::mem::take(&mut self.blocked);
+        left.extend(self.reader.take_if(owing));
+        for reader in left {
+            self.leave(reader);
+        }
     }
 }
 
@@ -210,13 +248,15 @@ mod tests {
         reader.reader = silent.unwrap();
         reader.owes = Some(0);
         reader.at.set(7);
-        assert!(aside.ask(vec![question(8)], 1).is_empty());
-        let mut answers = aside.ask(vec![question(7), question(8)], STUCK + 1);
+        // Others are read meanwhile, however long it takes until it is seen to be blocked.
+        let mut answers = Vec::new();
         while answers.is_empty() {
-            answers = aside.ask(Vec::new(), 0);
+            answers = aside.ask(vec![question(7), question(8)], 1);
         }
-        assert_eq!(aside.stuck().collect::<Vec<_>>(), [7]);
         let keys: Vec<u32> = answers.iter().map(|answer| answer.key).collect();
         assert_eq!(keys, [8]);
+        assert_eq!(aside.stuck().count(), 0, "it may yet come back");
+        aside.ask(Vec::new(), STUCK + 1);
+        assert_eq!(aside.stuck().collect::<Vec<_>>(), [7]);
     }
 }

@@ -4,7 +4,7 @@
 //! a page of it does not come. So a child process does it ([`Reader`]), which can be abandoned. In: a process, and a question
 //! about it. Out: the answer; nothing where that took too long.
 
-use holdup_detached::Failed;
+use holdup_detached::{Failed, WaitBudget};
 use holdup_proc::blocking::{self, Reader};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,16 +15,14 @@ use std::time::{Duration, Instant};
 /// have waited for a CPU: the answer is waited for once more when the next question comes, and thrown away.
 const LIMIT: Duration = Duration::from_millis(200);
 
-/// Readers that may be left behind: after so many processes that can't be read nothing more is.
-const MOST_READERS: usize = 4;
-
 /// Answers questions, one at a time.
 #[derive(Debug)]
 pub(super) struct Readers<Q, A> {
     how: fn(Q) -> A,
     /// The reader that answers, if there is one.
     current: Option<Reader<Q, A>>,
-    started: usize,
+    /// How long may be waited for processes that can't be read.
+    budget: WaitBudget,
     /// The process about which it owes an answer.
     owed: Option<u32>,
     /// Processes that a reader is stuck in.
@@ -41,7 +39,7 @@ where
         Readers {
             how,
             current: None,
-            started: 0,
+            budget: WaitBudget::new(),
             owed: None,
             stuck: HashSet::new(),
         }
@@ -62,8 +60,7 @@ where
         if self.stuck.contains(&pid) {
             return None;
         }
-        if self.current.is_none() && self.started < MOST_READERS {
-            self.started += 1;
+        if self.current.is_none() && self.budget.may_start() {
             let how = self.how;
             let begin = move || move |question: Q, _| how(question);
             self.current = Reader::start(&blocking::reader(c"holdup-reader"), None, begin).ok();
@@ -75,6 +72,7 @@ where
             Ok(answer) => Some(answer),
             Err(Failed::Late) => {
                 self.owed = Some(pid);
+                self.budget.charge(limit);
                 None
             }
             Err(Failed::Gone) => {
@@ -97,6 +95,7 @@ where
             self.owed = None;
         } else {
             self.stuck.insert(pid);
+            self.budget.charge(limit);
             self.leave();
         }
     }
@@ -121,7 +120,7 @@ impl<Q, A> Drop for Readers<Q, A> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_READERS, Readers};
+    use super::Readers;
     use std::path::PathBuf;
     use std::sync::OnceLock;
     use std::time::Duration;
@@ -146,11 +145,16 @@ mod tests {
         assert_eq!(ask(11, 11, none), None);
         assert_eq!(ask(11, 12, none), None, "the process is not asked about again");
         assert_eq!(ask(12, 12, long), Some(12));
-        for pid in (21..).step_by(2).take(MOST_READERS) {
+        for pid in (21..41).step_by(2) {
             assert_eq!(ask(pid, pid, none), None);
         }
-        assert_eq!(ask(14, 14, none), None, "no more readers are left behind");
-        assert_eq!(readers.stuck().count(), MOST_READERS);
+        assert_eq!(ask(14, 14, none), None, "it may only be late");
+        assert_eq!(ask(16, 16, long), Some(16), "however many are stuck");
+        assert_eq!(readers.stuck().count(), 11);
+        readers.budget.charge(Duration::from_hours(1));
+        readers.leave();
+        let none_left = readers.ask_for(18, 18, long);
+        assert_eq!(none_left, None, "too much time went into waiting");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use holdup_proc::{Root, blocking, memory, tasks};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Readers that look: one is enough unless it is stuck.
-const READERS_MAX: usize = 4;
+/// Readers that look: one is enough unless it is stuck, and each that is costs 50 ms of the time that there is.
+const READERS_MAX: usize = 16;
 
 /// Threads of one process whose memory is looked at. Each takes some 20 µs; of a server with ten thousand parked workers
 /// the first thousands say what the rest do.

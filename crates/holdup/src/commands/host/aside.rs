@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Readers that look at one kind of thing: one that is stuck does not keep the other from what is left.
-const READERS_MAX: usize = 2;
+/// Readers that look at one kind of thing: those that are stuck do not keep another from what is left.
+const READERS_MAX: usize = 16;
 
 /// A look that goes on.
 #[derive(Debug)]
