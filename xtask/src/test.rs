@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// What to leave out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only `cargo test`: no pages, attacks, scenarios or guest
+    /// Only `cargo test`: no artefacts, replay, pages, attacks, scenarios or guest
     #[arg(long)]
     quick: bool,
     /// Only what needs neither root nor BPF nor clang nor libelf
