@@ -201,7 +201,7 @@ mod tests {
             lines: 6,
             show: false,
             take: None,
-            checkout: None,
+            renamed: Vec::new(),
         }
     }
 

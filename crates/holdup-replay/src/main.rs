@@ -34,11 +34,11 @@ pub(crate) struct Args {
     #[arg(long)]
     show: bool,
     /// Take the cases of this folder into the corpus first
-    #[arg(long, value_name = "FOLDER", requires_all = ["bless", "checkout"])]
+    #[arg(long, value_name = "FOLDER", requires = "bless")]
     take: Option<PathBuf>,
-    /// The checkout in which they were made: its path is left out
-    #[arg(long, value_name = "FOLDER")]
-    checkout: Option<String>,
+    /// A word that the taken cases are to have another for
+    #[arg(long = "rename", value_name = "FROM=TO")]
+    renamed: Vec<take::Renamed>,
 }
 
 fn main() -> ExitCode {
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> anyhow::Result<bool> {
-    if let (Some(from), Some(checkout)) = (&args.take, &args.checkout) {
-        let (taken, too_large) = take::take(from, &args.corpus, checkout)?;
+    if let Some(from) = &args.take {
+        let (taken, too_large) = take::take(from, &args.corpus, &args.renamed)?;
         println!("{taken} cases taken, {too_large} too large");
     }
     corpus::replay(args)
