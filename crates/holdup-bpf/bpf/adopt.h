@@ -49,12 +49,15 @@ static __always_inline struct thread *new_thread(struct task_struct *task, u64 n
 	return t;
 }
 
-/* What the scheduler's clock lacks to ours, at most a tick too much: a CPU's reading is as old as its last update. */
-static __always_inline u64 scheduler_behind(u64 now)
+/* What turns an instant of the scheduler's clock into one of ours: at most a tick too much, since a CPU's reading is as old as its
+ * last update. Only the monotonic clock is disciplined, so after hours either of the two may be ahead by any amount. */
+static __always_inline bool scheduler_offset(s64 *offset, u64 now)
 {
 	struct rq *here = BPF_CORE_READ(current_task(), se.cfs_rq, rq);
 	u64 clock = here ? BPF_CORE_READ(here, clock) : 0;
-	return clock && now > clock ? now - clock : 0;
+
+	*offset = now - clock;
+	return clock;
 }
 
 /* Since when it sleeps, or a little later; `now` where the kernel does not tell. The scheduler notes when it last charged the
@@ -63,19 +66,19 @@ static __always_inline u64 scheduler_behind(u64 now)
 static __always_inline u64 asleep_since(struct task_struct *task, u64 now)
 {
 	struct rq *queue;
-	u64 behind, at, clock, clock_task;
+	u64 at, clock, clock_task;
+	s64 offset;
 
 	if (!bpf_core_field_exists(struct cfs_rq, rq) || !bpf_core_field_exists(task->se.cfs_rq))
 		return now;
 	queue = BPF_CORE_READ(task, se.cfs_rq, rq);
 	at = task->se.exec_start;
-	behind = scheduler_behind(now);
-	if (!queue || !at || !behind)
+	if (!queue || !at || !scheduler_offset(&offset, now))
 		return now;
 	clock = BPF_CORE_READ(queue, clock);
 	clock_task = BPF_CORE_READ(queue, clock_task);
-	at += behind + (clock > clock_task ? clock - clock_task : 0);
-	return at < now ? at : now;
+	at += offset + (clock > clock_task ? clock - clock_task : 0);
+	return (s64)(now - at) > 0 ? at : now;
 }
 
 static __always_inline void give_up(struct thread *t, struct task_struct *task)
