@@ -1,6 +1,6 @@
 /* Answers on port 8126, one request a connection, each with a thread or process of its own, or with one of four threads that
  * are kept: answer thread|process|pool. When it is told to end it writes how much CPU time it took, that of its children
- * included (and how long its first thread queued for a CPU), and how much of it was neither accepting nor answering: making
+ * included (and how long its threads that live queued for a CPU), and how much of it was neither accepting nor answering: making
  * those that answer, and ending them. */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     while (hand == spawn_process && waitpid(-1, NULL, 0) > 0)
         ;
     all = cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN);
-    queued_for = truth_queued();
+    queued_for = truth_queued_by_all();
     truth_write(getenv("HOLDUP_TRUTH"), all > *useful ? all - *useful : 0, all + queued_for, queued_for);
     return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef TRUTH_H
 #define TRUTH_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,6 +40,31 @@ static inline uint64_t truth_queued(void)
         queued = 0;
     close(fd);
     return queued;
+}
+
+/* How long this process's threads that live have been ready and not running, nanoseconds. */
+static inline uint64_t truth_queued_by_all(void)
+{
+    uint64_t sum = 0;
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL)
+        return truth_queued();
+    while ((entry = readdir(tasks)) != NULL) {
+        char path[64];
+        unsigned long long cpu = 0, queued = 0;
+        FILE *file;
+        if (entry->d_name[0] == '.' || snprintf(path, sizeof path, "/proc/self/task/%.16s/schedstat", entry->d_name) < 0)
+            continue;
+        file = fopen(path, "re");
+        if (file == NULL)
+            continue;
+        if (fscanf(file, "%llu %llu", &cpu, &queued) == 2)
+            sum += queued;
+        fclose(file);
+    }
+    closedir(tasks);
+    return sum;
 }
 
 static inline void truth_write(const char *path, uint64_t waited, uint64_t elapsed, uint64_t queued)

@@ -10,10 +10,14 @@ use holdup_evidence::Event;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 
+/// How much is packed at once, bytes.
+const COLLECTED_BYTES: usize = 64 << 10;
+
 /// A file that is being written.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
-    out: Option<GzEncoder<BufWriter<W>>>,
+    // Lines are collected before they are packed: packing a line in the pieces that a serializer writes takes several times as long.
+    out: Option<BufWriter<GzEncoder<W>>>,
     failed: Option<io::Error>,
 }
 
@@ -21,7 +25,10 @@ impl<W: Write> Writer<W> {
     /// Begins; `version` is holdup's.
     pub fn begin(out: W, version: &str, settings: Settings) -> Writer<W> {
         let mut writer = Writer {
-            out: Some(GzEncoder::new(BufWriter::new(out), Compression::default())),
+            out: Some(BufWriter::with_capacity(
+                COLLECTED_BYTES,
+                GzEncoder::new(out, Compression::fast()),
+            )),
             failed: None,
         };
         writer.line(&Head {
@@ -51,8 +58,8 @@ impl<W: Write> Writer<W> {
         self.line(&Line::End(Box::new(ending)));
         match (self.failed, self.out) {
             (None, Some(out)) => {
-                let out = out.finish()?;
-                out.into_inner().map_err(io::IntoInnerError::into_error)
+                let packer = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                packer.finish()
             }
             (failed, _) => Err(failed.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
         }
