@@ -11,6 +11,7 @@
 mod artefacts;
 mod attacks;
 mod bench;
+mod blind;
 mod check;
 mod demo;
 mod field_report;
@@ -63,6 +64,8 @@ enum Verb {
     Scenarios(scenarios::Args),
     /// Read the sample artefacts of every format and judge holdup by them
     Artefacts(artefacts::Args),
+    /// Judge `holdup read` by artefacts that strangers published; prints, never fails on a verdict
+    Blind(blind::Args),
     /// Attack holdup as an ordinary user and check from outside that nothing was reached
     Attacks(attacks::Args),
     /// Boot a guest without randomness and judge holdup by it
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Verb::FieldReport(args) => field_report::run(&args),
         Verb::Scenarios(args) => scenarios::run(&args),
         Verb::Artefacts(args) => artefacts::run(&args),
+        Verb::Blind(args) => blind::run(&args),
         Verb::Attacks(args) => attacks::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Pages(args) => pages::run(&args),
