@@ -47,8 +47,6 @@ use crate::privileges::Part;
 use crate::subject::Ended;
 use attributing::Attributing;
 use dumps::{Closed, Dumps};
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{Backend, Elsewhere};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{
@@ -56,6 +54,8 @@ use holdup_evidence::{
     Waker,
 };
 use holdup_jvm::{Structures, Unread};
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Backend, Elsewhere};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_symbols::Bounds;
 use jvms::Jvms;

@@ -5,12 +5,12 @@
 
 use crate::cli::RecordingArgs;
 use crate::collect::Collected;
-use holdup_analysis::Attributed;
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
+use holdup_model::attributed::Attributed;
 use holdup_proc::{Root, root};
 use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, bound_look, mask, redact};
-use holdup_views::report::Subject as Observed;
+use holdup_report::Subject as Observed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,11 +2,11 @@
 //!
 //! In: events, in their order. Out: what attribution makes of them; and where a file was named, the same events in it.
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attribution::Attribution;
+use holdup_attribution::attribution::Attribution;
 use holdup_events::{Ending, Observed, Settings, Writer};
 use holdup_evidence::{Cause, Event, Finish, SystemFacts, Wait};
 use holdup_files::Destination;
+use holdup_model::attributed::Attributed;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::path::Path;
@@ -114,7 +114,7 @@ impl EventsCopy {
     /// When the disk did not take all of it.
     pub(crate) fn finish(
         self,
-        observed: &holdup_views::report::Subject,
+        observed: &holdup_report::Subject,
         attributed: &Attributed,
         facts: &SystemFacts,
     ) -> io::Result<()> {

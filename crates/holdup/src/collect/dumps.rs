@@ -13,7 +13,7 @@ mod text;
 pub(super) use text::SaidThread;
 
 use asker::{Asker, Outcome, Told};
-use holdup_analysis::attribution::is_own_thread;
+use holdup_attribution::attribution::is_own_thread;
 use holdup_evidence::{Jvm, JvmDump, NotMeasured, Ns};
 use holdup_jvm::Unread;
 use holdup_jvm::attach::{Question, Refused};

@@ -3,7 +3,7 @@
 //! In: processes. Out: what each calls itself, and where its paths begin for us. Only links of `/proc/PID/ns` and the files
 //! `status` and `cgroup` are read: none of them can block.
 
-use holdup_analysis::report::Elsewhere;
+use holdup_model::report::Elsewhere;
 use holdup_proc::{Root, names};
 
 /// Processes that are told: more make nobody the wiser.

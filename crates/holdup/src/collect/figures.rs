@@ -3,8 +3,8 @@
 //! In: time that goes by. Out: [`HostFigures`]. Counters are small files of the kernel's that never block.
 
 use super::own_cpu_time;
-use holdup_analysis::host_figures::HostFigures;
 use holdup_evidence::HostCounters;
+use holdup_model::host_figures::HostFigures;
 use holdup_proc::{Root, host_counters};
 use std::time::{Duration, Instant};
 

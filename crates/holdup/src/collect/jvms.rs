@@ -13,7 +13,7 @@ pub(super) mod operations;
 mod pauses;
 mod reader;
 
-use holdup_analysis::attribution::{collects, is_own_thread};
+use holdup_attribution::attribution::{collects, is_own_thread};
 use holdup_bpf::{Change, Mapped, RawEvent};
 use holdup_evidence::jvm::Figures;
 use holdup_evidence::{Collector, Event, Jvm, JvmCounters, JvmPause, Ns, PauseWork, ThreadId, Wait, Waker};

@@ -1,7 +1,7 @@
 //! From raw records to evidence: addresses become stacks, a wait gets the kernel stack that came before it, a
 //! thread's memory becomes what it polled and who asked.
 //!
-//! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-analysis` understands.
+//! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-attribution` understands.
 
 mod stacks;
 mod unread;

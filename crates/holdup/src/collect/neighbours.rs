@@ -4,7 +4,7 @@
 //! as the links in `/proc/PID/fd` and the tables of sockets show, and which own the locks: they are to be watched too, so
 //! that the chain can be followed to its end.
 
-use holdup_analysis::attribution::shared_lock_owner;
+use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{
     DeviceNumber, LockHolder, Object, ObjectId, ObjectKind, OtherEnd, SocketAddress, Wait,
 };

@@ -3,9 +3,9 @@
 //! In: when it began and ended, and why there is nothing. Out: what was collected, with that reason and no evidence.
 
 use super::Collected;
-use holdup_analysis::attribution::Attribution;
-use holdup_analysis::report::Backend;
+use holdup_attribution::attribution::Attribution;
 use holdup_evidence::{Finish, NotMeasured, Ns};
+use holdup_model::report::Backend;
 use holdup_proc::{Root, facts};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! shared. Who the kernel notes for a file lock may have handed it on and ended; then the wait is told who really has it.
 
 use super::behind::Readers;
-use holdup_analysis::attribution::shared_lock_owner;
+use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{Event, LockHolder, Ns, TaskName, Wait, Waker};
 use holdup_proc::{Root, file_locks, names};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@
 //! be followed so; therefore a file system is believed only if the kernel's stack does not speak of another.
 
 use super::behind::Readers;
-use holdup_analysis::classify::{served_by, served_by_stack};
+use holdup_attribution::classify::{served_by, served_by_stack};
 use holdup_bpf::calls::path_arguments;
 use holdup_evidence::{
     Call, Cause, DeviceNumber, KernelStackId, Ns, Object, ObjectId, ObjectKind, Seq, ThreadId, Wait,

@@ -27,7 +27,7 @@ struct Topic {
 }
 
 fn rules() -> Vec<Topic> {
-    holdup_analysis::rules::ALL
+    holdup_diagnosis::rules::ALL
         .iter()
         .map(|rule| Topic {
             id: rule.id.id(),

@@ -11,7 +11,7 @@ use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{anyhow, bail};
-use holdup_views::report::Subject as Observed;
+use holdup_report::Subject as Observed;
 use nix::poll::PollTimeout;
 
 /// What is to be done: all that can be wrong about it was found out before CMD runs.

@@ -13,11 +13,12 @@ use crate::subject::User;
 use crate::usage::Usage;
 use crate::{collect, verdict};
 use anyhow::{Context, bail};
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{self, Finding, NotMeasured, Report, SubjectKind};
-use holdup_analysis::scaling::{Measured, Seen, WORKER, judge, order};
+use holdup_comparison::scaling::{Measured, Seen, WORKER, judge, order};
 use holdup_evidence::{Cause, SystemFacts};
-use holdup_views::report::{Subject, Verdicts};
+use holdup_model::attributed::Attributed;
+use holdup_model::finding::Verdicts;
+use holdup_model::report::{self, Finding, NotMeasured, Report, SubjectKind};
+use holdup_report::Subject;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -233,7 +234,7 @@ fn unobserved(job: &Job, why: &anyhow::Error) -> Report {
         ..SystemFacts::default()
     };
     let version = env!("CARGO_PKG_VERSION");
-    let mut report = holdup_views::report::build(
+    let mut report = holdup_report::build(
         subject,
         &Attributed::default(),
         Verdicts::default(),

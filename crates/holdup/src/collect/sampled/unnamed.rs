@@ -2,8 +2,8 @@
 //!
 //! In: what attribution came to. Out: lines of the report, of the waits that matter.
 
-use holdup_analysis::attributed::{Attributed, AttributedWait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Attributed, AttributedWait};
 
 /// Waits that are worth a line: of the whole such a part, in hundredths, and so long, nanoseconds.
 const PART: Ns = 5;
@@ -77,7 +77,7 @@ fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::told;
-    use holdup_analysis::attributed::{Attributed, AttributedWait};
+    use holdup_model::attributed::{Attributed, AttributedWait};
     use serde_json::{Value, json};
 
     fn wait(cause: &str, ns: u64, holders: Value) -> AttributedWait {

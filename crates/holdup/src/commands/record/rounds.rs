@@ -24,7 +24,7 @@ use anyhow::Context;
 use holdup_bpf::Loaded;
 use holdup_evidence::{NotMeasured, Ns};
 use holdup_proc::clocks;
-use holdup_views::report::Subject as Observed;
+use holdup_report::Subject as Observed;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 use std::fs::File;
