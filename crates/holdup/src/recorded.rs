@@ -4,7 +4,7 @@
 //! fails at once; what goes wrong later never changes CMD's exit status.
 
 use crate::cli::RecordingArgs;
-use crate::collect::Collected;
+use holdup_collect::Collected;
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
 use holdup_model::attributed::Attributed;

@@ -3,14 +3,14 @@
 pub(crate) mod artefacts;
 pub(crate) mod machine;
 
-use crate::collect::Collected;
-use crate::subject::{Command, Ended, Subject};
+use holdup_collect::Collected;
 use holdup_diagnosis::rules::{Run, judge};
 use holdup_evidence::SystemFacts;
 use holdup_model::attributed::Attributed;
 use holdup_model::report::{Machine, Report, SubjectKind};
 use holdup_recording::Segment;
 use holdup_report::Subject as Observed;
+use holdup_subject::subject::{Command, Ended, Subject};
 use std::collections::BTreeSet;
 
 /// What a run was.

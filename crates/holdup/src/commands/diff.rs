@@ -7,9 +7,9 @@ mod open;
 
 use crate::cli::{Color, DiffArgs};
 use crate::output::{Outputs, Place, say};
-use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use anyhow::bail;
+use holdup_collect::privileges::{self, Part};
 use holdup_comparison::comparison::source::Source;
 use holdup_comparison::comparison::{Side, compare};
 use holdup_evidence::SystemFacts;

@@ -8,7 +8,8 @@ mod source_test;
 mod table;
 
 use crate::cli::{Color, DoctorArgs};
-use crate::{collect, output, terminal};
+use crate::{output, terminal};
+use holdup_collect as collect;
 use holdup_diagnosis::randomness::aspects;
 use holdup_proc::Root;
 use holdup_proc::capability::{self, Machine};

@@ -7,11 +7,7 @@ pub(crate) mod arms;
 pub(crate) mod checks;
 pub(crate) mod complaint;
 pub(crate) mod directory;
-pub(crate) mod filter;
-pub(crate) mod mounts;
-mod overlay;
 mod resolve;
-pub(crate) mod room;
 pub(crate) mod table;
 pub(crate) mod without;
 

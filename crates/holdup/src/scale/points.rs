@@ -4,10 +4,10 @@
 //! its own for all that can hang; should it not keep them, it is killed.
 
 use super::{Failure, Job, Measured, Outcome, Plan};
-use crate::signals::{Control, Signals};
-use crate::subject::{Command, NotStarted, Subject, User};
 use anyhow::{Context, anyhow, bail};
 use holdup_comparison::scaling::{Slice, Turn};
+use holdup_subject::signals::{Control, Signals};
+use holdup_subject::subject::{Command, NotStarted, Subject, User};
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use nix::sys::memfd::{MFdFlags, memfd_create};

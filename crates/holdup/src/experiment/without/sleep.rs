@@ -5,10 +5,10 @@
 //! to refuse.
 
 use super::{Means, Way};
-use crate::experiment::filter::Call;
 use holdup_evidence::units::share as percent;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Attributed;
+use holdup_subject::filter::Call;
 
 /// The calls.
 pub(in crate::experiment) const CALLS: &[Call] = &[
