@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     generate::write_from_sources()?;
     println!(
         "next: write the check and the page with an example of each verdict, make the trouble for real in\n\
-         scenarios/{}, run cargo test -p holdup-analysis, and then cargo xtask gen",
+         scenarios/{}, run cargo test -p holdup-diagnosis, and then cargo xtask gen",
         rule.id
     );
     Ok(())
@@ -102,7 +102,7 @@ mod tests {
         }
         assert_eq!(
             parse("disk/slow-2").unwrap().path("md"),
-            "crates/holdup-analysis/src/rules/disk/slow-2.md"
+            "crates/holdup-diagnosis/src/rules/disk/slow-2.md"
         );
     }
 

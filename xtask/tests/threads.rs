@@ -8,7 +8,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crates whose code runs in such a process.
-const CRATES: &[&str] = &["holdup", "holdup-proc", "holdup-jvm", "holdup-symbols"];
+const CRATES: &[&str] = &[
+    "holdup",
+    "holdup-collect",
+    "holdup-jvm",
+    "holdup-proc",
+    "holdup-subject",
+    "holdup-symbols",
+];
 
 /// What starts a thread. `thread::scope` by itself does not.
 const STARTS: &[&str] = &["thread::spawn", "thread::Builder", ".spawn_scoped("];

@@ -8,25 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each crate may depend on within the workspace: the one way of the data. A new crate is a new line here.
+/// What each crate may depend on within the workspace. The data goes one way, so a crate may depend only on crates above it: no circle
+/// fits into this list. A new crate is a new line here.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-evidence", &[]),
     ("holdup-pages", &[]),
     ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
+    ("holdup-files", &["holdup-detached"]),
+    // Collection: what was observed.
     ("holdup-bpf", &["holdup-evidence"]),
     ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-files", &["holdup-detached"]),
-    (
-        "holdup-recording",
-        &[
-            "holdup-analysis",
-            "holdup-evidence",
-            "holdup-files",
-            "holdup-secrets",
-        ],
-    ),
     ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
     (
         "holdup-jvm",
@@ -37,48 +30,107 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-symbols",
         ],
     ),
-    ("holdup-analysis", &["holdup-evidence"]),
-    ("holdup-events", &["holdup-analysis", "holdup-evidence"]),
+    // Conclusions: each stage knows the ones before it by their types, and none of their users.
+    ("holdup-model", &["holdup-evidence"]),
+    ("holdup-knowledge", &["holdup-evidence"]),
+    (
+        "holdup-attribution",
+        &["holdup-evidence", "holdup-knowledge", "holdup-model"],
+    ),
+    (
+        "holdup-artefacts",
+        &[
+            "holdup-attribution",
+            "holdup-evidence",
+            "holdup-knowledge",
+            "holdup-model",
+        ],
+    ),
+    (
+        "holdup-diagnosis",
+        &[
+            "holdup-artefacts",
+            "holdup-attribution",
+            "holdup-evidence",
+            "holdup-knowledge",
+            "holdup-model",
+        ],
+    ),
+    ("holdup-comparison", &["holdup-evidence", "holdup-model"]),
+    ("holdup-report", &["holdup-evidence", "holdup-model"]),
+    // What people and other programs see, and what is kept.
+    ("holdup-views", &["holdup-evidence", "holdup-model"]),
+    (
+        "holdup-recording",
+        &[
+            "holdup-evidence",
+            "holdup-files",
+            "holdup-model",
+            "holdup-secrets",
+        ],
+    ),
+    (
+        "holdup-events",
+        &["holdup-attribution", "holdup-evidence", "holdup-model"],
+    ),
     // It must build without clang and libelf, so it knows nothing of collection.
     (
         "holdup-replay",
         &[
-            "holdup-analysis",
+            "holdup-diagnosis",
             "holdup-events",
             "holdup-evidence",
+            "holdup-model",
+            "holdup-report",
             "holdup-views",
         ],
     ),
-    // Its tests read what it writes with holdup-readers.
+    ("holdup-subject", &["holdup-proc"]),
+    // It attributes as it collects, so that memory does not grow with the number of events. It knows no rule and no view.
     (
-        "holdup-views",
-        &["holdup-analysis", "holdup-evidence", "holdup-readers"],
-    ),
-    (
-        "holdup",
+        "holdup-collect",
         &[
-            "holdup-analysis",
+            "holdup-attribution",
             "holdup-bpf",
             "holdup-detached",
             "holdup-events",
             "holdup-evidence",
             "holdup-files",
             "holdup-jvm",
+            "holdup-model",
+            "holdup-proc",
+            "holdup-readers",
+            "holdup-report",
+            "holdup-subject",
+            "holdup-symbols",
+        ],
+    ),
+    (
+        "holdup",
+        &[
+            "holdup-artefacts",
+            "holdup-bpf",
+            "holdup-collect",
+            "holdup-comparison",
+            "holdup-detached",
+            "holdup-diagnosis",
+            "holdup-evidence",
+            "holdup-files",
+            "holdup-model",
             "holdup-pages",
             "holdup-proc",
             "holdup-readers",
             "holdup-recording",
-            // Its tests judge again what it kept.
-            "holdup-replay",
+            "holdup-report",
             "holdup-secrets",
-            "holdup-symbols",
+            "holdup-subject",
             "holdup-views",
         ],
     ),
     (
         "holdup-fuzz",
         &[
-            "holdup-analysis",
+            "holdup-attribution",
             "holdup-bpf",
             "holdup-evidence",
             "holdup-jvm",
@@ -92,6 +144,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
+/// What the tests of a crate may use besides.
+const TESTS_MAY_USE: &[(&str, &[&str])] = &[
+    // They judge again what it kept.
+    ("holdup", &["holdup-replay"]),
+    // They read what it writes, and make reports to write.
+    (
+        "holdup-views",
+        &["holdup-comparison", "holdup-readers", "holdup-report"],
+    ),
+];
+
 /// The only crate that loads BPF, and the crates that do it.
 const BPF: (&str, &[&str]) = ("holdup-bpf", &["libbpf-rs", "libbpf-sys", "libbpf-cargo"]);
 
@@ -99,12 +162,15 @@ const BPF: (&str, &[&str]) = ("holdup-bpf", &["libbpf-rs", "libbpf-sys", "libbpf
 /// everything from outside that they may use.
 const PURE: &[(&str, &[&str])] = &[
     ("holdup-evidence", &["schemars", "serde", "syscalls"]),
+    ("holdup-model", &["schemars", "serde"]),
+    ("holdup-knowledge", &[]),
+    ("holdup-attribution", &[]),
+    ("holdup-artefacts", &[]),
+    ("holdup-diagnosis", &[]),
     // foldhash and twox-hash only calculate: hashes of stacks and of frames.
-    (
-        "holdup-analysis",
-        &["foldhash", "schemars", "serde", "thiserror", "twox-hash"],
-    ),
+    ("holdup-comparison", &["foldhash", "serde", "twox-hash"]),
     // jiff without its std feature only calculates with dates.
+    ("holdup-report", &["jiff"]),
     (
         "holdup-views",
         &[
@@ -220,23 +286,82 @@ fn crates() -> BTreeMap<String, Dependencies> {
         .collect()
 }
 
+/// What a crate, or its tests, depends on against these lists.
+fn forbidden(name: &str, dependencies: &Dependencies, there: &BTreeSet<&str>) -> Vec<String> {
+    let line = |table: &'static [(&str, &[&str])]| {
+        let found = table.iter().find(|(of, _)| *of == name);
+        found.map_or(&[][..], |(_, allowed)| *allowed)
+    };
+    let (ships, tests) = (line(MAY_DEPEND_ON), line(TESTS_MAY_USE));
+    let within = |dependency: &&String| there.contains(dependency.as_str());
+    let shipped = dependencies.shipped.iter().filter(within);
+    let shipped = shipped
+        .filter(|dependency| !ships.contains(&dependency.as_str()))
+        .map(|dependency| format!("{name} must not depend on {dependency}"));
+    let tested = dependencies.all.difference(&dependencies.shipped).filter(within);
+    let tested = tested
+        .filter(|dependency| {
+            let one = dependency.as_str();
+            !ships.contains(&one) && !tests.contains(&one)
+        })
+        .map(|dependency| format!("the tests of {name} must not use {dependency}"));
+    shipped.chain(tested).collect()
+}
+
 #[test]
 fn dependencies_go_one_way() {
     let crates = crates();
     let listed: BTreeSet<&str> = MAY_DEPEND_ON.iter().map(|(name, _)| *name).collect();
     let there: BTreeSet<&str> = crates.keys().map(String::as_str).collect();
     assert_eq!(listed, there, "every crate has its line in MAY_DEPEND_ON");
-    for (name, allowed) in MAY_DEPEND_ON {
-        let within = crates[*name]
-            .all
+    none(
+        crates
             .iter()
-            .filter(|dependency| there.contains(dependency.as_str()));
-        none(
-            within
-                .filter(|dependency| !allowed.contains(&dependency.as_str()))
-                .map(|dependency| format!("{name} must not depend on {dependency}")),
-        );
+            .flat_map(|(name, dependencies)| forbidden(name, dependencies, &there)),
+    );
+}
+
+#[test]
+fn no_circle_fits_into_the_list() {
+    let mut above: BTreeSet<&str> = BTreeSet::new();
+    for (name, allowed) in MAY_DEPEND_ON {
+        let below = allowed.iter().filter(|dependency| !above.contains(**dependency));
+        none(below.map(|dependency| format!("{name} may depend on {dependency}, which is not above it")));
+        above.insert(name);
     }
+}
+
+#[test]
+fn an_edge_that_is_not_listed_is_found() {
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let there = BTreeSet::from([
+        "holdup-diagnosis",
+        "holdup-model",
+        "holdup-report",
+        "holdup-views",
+    ]);
+    let of = |shipped: &[&str], tests: &[&str]| {
+        let all: Vec<&str> = [shipped, tests].concat();
+        let dependencies = Dependencies {
+            all: set(&all),
+            shipped: set(shipped),
+        };
+        forbidden("holdup-views", &dependencies, &there)
+    };
+    assert_eq!(of(&["holdup-model", "serde"], &["holdup-report"]), [""; 0]);
+    assert_eq!(
+        of(&["holdup-diagnosis"], &[]),
+        ["holdup-views must not depend on holdup-diagnosis"]
+    );
+    assert_eq!(
+        of(&["holdup-report"], &[]),
+        ["holdup-views must not depend on holdup-report"],
+        "only its tests may"
+    );
+    assert_eq!(
+        of(&[], &["holdup-diagnosis"]),
+        ["the tests of holdup-views must not use holdup-diagnosis"]
+    );
 }
 
 #[test]
@@ -426,7 +551,7 @@ fn dependencies_come_from_the_public_registry_by_cargos_own_word() {
 
 #[test]
 fn rules_and_pages_are_siblings() {
-    let rules = "crates/holdup-analysis/src/rules/";
+    let rules = "crates/holdup-diagnosis/src/rules/";
     let in_an_area = |path: &str| {
         path.strip_prefix(rules)
             .is_some_and(|rest| rest.matches('/').count() == 1)

@@ -15,12 +15,12 @@ mod write;
 pub use read::{Events, ReadError};
 pub use write::Writer;
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attribution::Attribution;
-use holdup_analysis::host_figures::HostFigures;
-use holdup_analysis::prediction::Question;
-use holdup_analysis::report::{Backend, Elsewhere, SubjectKind};
+use holdup_attribution::attribution::Attribution;
 use holdup_evidence::{Cause, Event, Finish, Ns, SystemFacts};
+use holdup_model::attributed::Attributed;
+use holdup_model::host_figures::HostFigures;
+use holdup_model::prediction::Question;
+use holdup_model::report::{Backend, Elsewhere, SubjectKind};
 use serde::{Deserialize, Serialize};
 
 /// The version of the form. A reader refuses higher ones.

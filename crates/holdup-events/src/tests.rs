@@ -22,7 +22,7 @@ fn ending() -> Ending {
         },
         facts: SystemFacts::default(),
         found_unmeasured: Vec::new(),
-        host_figures: holdup_analysis::host_figures::HostFigures::default(),
+        host_figures: holdup_model::host_figures::HostFigures::default(),
         observed: None,
     }
 }

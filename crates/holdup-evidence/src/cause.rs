@@ -1,7 +1,7 @@
 //! The closed list of causes: what a thread's time was spent on.
 //!
 //! Ids are stable; one may be retired, none is reused. Each has a phrase in plain words for the first line
-//! of a verdict. Its page is `crates/holdup-analysis/causes/<id>.md`.
+//! of a verdict. Its page is `crates/holdup-diagnosis/causes/<id>.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //!
 //! A live source (BPF today; `/proc` sampling later) turns what it observes into a stream of
 //! [`Event`]s and a set of [`SystemFacts`]; artefacts become [`Observed`]. Evidence holds what was seen and never what we think of it:
-//! causes are assigned by `holdup-analysis`, which reads nothing but this crate's types. Everything here is
+//! causes are assigned by `holdup-attribution`, which reads nothing but these types. Everything here is
 //! plain data, so that a recording is the same stream written down.
 
 mod attached;

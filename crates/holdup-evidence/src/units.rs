@@ -74,6 +74,16 @@ pub fn percent(part: Ns, whole: Ns) -> String {
     }
 }
 
+/// A factor with about three digits.
+#[must_use]
+pub fn factor(value: f64) -> String {
+    match value {
+        value if value < 10.0 => format!("{value:.2}"),
+        value if value < 100.0 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
 /// A share that is an estimate, without a decimal: `20 %`.
 #[must_use]
 pub fn whole_percent(part: Ns, whole: Ns) -> String {

@@ -1,6 +1,6 @@
 //! TLS handshakes. Input: two bytes with the length of what the client sent first, that, and what the server answered.
 
-use holdup_analysis::handshake::{is_whole, read};
+use holdup_attribution::handshake::{is_whole, read};
 
 /// How many mutations the ordinary tests try.
 pub(crate) const MUTATIONS: usize = 20_000;

@@ -6,559 +6,559 @@
 pub(crate) const RULES: &[(&str, &str)] = &[
     (
         "accept-queue-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/accept-queue-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/accept-queue-full.md"),
     ),
     (
         "allocation-stalls",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/allocation-stalls.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/allocation-stalls.md"),
     ),
     (
         "allocator-contended",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/allocator-contended.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/allocator-contended.md"),
     ),
     (
         "blocking-entropy-device",
-        include_str!("../../../crates/holdup-analysis/src/rules/random/blocking-entropy-device.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/random/blocking-entropy-device.md"),
     ),
     (
         "bus-call-unanswered",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/bus-call-unanswered.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/bus-call-unanswered.md"),
     ),
     (
         "busy-waits",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/busy-waits.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/busy-waits.md"),
     ),
     (
         "cache-pushed-out",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/cache-pushed-out.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/cache-pushed-out.md"),
     ),
     (
         "cgroup-limit-near",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/cgroup-limit-near.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/cgroup-limit-near.md"),
     ),
     (
         "cgroup-limits-disk",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/cgroup-limits-disk.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/cgroup-limits-disk.md"),
     ),
     (
         "child-cannot-write",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/child-cannot-write.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/child-cannot-write.md"),
     ),
     (
         "classes-loaded-anew",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/classes-loaded-anew.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/classes-loaded-anew.md"),
     ),
     (
         "clients-not-accepted",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/clients-not-accepted.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/clients-not-accepted.md"),
     ),
     (
         "collecting-threads-throttled",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/collecting-threads-throttled.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/collecting-threads-throttled.md"),
     ),
     (
         "collector-stops-threads",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/collector-stops-threads.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/collector-stops-threads.md"),
     ),
     (
         "compiled-code-given-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/compiled-code-given-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/compiled-code-given-up.md"),
     ),
     (
         "compiling-takes-the-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/compiling-takes-the-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/compiling-takes-the-cpu.md"),
     ),
     (
         "connection-cut",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connection-cut.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connection-cut.md"),
     ),
     (
         "connection-pool-empty",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/connection-pool-empty.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/connection-pool-empty.md"),
     ),
     (
         "connection-refused-retried",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connection-refused-retried.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connection-refused-retried.md"),
     ),
     (
         "connection-table-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connection-table-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connection-table-full.md"),
     ),
     (
         "connection-unanswered",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connection-unanswered.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connection-unanswered.md"),
     ),
     (
         "connections-made-anew",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connections-made-anew.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connections-made-anew.md"),
     ),
     (
         "connections-not-closed",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/connections-not-closed.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/connections-not-closed.md"),
     ),
     (
         "copy-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/copy-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/copy-up.md"),
     ),
     (
         "cpu-bound",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/cpu-bound.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/cpu-bound.md"),
     ),
     (
         "cpu-contended",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/cpu-contended.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/cpu-contended.md"),
     ),
     (
         "cpu-locked-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/cpu-locked-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/cpu-locked-up.md"),
     ),
     (
         "cpu-quota-spent",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/cpu-quota-spent.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/cpu-quota-spent.md"),
     ),
     (
         "cpu-waits-for-disk",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/cpu-waits-for-disk.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/cpu-waits-for-disk.md"),
     ),
     (
         "crng-not-seeded",
-        include_str!("../../../crates/holdup-analysis/src/rules/random/crng-not-seeded.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/random/crng-not-seeded.md"),
     ),
     (
         "database-lock-held",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/database-lock-held.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/database-lock-held.md"),
     ),
     (
         "deadlock",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/deadlock.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/deadlock.md"),
     ),
     (
         "device-fails-requests",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/device-fails-requests.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/device-fails-requests.md"),
     ),
     (
         "device-never-appeared",
-        include_str!("../../../crates/holdup-analysis/src/rules/boot/device-never-appeared.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/boot/device-never-appeared.md"),
     ),
     (
         "device-queue-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/device-queue-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/device-queue-full.md"),
     ),
     (
         "dirty-throttled",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/dirty-throttled.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/dirty-throttled.md"),
     ),
     (
         "disk-answers-slowly",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/disk-answers-slowly.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/disk-answers-slowly.md"),
     ),
     (
         "disk-busy",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/disk-busy.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/disk-busy.md"),
     ),
     (
         "dns-server-silent",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/dns-server-silent.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/dns-server-silent.md"),
     ),
     (
         "fatal-alert-ends-session",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/fatal-alert-ends-session.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/fatal-alert-ends-session.md"),
     ),
     (
         "fifo-without-peer",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/fifo-without-peer.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/fifo-without-peer.md"),
     ),
     (
         "file-system-failed",
-        include_str!("../../../crates/holdup-analysis/src/rules/fs/file-system-failed.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/fs/file-system-failed.md"),
     ),
     (
         "file-system-frozen",
-        include_str!("../../../crates/holdup-analysis/src/rules/fs/file-system-frozen.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/fs/file-system-frozen.md"),
     ),
     (
         "file-system-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/fs/file-system-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/fs/file-system-full.md"),
     ),
     (
         "file-table-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/fs/file-table-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/fs/file-table-full.md"),
     ),
     (
         "fork-copies-memory",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/fork-copies-memory.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/fork-copies-memory.md"),
     ),
     (
         "fuse-daemon-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/fuse-daemon-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/fuse-daemon-slow.md"),
     ),
     (
         "generator-shared",
-        include_str!("../../../crates/holdup-analysis/src/rules/random/generator-shared.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/random/generator-shared.md"),
     ),
     (
         "hole-in-critical-chain",
-        include_str!("../../../crates/holdup-analysis/src/rules/boot/hole-in-critical-chain.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/boot/hole-in-critical-chain.md"),
     ),
     (
         "interpreter-lock-contended",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/interpreter-lock-contended.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/interpreter-lock-contended.md"),
     ),
     (
         "interrupts-take-the-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/interrupts-take-the-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/interrupts-take-the-cpu.md"),
     ),
     (
         "ipv6-fails-first",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/ipv6-fails-first.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/ipv6-fails-first.md"),
     ),
     (
         "journal-waits",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/journal-waits.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/journal-waits.md"),
     ),
     (
         "jvm-figures-on-slow-disk",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/jvm-figures-on-slow-disk.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/jvm-figures-on-slow-disk.md"),
     ),
     (
         "kernel-lock-contended",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/kernel-lock-contended.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/kernel-lock-contended.md"),
     ),
     (
         "kernel-time-dominates",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/kernel-time-dominates.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/kernel-time-dominates.md"),
     ),
     (
         "killed-for-memory",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/killed-for-memory.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/killed-for-memory.md"),
     ),
     (
         "link-saturated",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/link-saturated.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/link-saturated.md"),
     ),
     (
         "load-is-not-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/load-is-not-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/load-is-not-cpu.md"),
     ),
     (
         "local-ports-used-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/local-ports-used-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/local-ports-used-up.md"),
     ),
     (
         "lock-contended-in-profile",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/lock-contended-in-profile.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/lock-contended-in-profile.md"),
     ),
     (
         "lock-convoy",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/lock-convoy.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/lock-convoy.md"),
     ),
     (
         "lock-owner-gone",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/lock-owner-gone.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/lock-owner-gone.md"),
     ),
     (
         "log-gap",
-        include_str!("../../../crates/holdup-analysis/src/rules/log/log-gap.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/log/log-gap.md"),
     ),
     (
         "log-holds-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/log-holds-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/log-holds-up.md"),
     ),
     (
         "log-socket-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/log-socket-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/log-socket-full.md"),
     ),
     (
         "log-steps",
-        include_str!("../../../crates/holdup-analysis/src/rules/log/log-steps.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/log/log-steps.md"),
     ),
     (
         "log-time-runs-backwards",
-        include_str!("../../../crates/holdup-analysis/src/rules/log/log-time-runs-backwards.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/log/log-time-runs-backwards.md"),
     ),
     (
         "low-priority",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/low-priority.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/low-priority.md"),
     ),
     (
         "made-to-free-memory",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/made-to-free-memory.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/made-to-free-memory.md"),
     ),
     (
         "many-short-programs",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/many-short-programs.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/many-short-programs.md"),
     ),
     (
         "many-short-threads",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/many-short-threads.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/many-short-threads.md"),
     ),
     (
         "many-wait-in-one-place",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/many-wait-in-one-place.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/many-wait-in-one-place.md"),
     ),
     (
         "mapped-write-waits",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/mapped-write-waits.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/mapped-write-waits.md"),
     ),
     (
         "memory-short",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/memory-short.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/memory-short.md"),
     ),
     (
         "message-queue-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/message-queue-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/message-queue-full.md"),
     ),
     (
         "metadata-service-unanswered",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/metadata-service-unanswered.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/metadata-service-unanswered.md"),
     ),
     (
         "mostly-waits",
-        include_str!("../../../crates/holdup-analysis/src/rules/log/mostly-waits.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/log/mostly-waits.md"),
     ),
     (
         "name-search-list-multiplies",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/name-search-list-multiplies.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/name-search-list-multiplies.md"),
     ),
     (
         "name-service-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/name-service-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/name-service-slow.md"),
     ),
     (
         "network-awaited-at-boot",
-        include_str!("../../../crates/holdup-analysis/src/rules/boot/network-awaited-at-boot.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/boot/network-awaited-at-boot.md"),
     ),
     (
         "network-server-silent",
-        include_str!("../../../crates/holdup-analysis/src/rules/fs/network-server-silent.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/fs/network-server-silent.md"),
     ),
     (
         "out-of-memory-paused",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/out-of-memory-paused.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/out-of-memory-paused.md"),
     ),
     (
         "package-manager-locked",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/package-manager-locked.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/package-manager-locked.md"),
     ),
     (
         "peer-does-not-read",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/peer-does-not-read.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/peer-does-not-read.md"),
     ),
     (
         "peer-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/peer-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/peer-slow.md"),
     ),
     (
         "permission-scanner-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/security/permission-scanner-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/security/permission-scanner-slow.md"),
     ),
     (
         "pinned-to-busy-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/pinned-to-busy-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/pinned-to-busy-cpu.md"),
     ),
     (
         "pipe-held-open",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/pipe-held-open.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/pipe-held-open.md"),
     ),
     (
         "pipe-peer-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/pipe-peer-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/pipe-peer-slow.md"),
     ),
     (
         "profile-in-one-place",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/profile-in-one-place.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/profile-in-one-place.md"),
     ),
     (
         "program-load-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/program-load-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/program-load-slow.md"),
     ),
     (
         "random-reads-dominate",
-        include_str!("../../../crates/holdup-analysis/src/rules/random/random-reads-dominate.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/random/random-reads-dominate.md"),
     ),
     (
         "reads-wait-for-disk",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/reads-wait-for-disk.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/reads-wait-for-disk.md"),
     ),
     (
         "real-time-thread-hogs-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/real-time-thread-hogs-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/real-time-thread-hogs-cpu.md"),
     ),
     (
         "received-not-read",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/received-not-read.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/received-not-read.md"),
     ),
     (
         "reclaim-takes-cpu",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/reclaim-takes-cpu.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/reclaim-takes-cpu.md"),
     ),
     (
         "requests-held-by-timer",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/requests-held-by-timer.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/requests-held-by-timer.md"),
     ),
     (
         "safepoint-slow-to-reach",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/safepoint-slow-to-reach.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/safepoint-slow-to-reach.md"),
     ),
     (
         "segments-sent-again",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/segments-sent-again.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/segments-sent-again.md"),
     ),
     (
         "semaphore-held",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/semaphore-held.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/semaphore-held.md"),
     ),
     (
         "sleep-polling",
-        include_str!("../../../crates/holdup-analysis/src/rules/timer/sleep-polling.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/timer/sleep-polling.md"),
     ),
     (
         "sleeps-on-purpose",
-        include_str!("../../../crates/holdup-analysis/src/rules/timer/sleeps-on-purpose.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/timer/sleeps-on-purpose.md"),
     ),
     (
         "slow-clocksource",
-        include_str!("../../../crates/holdup-analysis/src/rules/cpu/slow-clocksource.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/cpu/slow-clocksource.md"),
     ),
     (
         "slowed-by-memory-high",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/slowed-by-memory-high.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/slowed-by-memory-high.md"),
     ),
     (
         "small-synchronous-writes",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/small-synchronous-writes.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/small-synchronous-writes.md"),
     ),
     (
         "small-writes-held-back",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/small-writes-held-back.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/small-writes-held-back.md"),
     ),
     (
         "some-requests-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/some-requests-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/some-requests-slow.md"),
     ),
     (
         "sqlite-busy",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/sqlite-busy.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/sqlite-busy.md"),
     ),
     (
         "stopped",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/stopped.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/stopped.md"),
     ),
     (
         "stopped-by-jvm-operation",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/stopped-by-jvm-operation.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/stopped-by-jvm-operation.md"),
     ),
     (
         "swap-not-switched-on",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/swap-not-switched-on.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/swap-not-switched-on.md"),
     ),
     (
         "swap-thrash",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/swap-thrash.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/swap-thrash.md"),
     ),
     (
         "syn-queue-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/syn-queue-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/syn-queue-full.md"),
     ),
     (
         "sync-waits-for-all",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/sync-waits-for-all.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/sync-waits-for-all.md"),
     ),
     (
         "syscall-supervisor-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/security/syscall-supervisor-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/security/syscall-supervisor-slow.md"),
     ),
     (
         "task-hung",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/task-hung.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/task-hung.md"),
     ),
     (
         "tasks-pile-up",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/tasks-pile-up.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/tasks-pile-up.md"),
     ),
     (
         "tasks-stall-for-io",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/tasks-stall-for-io.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/tasks-stall-for-io.md"),
     ),
     (
         "tasks-stall-for-memory",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/tasks-stall-for-memory.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/tasks-stall-for-memory.md"),
     ),
     (
         "thread-per-handshake",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/thread-per-handshake.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/thread-per-handshake.md"),
     ),
     (
         "thread-stands-still",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/thread-stands-still.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/thread-stands-still.md"),
     ),
     (
         "threads-near-limit",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/threads-near-limit.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/threads-near-limit.md"),
     ),
     (
         "time-a-request",
-        include_str!("../../../crates/holdup-analysis/src/rules/log/time-a-request.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/log/time-a-request.md"),
     ),
     (
         "tls-never-resumed",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/tls-never-resumed.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/tls-never-resumed.md"),
     ),
     (
         "unit-start-timed-out",
-        include_str!("../../../crates/holdup-analysis/src/rules/boot/unit-start-timed-out.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/boot/unit-start-timed-out.md"),
     ),
     (
         "unix-queue-full",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/unix-queue-full.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/unix-queue-full.md"),
     ),
     (
         "upstream-times-out",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/upstream-times-out.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/upstream-times-out.md"),
     ),
     (
         "userfault-handler-slow",
-        include_str!("../../../crates/holdup-analysis/src/rules/mem/userfault-handler-slow.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/mem/userfault-handler-slow.md"),
     ),
     (
         "virtual-threads-pinned",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/virtual-threads-pinned.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/virtual-threads-pinned.md"),
     ),
     (
         "wait-unexplained",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/wait-unexplained.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/wait-unexplained.md"),
     ),
     (
         "waits-elsewhere",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/waits-elsewhere.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/waits-elsewhere.md"),
     ),
     (
         "waits-for-child",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/waits-for-child.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/waits-for-child.md"),
     ),
     (
         "waits-for-client",
-        include_str!("../../../crates/holdup-analysis/src/rules/net/waits-for-client.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/net/waits-for-client.md"),
     ),
     (
         "waits-for-lock-holder",
-        include_str!("../../../crates/holdup-analysis/src/rules/lock/waits-for-lock-holder.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/lock/waits-for-lock-holder.md"),
     ),
     (
         "waits-for-terminal",
-        include_str!("../../../crates/holdup-analysis/src/rules/ipc/waits-for-terminal.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/ipc/waits-for-terminal.md"),
     ),
     (
         "worker-pool-exhausted",
-        include_str!("../../../crates/holdup-analysis/src/rules/runtime/worker-pool-exhausted.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/runtime/worker-pool-exhausted.md"),
     ),
     (
         "writes-wait-for-disk",
-        include_str!("../../../crates/holdup-analysis/src/rules/disk/writes-wait-for-disk.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/disk/writes-wait-for-disk.md"),
     ),
     (
         "zombies-not-reaped",
-        include_str!("../../../crates/holdup-analysis/src/rules/process/zombies-not-reaped.md"),
+        include_str!("../../../crates/holdup-diagnosis/src/rules/process/zombies-not-reaped.md"),
     ),
 ];
 
@@ -566,226 +566,226 @@ pub(crate) const RULES: &[(&str, &str)] = &[
 pub(crate) const CAUSES: &[(&str, &str)] = &[
     (
         "cpu.interrupt",
-        include_str!("../../../crates/holdup-analysis/causes/cpu.interrupt.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/cpu.interrupt.md"),
     ),
     (
         "cpu.kernel",
-        include_str!("../../../crates/holdup-analysis/causes/cpu.kernel.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/cpu.kernel.md"),
     ),
     (
         "cpu.user",
-        include_str!("../../../crates/holdup-analysis/causes/cpu.user.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/cpu.user.md"),
     ),
     (
         "device.wait",
-        include_str!("../../../crates/holdup-analysis/causes/device.wait.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/device.wait.md"),
     ),
     (
         "disk.discard",
-        include_str!("../../../crates/holdup-analysis/causes/disk.discard.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.discard.md"),
     ),
     (
         "disk.journal",
-        include_str!("../../../crates/holdup-analysis/causes/disk.journal.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.journal.md"),
     ),
     (
         "disk.read",
-        include_str!("../../../crates/holdup-analysis/causes/disk.read.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.read.md"),
     ),
     (
         "disk.sync",
-        include_str!("../../../crates/holdup-analysis/causes/disk.sync.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.sync.md"),
     ),
     (
         "disk.write",
-        include_str!("../../../crates/holdup-analysis/causes/disk.write.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.write.md"),
     ),
     (
         "disk.writeback",
-        include_str!("../../../crates/holdup-analysis/causes/disk.writeback.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/disk.writeback.md"),
     ),
     (
         "fs.frozen",
-        include_str!("../../../crates/holdup-analysis/causes/fs.frozen.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/fs.frozen.md"),
     ),
     (
         "fs.fuse",
-        include_str!("../../../crates/holdup-analysis/causes/fs.fuse.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/fs.fuse.md"),
     ),
     (
         "fs.network",
-        include_str!("../../../crates/holdup-analysis/causes/fs.network.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/fs.network.md"),
     ),
     (
         "gpu.wait",
-        include_str!("../../../crates/holdup-analysis/causes/gpu.wait.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/gpu.wait.md"),
     ),
     (
         "idle",
-        include_str!("../../../crates/holdup-analysis/causes/idle.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/idle.md"),
     ),
     (
         "io.async",
-        include_str!("../../../crates/holdup-analysis/causes/io.async.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/io.async.md"),
     ),
     (
         "ipc.pipe",
-        include_str!("../../../crates/holdup-analysis/causes/ipc.pipe.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/ipc.pipe.md"),
     ),
     (
         "ipc.queue",
-        include_str!("../../../crates/holdup-analysis/causes/ipc.queue.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/ipc.queue.md"),
     ),
     (
         "ipc.signal",
-        include_str!("../../../crates/holdup-analysis/causes/ipc.signal.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/ipc.signal.md"),
     ),
     (
         "ipc.tty",
-        include_str!("../../../crates/holdup-analysis/causes/ipc.tty.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/ipc.tty.md"),
     ),
     (
         "ipc.unix",
-        include_str!("../../../crates/holdup-analysis/causes/ipc.unix.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/ipc.unix.md"),
     ),
     (
         "kernel.work",
-        include_str!("../../../crates/holdup-analysis/causes/kernel.work.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/kernel.work.md"),
     ),
     (
         "lock.file",
-        include_str!("../../../crates/holdup-analysis/causes/lock.file.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/lock.file.md"),
     ),
     (
         "lock.futex",
-        include_str!("../../../crates/holdup-analysis/causes/lock.futex.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/lock.futex.md"),
     ),
     (
         "lock.kernel",
-        include_str!("../../../crates/holdup-analysis/causes/lock.kernel.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/lock.kernel.md"),
     ),
     (
         "lock.monitor",
-        include_str!("../../../crates/holdup-analysis/causes/lock.monitor.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/lock.monitor.md"),
     ),
     (
         "lock.sysv",
-        include_str!("../../../crates/holdup-analysis/causes/lock.sysv.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/lock.sysv.md"),
     ),
     (
         "mem.limit",
-        include_str!("../../../crates/holdup-analysis/causes/mem.limit.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.limit.md"),
     ),
     (
         "mem.mmaplock",
-        include_str!("../../../crates/holdup-analysis/causes/mem.mmaplock.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.mmaplock.md"),
     ),
     (
         "mem.pagefault",
-        include_str!("../../../crates/holdup-analysis/causes/mem.pagefault.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.pagefault.md"),
     ),
     (
         "mem.reclaim",
-        include_str!("../../../crates/holdup-analysis/causes/mem.reclaim.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.reclaim.md"),
     ),
     (
         "mem.swapin",
-        include_str!("../../../crates/holdup-analysis/causes/mem.swapin.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.swapin.md"),
     ),
     (
         "mem.userfault",
-        include_str!("../../../crates/holdup-analysis/causes/mem.userfault.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/mem.userfault.md"),
     ),
     (
         "net.accept",
-        include_str!("../../../crates/holdup-analysis/causes/net.accept.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.accept.md"),
     ),
     (
         "net.connect",
-        include_str!("../../../crates/holdup-analysis/causes/net.connect.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.connect.md"),
     ),
     (
         "net.dns",
-        include_str!("../../../crates/holdup-analysis/causes/net.dns.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.dns.md"),
     ),
     (
         "net.receive",
-        include_str!("../../../crates/holdup-analysis/causes/net.receive.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.receive.md"),
     ),
     (
         "net.send",
-        include_str!("../../../crates/holdup-analysis/causes/net.send.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.send.md"),
     ),
     (
         "net.tls",
-        include_str!("../../../crates/holdup-analysis/causes/net.tls.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/net.tls.md"),
     ),
     (
         "poll.wait",
-        include_str!("../../../crates/holdup-analysis/causes/poll.wait.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/poll.wait.md"),
     ),
     (
         "process.child",
-        include_str!("../../../crates/holdup-analysis/causes/process.child.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/process.child.md"),
     ),
     (
         "process.exec",
-        include_str!("../../../crates/holdup-analysis/causes/process.exec.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/process.exec.md"),
     ),
     (
         "process.exit",
-        include_str!("../../../crates/holdup-analysis/causes/process.exit.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/process.exit.md"),
     ),
     (
         "process.frozen",
-        include_str!("../../../crates/holdup-analysis/causes/process.frozen.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/process.frozen.md"),
     ),
     (
         "process.stopped",
-        include_str!("../../../crates/holdup-analysis/causes/process.stopped.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/process.stopped.md"),
     ),
     (
         "random.device",
-        include_str!("../../../crates/holdup-analysis/causes/random.device.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/random.device.md"),
     ),
     (
         "random.unseeded",
-        include_str!("../../../crates/holdup-analysis/causes/random.unseeded.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/random.unseeded.md"),
     ),
     (
         "runtime.gc",
-        include_str!("../../../crates/holdup-analysis/causes/runtime.gc.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/runtime.gc.md"),
     ),
     (
         "runtime.interpreter",
-        include_str!("../../../crates/holdup-analysis/causes/runtime.interpreter.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/runtime.interpreter.md"),
     ),
     (
         "runtime.safepoint",
-        include_str!("../../../crates/holdup-analysis/causes/runtime.safepoint.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/runtime.safepoint.md"),
     ),
     (
         "sched.runqueue",
-        include_str!("../../../crates/holdup-analysis/causes/sched.runqueue.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/sched.runqueue.md"),
     ),
     (
         "sched.steal",
-        include_str!("../../../crates/holdup-analysis/causes/sched.steal.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/sched.steal.md"),
     ),
     (
         "sched.throttled",
-        include_str!("../../../crates/holdup-analysis/causes/sched.throttled.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/sched.throttled.md"),
     ),
     (
         "security.decision",
-        include_str!("../../../crates/holdup-analysis/causes/security.decision.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/security.decision.md"),
     ),
     (
         "timer.sleep",
-        include_str!("../../../crates/holdup-analysis/causes/timer.sleep.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/timer.sleep.md"),
     ),
     (
         "unknown",
-        include_str!("../../../crates/holdup-analysis/causes/unknown.md"),
+        include_str!("../../../crates/holdup-diagnosis/causes/unknown.md"),
     ),
 ];

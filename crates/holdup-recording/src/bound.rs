@@ -8,9 +8,9 @@
 
 use crate::Segment;
 use crate::merge::{percentile, waits};
-use holdup_analysis::attributed::{Asker, AttributedWait, Resource, ThreadName};
-use holdup_analysis::timeline::Timeline;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Asker, AttributedWait, Resource, ThreadName};
+use holdup_model::timeline::Timeline;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

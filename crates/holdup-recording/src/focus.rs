@@ -1,11 +1,11 @@
 //! A part of a segment: one process, as if it alone had been observed.
 
 use crate::Segment;
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::ThreadName;
-use holdup_analysis::report::SubjectKind;
-use holdup_analysis::timeline::Timeline;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::ThreadName;
+use holdup_model::report::SubjectKind;
+use holdup_model::timeline::Timeline;
 
 /// Leaves what is of processes of this name, or of this id. What is then told is threads' time, as of `attach`: a path
 /// through the whole run is none of one process. Returns whether there is such a process.
@@ -33,7 +33,7 @@ pub fn only_process(segment: &mut Segment, process: &str) -> bool {
     let unknown = |causes: &std::collections::BTreeMap<Cause, _>| {
         causes
             .get(&Cause::Unknown)
-            .map_or(0, |tally: &holdup_analysis::attributed::Tally| tally.ns)
+            .map_or(0, |tally: &holdup_model::attributed::Tally| tally.ns)
     };
     let coverage = &mut attributed.coverage;
     coverage.observed = threads

@@ -4,8 +4,8 @@
 //! segment.
 
 use crate::Break;
-use holdup_analysis::report::{Backend, Elsewhere, SubjectKind};
 use holdup_evidence::Ns;
+use holdup_model::report::{Backend, Elsewhere, SubjectKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

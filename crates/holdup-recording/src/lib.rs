@@ -33,9 +33,9 @@ pub use merge::{Break, Merging, merge};
 pub use secrets::{mask, redact};
 pub use table::{COLUMNS, Column};
 
-use holdup_analysis::Attributed;
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
+use holdup_model::attributed::Attributed;
 use std::io::Write;
 
 /// The latest version of the format: a holdup that knows only earlier ones would misread such a file. A file has the earliest

@@ -16,11 +16,11 @@ pub use between::Break;
 
 use crate::focus::as_threads;
 use crate::{Head, Segment};
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{Coverage, Tally};
-use holdup_analysis::report::SubjectKind;
-use holdup_analysis::timeline::Timeline;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{Coverage, Tally};
+use holdup_model::report::SubjectKind;
+use holdup_model::timeline::Timeline;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts segments together; `None` of none. One alone stays as it is.

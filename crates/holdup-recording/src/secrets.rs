@@ -25,7 +25,7 @@ pub fn redact(segment: &mut Segment) {
     let head = &mut segment.head;
     head.redacted = true;
     let left = head.command.len().saturating_sub(1);
-    if left > 0 && head.kind == holdup_analysis::report::SubjectKind::Run {
+    if left > 0 && head.kind == holdup_model::report::SubjectKind::Run {
         head.command.truncate(1);
         head.command.push(format!("[{left} arguments taken out]"));
     }

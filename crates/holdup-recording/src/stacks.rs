@@ -4,8 +4,8 @@
 //! told once, and where a stack was is its number. In: an [`Attributed`] with all its stacks. Out: one without, and the tables;
 //! and back.
 
-use holdup_analysis::Attributed;
 use holdup_evidence::Frame;
+use holdup_model::attributed::Attributed;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

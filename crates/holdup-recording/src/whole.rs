@@ -5,10 +5,10 @@
 
 use crate::Segment;
 use crate::stacks::{Misfit, Stacks};
-use holdup_analysis::Attributed;
-use holdup_analysis::timeline::Timeline;
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
+use holdup_model::attributed::Attributed;
+use holdup_model::timeline::Timeline;
 use ruzstd::decoding::StreamingDecoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

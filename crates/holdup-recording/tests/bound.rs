@@ -3,8 +3,8 @@
 
 mod support;
 
-use holdup_analysis::timeline::Piece;
 use holdup_evidence::Cause;
+use holdup_model::timeline::Piece;
 use holdup_recording::{MOST_PIECES, MOST_WAITS, Segment, bound, write};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn busy(seed: u64, programs: usize) -> Segment {
         })
         .collect();
     segment.attributed.timeline.left_out = 5;
-    segment.attributed.timeline.tasks = vec![holdup_analysis::timeline::Task::default()];
+    segment.attributed.timeline.tasks = vec![holdup_model::timeline::Task::default()];
     segment
 }
 

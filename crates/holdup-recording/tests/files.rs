@@ -7,8 +7,8 @@ mod minutes;
 #[path = "../examples/story/look.rs"]
 mod story_look;
 
-use holdup_analysis::attributed::AttributedWait;
 use holdup_evidence::observed::State;
+use holdup_model::attributed::AttributedWait;
 use holdup_recording::{
     Error, Segment, folder, mask, merge, only_process, peek, read, read_one, redact, save, write,
 };
@@ -267,7 +267,7 @@ fn one_process_is_told_of_as_if_it_alone_had_been_watched() {
 #[test]
 fn redacted_is_who_where_and_with_what() {
     let mut segment = minute(0, 1);
-    segment.head.kind = holdup_analysis::report::SubjectKind::Run;
+    segment.head.kind = holdup_model::report::SubjectKind::Run;
     segment.head.command = ["/usr/bin/make", "-C", "/home/al/shop"]
         .map(str::to_owned)
         .to_vec();

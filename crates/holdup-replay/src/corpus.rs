@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use holdup_views::Style;
 use serde_json::Value;
 use std::fs::File;
@@ -162,9 +162,9 @@ fn print(case: &Judged, most: usize) -> bool {
 mod tests {
     use super::{EVENTS, EXPECTED, replay};
     use crate::Args;
-    use holdup_analysis::report::{Backend, SubjectKind};
     use holdup_events::{Ending, Observed, Settings, Writer};
     use holdup_evidence::{Finish, SystemFacts};
+    use holdup_model::report::{Backend, SubjectKind};
     use std::path::Path;
 
     fn case(folder: &Path, name: &str) {
@@ -177,7 +177,7 @@ mod tests {
             },
             facts: SystemFacts::default(),
             found_unmeasured: Vec::new(),
-            host_figures: holdup_analysis::host_figures::HostFigures::default(),
+            host_figures: holdup_model::host_figures::HostFigures::default(),
             observed: Some(Observed {
                 kind: SubjectKind::Run,
                 backend: Backend::Bpf,

@@ -1,9 +1,9 @@
 //! From a file of events to the report that holdup would make of it.
 
 use anyhow::Context;
-use holdup_analysis::report::Report;
-use holdup_analysis::rules::{Run, judge};
-use holdup_views::report::{Subject, build};
+use holdup_diagnosis::rules::{Run, judge};
+use holdup_model::report::Report;
+use holdup_report::{Subject, build};
 use std::path::Path;
 
 /// Attributes the events, asks the rules, and builds the report.

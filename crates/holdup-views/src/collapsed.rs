@@ -6,7 +6,7 @@
 //! `] NUMBER`, no name can pass for a second number.
 
 use crate::samples::{Kind, Place, samples};
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

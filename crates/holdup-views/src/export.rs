@@ -3,7 +3,7 @@
 //! In: a report and the format. Out: bytes. Each format is a module of its own; all that have figures of waits have the same total.
 
 use crate::{collapsed, firefox, html, json, markdown, otlp, perfetto, pprof, prometheus};
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use std::io::{self, Write};
 
 /// A format.

@@ -6,9 +6,9 @@
 //! makes at most `(PROCESSES + 1) × causes` series of a figure, and the sums stay those of the report.
 
 use crate::text::printable;
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Report, Requests};
 use holdup_evidence::Ns;
+use holdup_model::finding::Severity;
+use holdup_model::report::{Report, Requests};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

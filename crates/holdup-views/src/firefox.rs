@@ -8,8 +8,8 @@
 use crate::samples::{Interned, Kind, Place, Who, samples, window};
 use crate::spans::{Span, spans};
 use crate::text::printable;
-use holdup_analysis::report::Report;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::report::Report;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

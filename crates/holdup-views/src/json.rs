@@ -3,8 +3,8 @@
 //! In: a report. Out: one JSON document, indented, with a newline at its end. Hostile text needs no care of
 //! ours: JSON escapes control characters itself.
 
-use holdup_analysis::report::Report;
-use holdup_analysis::timeline::MOST_PIECES_IN_JSON;
+use holdup_model::report::Report;
+use holdup_model::timeline::MOST_PIECES_IN_JSON;
 use std::io::{self, Write};
 
 /// Writes the report.

@@ -1,7 +1,6 @@
 //! What a person or a program gets to see of a run.
 //!
-//! In: what attribution and the rules made of the evidence. Out: one [`Report`](holdup_analysis::report::Report)
-//! ([`report::build`]) and its renderings: [`terminal`] text, [`json`] and its [`schema`], an [`html`] page, and the formats of
+//! In: a [`Report`](holdup_model::report::Report), as `holdup-report` builds it. Out: its renderings: [`terminal`] text, [`json`] and its [`schema`], an [`html`] page, and the formats of
 //! other people's tools ([`export`]); and the pages of `holdup explain` ([`page`]). Nothing here does I/O but to write to the writer it is given, and nothing reads
 //! a clock. Every view renders the same report, so that no two can say different things.
 //!
@@ -22,7 +21,6 @@ mod plot;
 mod pprof;
 mod prediction;
 mod prometheus;
-pub mod report;
 mod samples;
 pub mod schema;
 mod sheet;

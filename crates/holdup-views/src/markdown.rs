@@ -11,11 +11,11 @@ use crate::terminal::picture::{Entry, picture, too_little_seen};
 use crate::terminal::scale::{figures, law};
 use crate::text::printable;
 use crate::units::{counted, duration, duration_beside, percent};
-use holdup_analysis::finding::{Confidence, Severity};
-use holdup_analysis::report::{
+use holdup_evidence::Ns;
+use holdup_model::finding::{Confidence, Severity};
+use holdup_model::report::{
     CauseChange, Comparison, Experiment, Finding, Remedy, Report, Scaling, SubjectKind,
 };
-use holdup_evidence::Ns;
 use std::io::{self, Write};
 
 /// Pieces of evidence of a finding; more are counted.

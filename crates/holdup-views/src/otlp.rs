@@ -8,7 +8,7 @@
 use crate::figures::{Figure, Kind as Sort, Unit, figures};
 use crate::samples::{Interned, Kind, Place, resource, samples, signed, window};
 use crate::text::printable;
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

@@ -8,8 +8,8 @@
 
 use crate::samples::{Who, signed, window};
 use crate::spans::{Span, boot, spans};
-use holdup_analysis::report::Report;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::report::Report;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -3,7 +3,7 @@
 //! In: a [`Scaling`]. Out: values relative to one worker, so that subject, control and ideal have one axis, and places on axes that
 //! double at each step: then the ideal is a straight line, and two curves that differ by a factor are as far apart anywhere.
 
-use holdup_analysis::report::Scaling;
+use holdup_model::report::Scaling;
 
 /// One number of workers; everything in times of what one worker does.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,8 +7,8 @@
 use crate::samples::{Interned, Kind, Place, Who, resource, samples, signed, window};
 use crate::text::printable;
 use flate2::{Compression, GzBuilder};
-use holdup_analysis::attributed::How;
-use holdup_analysis::report::Report;
+use holdup_model::attributed::How;
+use holdup_model::report::Report;
 use prost::Message;
 use std::io::{self, Write};
 

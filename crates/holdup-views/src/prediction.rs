@@ -3,9 +3,9 @@
 //! In: a report's predictions. Out: a line for each cause, with what is not sure about it.
 
 use crate::units::duration;
-use holdup_analysis::prediction::{Doubt, Prediction};
-use holdup_analysis::report::{Finding, Report};
 use holdup_evidence::Ns;
+use holdup_model::prediction::{Doubt, Prediction};
+use holdup_model::report::{Finding, Report};
 
 /// What stands above the lines.
 pub(crate) const TITLE: &str = "Predicted, from a replay of all that was seen:";
@@ -73,9 +73,9 @@ pub(crate) fn gain(finding: &Finding, elapsed: Ns) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{gain, lines};
-    use holdup_analysis::prediction::{Doubt, Prediction};
-    use holdup_analysis::report::Report;
     use holdup_evidence::Cause;
+    use holdup_model::prediction::{Doubt, Prediction};
+    use holdup_model::report::Report;
 
     #[test]
     fn what_is_gained_is_said_and_what_is_not_sure() {

@@ -5,7 +5,7 @@
 //! Labels are bounded: see [`figures`].
 
 use crate::figures::{Figure, Unit, figures};
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use std::io::{self, Write};
 
 /// Nanoseconds in a second.

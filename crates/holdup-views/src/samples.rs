@@ -8,9 +8,9 @@
 //! [`text::printable`]: crate::text::printable
 
 use crate::text::printable;
-use holdup_analysis::attributed::ThreadName;
-use holdup_analysis::report::{Asker, Report, StackFrame, Wait};
 use holdup_evidence::{Language, Ns};
+use holdup_model::attributed::ThreadName;
+use holdup_model::report::{Asker, Report, StackFrame, Wait};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::hash::Hash;

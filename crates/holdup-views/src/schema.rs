@@ -2,7 +2,7 @@
 //!
 //! In: the report's types. Out: the schema's text. `cargo xtask gen` writes it, a test says when it is due.
 
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use schemars::generate::SchemaSettings;
 
 /// Where the schema is published, from the repository's root.
@@ -14,7 +14,7 @@ pub const PATH: &str = "schemas/holdup.report-1.schema.json";
 pub fn text() -> String {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<Report>();
-    schema.insert("title".to_owned(), crate::report::SCHEMA.into());
+    schema.insert("title".to_owned(), holdup_model::report::SCHEMA.into());
     let mut schema = schema.to_value();
     // Whether maps keep an order of their own depends on what else is in the build.
     schema.sort_all_objects();

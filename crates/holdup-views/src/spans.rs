@@ -5,9 +5,9 @@
 
 use crate::samples::{Who, window};
 use crate::text::printable;
-use holdup_analysis::report::{Report, Wait};
-use holdup_analysis::timeline::{EndedBy, Piece, Timeline};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::report::{Report, Wait};
+use holdup_model::timeline::{EndedBy, Piece, Timeline};
 use jiff::Timestamp;
 
 /// A piece of time at its place.

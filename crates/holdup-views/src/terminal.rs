@@ -29,7 +29,7 @@ mod who;
 use crate::sheet::{Paint, Row, Sheet};
 use crate::style::Style;
 use entry::Depth;
-use holdup_analysis::report::{Report, SubjectKind};
+use holdup_model::report::{Report, SubjectKind};
 use picture::{Picture, picture, too_little_seen};
 use std::io::{self, Write};
 

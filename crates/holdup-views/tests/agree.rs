@@ -2,7 +2,7 @@
 
 mod samples;
 
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use holdup_views::{Format, Style, json, terminal};
 use serde_json::Value;
 

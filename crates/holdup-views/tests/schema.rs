@@ -6,7 +6,7 @@ use holdup_views::{json, schema};
 use serde_json::{Value, json};
 use std::path::Path;
 
-fn written(report: &holdup_analysis::report::Report) -> Value {
+fn written(report: &holdup_model::report::Report) -> Value {
     let mut out = Vec::new();
     json::write(report, &mut out).expect("a vector takes everything");
     serde_json::from_slice(&out).expect("what is written is JSON")

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use holdup_analysis::report::{Link, Report};
+use holdup_model::report::{Link, Report};
 use holdup_views::{Style, terminal};
 
 fn text(report: &Report, style: &Style) -> String {

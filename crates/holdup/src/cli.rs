@@ -12,11 +12,11 @@ pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use user::UserArgs;
 
-use crate::collect::Ask;
 use crate::usage;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use holdup_analysis::comparison::Per;
 use holdup_bpf::{LARGEST_BUFFER, SMALLEST_BUFFER};
+use holdup_collect::Ask;
+use holdup_comparison::comparison::Per;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -3,20 +3,13 @@
 //! In: a command line. Out: a verdict, and an exit status. Each command is a file of [`commands`].
 
 mod cli;
-mod collect;
 mod commands;
 mod experiment;
-mod haste;
-mod inherited;
 mod lengths;
 mod output;
-mod privileges;
 mod progress;
 mod recorded;
 mod scale;
-mod selection;
-mod signals;
-mod subject;
 mod terminal;
 mod usage;
 mod verdict;

@@ -5,13 +5,13 @@
 //! exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
-use crate::collect::EventsFile;
-use crate::subject::{NotStarted, OWN_FAILURE};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
-use holdup_analysis::report::Report;
+use holdup_collect::EventsFile;
 use holdup_files::{Destination, Last, NewFile};
+use holdup_model::report::Report;
+use holdup_subject::subject::{NotStarted, OWN_FAILURE};
 use holdup_views::Style;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -5,6 +5,7 @@
 
 use crate::cli::Color;
 use crate::terminal;
+use holdup_collect::line::Line;
 use holdup_views::text::{printable, shorten};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -66,6 +67,16 @@ impl Progress {
     }
 }
 
+impl Line for Progress {
+    fn tell(&mut self, words: &dyn Fn() -> String) {
+        Progress::tell(self, words);
+    }
+
+    fn clear(&mut self) {
+        Progress::clear(self);
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
@@ -91,38 +102,4 @@ fn in_front() -> bool {
     let group = nix::unistd::tcgetpgrp(std::io::stderr());
     // A terminal that does not control us has no foreground.
     group.map_or(true, |group| group == nix::unistd::getpgrp())
-}
-
-/// `watching 4 of 10 s, 41 threads; Ctrl-C ends it`.
-pub(crate) fn watching(so_far: Duration, of: Option<Duration>, threads: usize) -> String {
-    let so_far = so_far.as_secs();
-    let time = match of {
-        Some(of) => format!("{so_far} of {} s", of.as_secs_f64()),
-        None => format!("for {so_far} s"),
-    };
-    let threads = holdup_views::units::counted(threads as u64, "thread", "threads");
-    format!("watching {time}, {threads}; Ctrl-C ends it")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::watching;
-    use std::time::Duration;
-
-    #[test]
-    fn it_says_how_long_and_of_how_long() {
-        let seconds = Duration::from_secs_f64;
-        assert_eq!(
-            watching(seconds(4.7), Some(seconds(10.0)), 41),
-            "watching 4 of 10 s, 41 threads; Ctrl-C ends it"
-        );
-        assert_eq!(
-            watching(seconds(1.0), Some(seconds(2.5)), 1),
-            "watching 1 of 2.5 s, 1 thread; Ctrl-C ends it"
-        );
-        assert_eq!(
-            watching(seconds(75.0), None, 2),
-            "watching for 75 s, 2 threads; Ctrl-C ends it"
-        );
-    }
 }

@@ -4,13 +4,13 @@
 //! fails at once; what goes wrong later never changes CMD's exit status.
 
 use crate::cli::RecordingArgs;
-use crate::collect::Collected;
-use holdup_analysis::Attributed;
+use holdup_collect::Collected;
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
+use holdup_model::attributed::Attributed;
 use holdup_proc::{Root, root};
 use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, bound_look, mask, redact};
-use holdup_views::report::Subject as Observed;
+use holdup_report::Subject as Observed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};

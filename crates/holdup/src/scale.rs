@@ -15,7 +15,7 @@ pub(crate) use leader::lead;
 pub(crate) use points::{Arms, Bench, Interrupted, Operations, Taken, notes};
 pub(crate) use readers::is_name;
 
-use holdup_analysis::scaling::Slice;
+use holdup_comparison::scaling::Slice;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -3,14 +3,14 @@
 pub(crate) mod artefacts;
 pub(crate) mod machine;
 
-use crate::collect::Collected;
-use crate::subject::{Command, Ended, Subject};
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{Machine, Report, SubjectKind};
-use holdup_analysis::rules::{Run, judge};
+use holdup_collect::Collected;
+use holdup_diagnosis::rules::{Run, judge};
 use holdup_evidence::SystemFacts;
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Machine, Report, SubjectKind};
 use holdup_recording::Segment;
-use holdup_views::report::Subject as Observed;
+use holdup_report::Subject as Observed;
+use holdup_subject::subject::{Command, Ended, Subject};
 use std::collections::BTreeSet;
 
 /// What a run was.
@@ -98,7 +98,7 @@ fn judged(
     facts: &SystemFacts,
     machine: Option<Machine>,
 ) -> Report {
-    let report = holdup_views::report::build(
+    let report = holdup_report::build(
         observed,
         attributed,
         judge(&Run::new(attributed, facts)).into(),

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The generated file, under the root.
 pub(super) const INDEX: &str = "docs/rules.md";
 /// The folder of the causes' pages, under the root: `<cause>.md`.
-const CAUSES: &str = "crates/holdup-analysis/causes";
+const CAUSES: &str = "crates/holdup-diagnosis/causes";
 
 /// The index's text.
 pub(super) fn text(root: &Path, rules: &[RuleFiles]) -> anyhow::Result<String> {

@@ -1,13 +1,13 @@
 //! A look at that mail server, of `holdup host`. The same every time.
 
 use crate::minutes::{UP, minute};
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{Backend, SubjectKind};
 use holdup_evidence::Observed;
 use holdup_evidence::host::{HostLook, HostSight, OlderTrouble, Use};
 use holdup_evidence::observed::{
     Metric, Point, Quote, SeenFile, SeenThread, Series, Snapshot, SnapshotKind, Source, State, When,
 };
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Backend, SubjectKind};
 use holdup_recording::Segment;
 
 /// A look at the machine for three seconds of that minute, its disk busy.

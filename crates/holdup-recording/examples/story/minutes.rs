@@ -1,11 +1,11 @@
 //! Minutes of a mail server that were never observed: for samples, tests and measurements. The same every time.
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{
+use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, Resource, ResourceKind, Tally, ThreadLedger, ThreadName,
 };
-use holdup_analysis::report::{Backend, SubjectKind};
-use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
+use holdup_model::report::{Backend, SubjectKind};
 use holdup_recording::{Head, Segment, Zone};
 use std::collections::BTreeMap;
 

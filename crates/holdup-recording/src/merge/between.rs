@@ -148,7 +148,7 @@ fn passed(before: &Head, after: &Head) -> i64 {
 mod tests {
     use super::{Break, Clocks, breaks};
     use crate::{Head, Zone};
-    use holdup_analysis::report::{Backend, SubjectKind};
+    use holdup_model::report::{Backend, SubjectKind};
 
     const SECOND: i64 = 1_000_000_000;
     const BEGIN: i64 = 1_772_452_800 * SECOND;

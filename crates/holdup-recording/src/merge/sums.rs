@@ -1,10 +1,10 @@
 //! Connections, what was made anew, and requests of several segments.
 
 use super::{percentile, tallies};
-use holdup_analysis::attributed::{OfListener, Requests};
-use holdup_analysis::churn::{Births, Churn, Conversations, Handshakes};
-use holdup_analysis::connections::Connections;
 use holdup_evidence::Ns;
+use holdup_model::attributed::{OfListener, Requests};
+use holdup_model::churn::{Births, Churn, Conversations, Handshakes};
+use holdup_model::connections::Connections;
 
 fn sum(sum: &mut u64, part: u64) {
     *sum = sum.saturating_add(part);

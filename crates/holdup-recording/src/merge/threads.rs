@@ -1,8 +1,8 @@
 //! Threads of several segments: which are the same, and their time added up.
 
 use super::tallies;
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{ThreadLedger, ThreadName};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{ThreadLedger, ThreadName};
 use std::collections::HashMap;
 
 /// Threads that are told apart; of more, the smallest are one entry a process, as in a live report.

@@ -2,10 +2,10 @@
 
 use super::percentile;
 use super::threads::{Threads, Which};
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{AttributedWait, Holder, How, Pace, Queue, Resource};
-use holdup_analysis::connections::TcpSeen;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{AttributedWait, Holder, How, Pace, Queue, Resource};
+use holdup_model::connections::TcpSeen;
 use std::collections::HashMap;
 
 /// Rows that are told apart; of more, the smallest are one a process and cause. A day of an ordinary server comes to some

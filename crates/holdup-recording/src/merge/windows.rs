@@ -3,8 +3,8 @@
 //! In: each segment's windows, and when it began after the first one. Out: 120 windows at most. What lies across a border is split by
 //! how much of it lies on either side, to the nanosecond of the sum; where nothing was recorded windows are empty.
 
-use holdup_analysis::timeline::{MOST_WINDOWS, SHORTEST_WINDOW, Window};
 use holdup_evidence::Ns;
+use holdup_model::timeline::{MOST_WINDOWS, SHORTEST_WINDOW, Window};
 
 /// Windows on their way.
 #[derive(Debug)]
@@ -98,8 +98,8 @@ fn add(sum: &mut Window, window: &Window, part: impl Fn(u64) -> u64) {
 #[cfg(test)]
 mod tests {
     use super::Windows;
-    use holdup_analysis::timeline::{MOST_WINDOWS, Window};
     use holdup_evidence::{Cause, Ns};
+    use holdup_model::timeline::{MOST_WINDOWS, Window};
 
     const SECOND: Ns = 1_000_000_000;
 

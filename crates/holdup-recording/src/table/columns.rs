@@ -3,8 +3,8 @@
 
 use super::rows::Row;
 use crate::Segment;
-use holdup_analysis::attributed::{AttributedWait, Holder, How};
 use holdup_evidence::{Frame, Ns};
+use holdup_model::attributed::{AttributedWait, Holder, How};
 use serde::Serialize;
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
 //! The rows of a segment: its waits, its sums by cause, and figures of the machine.
 
 use crate::Segment;
-use holdup_analysis::attributed::{AttributedWait, Tally, ThreadName};
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{Metric, Series};
+use holdup_model::attributed::{AttributedWait, Tally, ThreadName};
 use std::collections::BTreeMap;
 
 /// What a row tells. The sums of each kind are of the same time.

@@ -1,17 +1,6 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
-    Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
-};
-use holdup_analysis::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
-use holdup_analysis::connections::{Connections, TcpSeen};
-use holdup_analysis::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
-use holdup_analysis::prediction::{Doubt, Prediction, Predictions};
-use holdup_analysis::report::{Backend, Elsewhere, SubjectKind};
-use holdup_analysis::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
 use holdup_evidence::facts::{CpuTime, Mount};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -19,6 +8,17 @@ use holdup_evidence::observed::{
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{
+    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
+    Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
+};
+use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
+use holdup_model::connections::{Connections, TcpSeen};
+use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
+use holdup_model::prediction::{Doubt, Prediction, Predictions};
+use holdup_model::report::{Backend, Elsewhere, SubjectKind};
+use holdup_model::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
 use holdup_recording::{Head, Segment, Zone};
 use std::collections::BTreeMap;
 

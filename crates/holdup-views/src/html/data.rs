@@ -4,7 +4,7 @@
 //! columns; and, from such JSON, the report. A page is anybody's when it comes back: sizes, numbers and depth are bounded.
 
 use super::PageError;
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 

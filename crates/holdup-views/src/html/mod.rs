@@ -12,7 +12,7 @@ pub use data::MOST_READ;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 

@@ -7,7 +7,7 @@ use super::html;
 use crate::plot::{Plot, power};
 use crate::terminal::scale::{figures, law};
 use crate::text::printable;
-use holdup_analysis::report::Scaling;
+use holdup_model::report::Scaling;
 
 /// Size of the drawing, in its own units, and where the plot begins and ends in it.
 const WIDTH: f64 = 720.0;

@@ -3,7 +3,7 @@
 use super::{
     DATA, MARKS, PAGE, PageError, html, is_page, next_mark, policy, report_of, script, style, write,
 };
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 
 /// The report of a run of `sshd -t`.
 pub(super) fn report() -> Report {

@@ -6,8 +6,8 @@ use crate::markdown;
 use crate::sheet::{Paint, Said};
 use crate::terminal::told::{Told, ToldEntry, findings_count, headline, told};
 use crate::text::printable;
-use holdup_analysis::report::Report;
 use holdup_evidence::Cause;
+use holdup_model::report::Report;
 use serde_json::{Map, Value, json};
 
 /// All words of a page.

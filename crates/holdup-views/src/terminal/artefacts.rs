@@ -8,8 +8,8 @@ use super::picture::picture;
 use super::{finding, margins};
 use crate::sheet::{Paint, Row, Sheet};
 use crate::units::counted;
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Artefact, FilesWithin, Report};
+use holdup_model::finding::Severity;
+use holdup_model::report::{Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.

@@ -3,8 +3,8 @@
 use super::margins::HEADER;
 use crate::sheet::{Row, Sheet};
 use crate::units::duration;
-use holdup_analysis::churn::Born;
-use holdup_analysis::report::{Births, Churn, Conversations, Report, SubjectKind};
+use holdup_model::churn::Born;
+use holdup_model::report::{Births, Churn, Conversations, Report, SubjectKind};
 
 /// How many there must be, and a second, to be worth a line: fewer cost nobody anything.
 const MANY: u64 = 10;
@@ -93,8 +93,8 @@ fn conversations(one: &Conversations) -> String {
 #[cfg(test)]
 mod tests {
     use super::lines;
-    use holdup_analysis::churn::Born;
-    use holdup_analysis::report::{Asker, Births, Churn, Conversations, Handshakes};
+    use holdup_model::churn::Born;
+    use holdup_model::report::{Asker, Births, Churn, Conversations, Handshakes};
 
     fn asker(frame: &str) -> Asker {
         Asker {

@@ -5,7 +5,7 @@
 
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::duration;
-use holdup_analysis::report::{AmountChange, CauseChange, Compared, Comparison, Measure, Presence};
+use holdup_model::report::{AmountChange, CauseChange, Compared, Comparison, Measure, Presence};
 
 /// Column at which words begin beside a label.
 const WORDS: usize = 11;

@@ -3,7 +3,7 @@
 use super::margins;
 use crate::sheet::Sheet;
 use crate::units::counted;
-use holdup_analysis::report::{Elsewhere, Report};
+use holdup_model::report::{Elsewhere, Report};
 
 /// Processes told of singly; more are counted.
 const TOLD: usize = 3;

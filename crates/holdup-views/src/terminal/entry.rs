@@ -7,9 +7,9 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_analysis::attributed::{How, Resource, ResourceKind};
-use holdup_analysis::report::{Report, StackFrame, Wait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{How, Resource, ResourceKind};
+use holdup_model::report::{Report, StackFrame, Wait};
 
 /// Column at which the words of an entry begin: the share and the time stand before it.
 const WORDS: usize = 20;

@@ -5,8 +5,8 @@
 use crate::sheet::{Paint, Row, Sheet};
 use crate::terminal::margins::quoted;
 use crate::units::{duration, percent};
-use holdup_analysis::experiment::factor;
-use holdup_analysis::report::{Experiment, ExperimentCause, Outcome, PredictedBy, Report};
+use holdup_evidence::units::factor;
+use holdup_model::report::{Experiment, ExperimentCause, Outcome, PredictedBy, Report};
 
 /// Column at which words begin beside a label.
 const WORDS: usize = 13;

@@ -2,9 +2,9 @@
 
 use crate::prediction::gain;
 use crate::sheet::{Paint, Row, Sheet};
-use holdup_analysis::finding::{Confidence, Severity};
-use holdup_analysis::report::{Finding, Remedy};
 use holdup_evidence::Ns;
+use holdup_model::finding::{Confidence, Severity};
+use holdup_model::report::{Finding, Remedy};
 
 /// Column at which the words of evidence and remedies begin.
 const WORDS: usize = 13;

@@ -6,10 +6,10 @@
 use super::{finding, jvm, margins, randomness, recorded};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration};
-use holdup_analysis::finding::Severity;
-use holdup_analysis::randomness::State;
-use holdup_analysis::report::{BlockedTasks, Host, Report};
 use holdup_evidence::Cause;
+use holdup_model::finding::Severity;
+use holdup_model::randomness::State;
+use holdup_model::report::{BlockedTasks, Host, Report};
 
 /// Column at which the subject begins in the header.
 const HEADER: usize = 10;

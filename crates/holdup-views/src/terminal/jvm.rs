@@ -3,7 +3,7 @@
 use super::margins;
 use crate::sheet::Sheet;
 use crate::units::{counted, duration};
-use holdup_analysis::report::{Jvm, Report};
+use holdup_model::report::{Jvm, Report};
 
 /// Machines told of singly; more are counted.
 const TOLD: usize = 4;
@@ -49,7 +49,7 @@ fn asked(jvm: &Jvm) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{Jvm, line};
-    use holdup_analysis::report::JvmDump;
+    use holdup_model::report::JvmDump;
 
     fn dump(pause_ns: u64) -> JvmDump {
         JvmDump {

@@ -5,9 +5,9 @@ use super::picture::{too_little_seen, unresolved};
 use super::who::thread;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{CauseShare, Report, Thread, Wait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::Severity;
+use holdup_model::report::{CauseShare, Report, Thread, Wait};
 
 /// Column at which the words after a label begin.
 const WORDS: usize = 13;

@@ -9,9 +9,9 @@
 //! "everything else". Pure: numbers and choices, no text.
 
 use crate::units::{percent, whole_percent};
-use holdup_analysis::attributed::{How, ResourceKind, Uncertainty, error_together};
-use holdup_analysis::report::{Report, Wait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{How, ResourceKind, Uncertainty, error_together};
+use holdup_model::report::{Report, Wait};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -330,11 +330,12 @@ fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::{LEAST_PER_MILLE, MOST_TILES, entries, picture, too_little_seen};
-    use crate::report::{Subject, Verdicts, build};
-    use holdup_analysis::Attributed;
-    use holdup_analysis::attributed::{AttributedWait, Tally};
-    use holdup_analysis::report::{Backend, Report, SubjectKind};
     use holdup_evidence::{Cause, Ns, SystemFacts};
+    use holdup_model::attributed::Attributed;
+    use holdup_model::attributed::{AttributedWait, Tally};
+    use holdup_model::finding::Verdicts;
+    use holdup_model::report::{Backend, Report, SubjectKind};
+    use holdup_report::{Subject, build};
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     /// A run whose waits have these causes, resources, asking threads and times, all on the path.

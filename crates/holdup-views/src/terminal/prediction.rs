@@ -2,7 +2,7 @@
 
 use crate::prediction::{TITLE, lines};
 use crate::sheet::{Paint, Row, Sheet};
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 
 /// Writes the block, where something was predicted.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {

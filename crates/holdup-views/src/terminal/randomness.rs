@@ -4,7 +4,7 @@
 
 use crate::sheet::{Paint, Row, Sheet};
 use crate::style::Style;
-use holdup_analysis::randomness::{Aspect, State};
+use holdup_model::randomness::{Aspect, State};
 
 /// Column at which the words begin: behind the longest subject.
 const WORDS: usize = 23;
@@ -50,7 +50,7 @@ pub(crate) fn section(sheet: &mut Sheet, aspects: &[Aspect]) {
 mod tests {
     use super::text;
     use crate::style::Style;
-    use holdup_analysis::randomness::{Aspect, State};
+    use holdup_model::randomness::{Aspect, State};
 
     #[test]
     fn rows_are_plain_within_the_columns_and_hostile_names_do_nothing() {

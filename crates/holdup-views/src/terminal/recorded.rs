@@ -2,7 +2,7 @@
 
 use super::margins::HEADER;
 use crate::sheet::{Paint, Row, Sheet};
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {

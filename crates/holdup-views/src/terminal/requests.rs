@@ -3,7 +3,7 @@
 use super::margins::HEADER;
 use crate::sheet::{Row, Sheet};
 use crate::units::{counted, duration};
-use holdup_analysis::report::{ListenerRequests, Report, Requests};
+use holdup_model::report::{ListenerRequests, Report, Requests};
 
 /// Listeners that are told apart.
 const LISTENERS: usize = 6;

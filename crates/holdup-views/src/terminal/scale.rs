@@ -7,9 +7,9 @@ use super::{finding, margins};
 use crate::plot::{Plot, power, rate};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::duration;
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Report, Scaling, ScalingPoint, ScalingVerdict};
 use holdup_evidence::Ns;
+use holdup_model::finding::Severity;
+use holdup_model::report::{Report, Scaling, ScalingPoint, ScalingVerdict};
 
 /// Columns before the plot: room for `1/16 `, and the axis.
 const AXIS: usize = 8;

@@ -12,9 +12,9 @@ use super::{
 use crate::sheet::{Said, Sheet};
 use crate::style::Style;
 use crate::units::{duration, duration_beside};
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Report, SubjectKind, Wait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::Severity;
+use holdup_model::report::{Report, SubjectKind, Wait};
 use std::collections::HashMap;
 
 /// Everything that the terminal says, apart from findings: those stand in the report in plain words.
@@ -106,7 +106,7 @@ pub(crate) fn told(report: &Report) -> Told {
     told
 }
 
-fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Host, told: &mut Told) {
+fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, told: &mut Told) {
     host::header(sheet, report, one);
     told.header = sheet.take_said();
     recorded::write(sheet, report);
@@ -131,7 +131,7 @@ fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Ho
     told.accounting = sheet.take_said();
 }
 
-fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Boot, told: &mut Told) {
+fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot, told: &mut Told) {
     boot::header(sheet, report, one);
     told.header = sheet.take_said();
     boot::verdict(sheet, one);
@@ -153,7 +153,7 @@ fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_analysis::report::Bo
     told.parts.push(("What was read", sheet.take_said()));
 }
 
-fn of_scaling(sheet: &mut Sheet, one: &holdup_analysis::report::Scaling, told: &mut Told) {
+fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, told: &mut Told) {
     scale::header(sheet, one);
     told.header = sheet.take_said();
     scale::verdict(sheet, one);

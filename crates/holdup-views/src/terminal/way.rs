@@ -7,9 +7,9 @@ use super::picture::Entry;
 use super::who::thread;
 use crate::sheet::{Paint, Piece, Sheet};
 use crate::units::{counted, duration_beside};
-use holdup_analysis::attributed::HowKnown;
-use holdup_analysis::report::{Holder, Link, Report, Wait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::HowKnown;
+use holdup_model::report::{Holder, Link, Report, Wait};
 use std::collections::BTreeMap;
 
 /// Who held it, who ran instead, or where the time went on to.

@@ -3,7 +3,7 @@
 use super::picture::Entry;
 use crate::sheet::Sheet;
 use crate::text::{printable, shorten};
-use holdup_analysis::report::{Report, Thread};
+use holdup_model::report::{Report, Thread};
 use std::collections::BTreeSet;
 
 /// Columns that a name may take within what is said of a thread, so that the ids after it stay readable. The

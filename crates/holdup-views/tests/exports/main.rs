@@ -9,8 +9,8 @@ mod samples;
 mod times;
 
 use flate2::read::GzDecoder;
-use holdup_analysis::report::Report;
-use holdup_analysis::timeline::{EndedBy, Piece};
+use holdup_model::report::Report;
+use holdup_model::timeline::{EndedBy, Piece};
 use holdup_readers::{FORMATS, read_as, read_text};
 use holdup_views::Format;
 use otlp::totals_of_otlp;

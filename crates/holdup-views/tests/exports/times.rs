@@ -1,10 +1,10 @@
 //! The formats with a time line: Perfetto's, decoded by protoc, and the Firefox Profiler's, as JSON.
 
 use crate::{export, samples, text, told_by, total};
-use holdup_analysis::attributed::ThreadName;
-use holdup_analysis::report::Report;
-use holdup_analysis::timeline::{EndedBy, Piece, Task, Timeline};
 use holdup_evidence::Cause;
+use holdup_model::attributed::ThreadName;
+use holdup_model::report::Report;
+use holdup_model::timeline::{EndedBy, Piece, Task, Timeline};
 use holdup_views::Format;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,15 +1,16 @@
 //! Comparisons, made as they are made of real ones, from made-up numbers.
 
 use super::MS;
-use holdup_analysis::Attributed;
-use holdup_analysis::comparison::frames::Frames;
-use holdup_analysis::comparison::runs::{Part, Run};
-use holdup_analysis::comparison::source::{Measured, REQUEST, Source};
-use holdup_analysis::comparison::{Side, compare};
-use holdup_analysis::report::{Backend, Compared, Measure, Report, SubjectKind};
+use holdup_comparison::comparison::frames::Frames;
+use holdup_comparison::comparison::runs::{Part, Run};
+use holdup_comparison::comparison::source::{Measured, REQUEST, Source};
+use holdup_comparison::comparison::{Side, compare};
 use holdup_evidence::observed::Weight;
 use holdup_evidence::{Cause, SystemFacts};
-use holdup_views::report::{Subject, Verdicts, build};
+use holdup_model::attributed::Attributed;
+use holdup_model::finding::Verdicts;
+use holdup_model::report::{Backend, Compared, Measure, Report, SubjectKind};
+use holdup_report::{Subject, build};
 use std::collections::BTreeMap;
 
 /// A cause and its time a request, µs.

@@ -1,9 +1,9 @@
 //! An experiment as `holdup try` makes it, from made-up runs: a mail queue, as it is and in memory.
 
 use super::database;
-use holdup_analysis::experiment::{Arm, Design, Pair, judge};
-use holdup_analysis::report::{PredictedBy, Report, SubjectKind};
+use holdup_comparison::experiment::{Arm, Design, Pair, judge};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::report::{PredictedBy, Report, SubjectKind};
 use std::collections::BTreeMap;
 
 fn arm(causes: &[(Cause, Ns)]) -> Arm {

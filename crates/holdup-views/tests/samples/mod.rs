@@ -8,12 +8,13 @@ pub mod nasty;
 mod parts;
 pub mod scale;
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{Holder, HowKnown, Link, ResourceKind};
-use holdup_analysis::finding::{Confidence, Evidence, Finding, Remedy, Severity};
-use holdup_analysis::report::{Backend, Report, SubjectKind};
 use holdup_evidence::{Cause, Ns, SystemFacts};
-use holdup_views::report::{Subject, Verdicts, build};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{Holder, HowKnown, Link, ResourceKind};
+use holdup_model::finding::Verdicts;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity};
+use holdup_model::report::{Backend, Report, SubjectKind};
+use holdup_report::{Subject, build};
 use parts::{attributed, frame, name, resource, wait};
 
 /// One millisecond.

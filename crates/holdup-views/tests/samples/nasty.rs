@@ -1,6 +1,6 @@
 //! Reports whose every name is hostile.
 
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! What runs are put together from.
 
-use holdup_analysis::Attributed;
-use holdup_analysis::attributed::{
+use holdup_evidence::{Cause, Frame, Ns};
+use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, How, Pace, Resource, ResourceKind, Tally, ThreadLedger, ThreadName,
 };
-use holdup_evidence::{Cause, Frame, Ns};
 use std::collections::BTreeMap;
 
 use super::MS;

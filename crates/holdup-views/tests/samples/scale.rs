@@ -1,10 +1,11 @@
 //! Workers, measured as they are by `holdup scale`, from made-up numbers.
 
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{Backend, Report, SubjectKind};
-use holdup_analysis::scaling::{Measured, Seen, Slice, judge, lengths};
+use holdup_comparison::scaling::{Measured, Seen, Slice, judge, lengths};
 use holdup_evidence::SystemFacts;
-use holdup_views::report::{Subject, Verdicts, build};
+use holdup_model::attributed::Attributed;
+use holdup_model::finding::Verdicts;
+use holdup_model::report::{Backend, Report, SubjectKind};
+use holdup_report::{Subject, build};
 
 /// Workers, and what an operation takes: on a CPU, without one, waiting; nanoseconds.
 type Point = (u32, u64, u64, u64);

@@ -7,12 +7,14 @@ use crate::cli::{AttachArgs, Backend, Color};
 use crate::commands::doctor;
 use crate::commands::run::{keep_events, without_evidence};
 use crate::output::{self, Outputs, Place, say};
-use crate::privileges::Part;
 use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
-use crate::selection::Selection;
-use crate::signals::Signals;
-use crate::{collect, subject, verdict};
+use crate::verdict;
+use holdup_collect as collect;
+use holdup_collect::privileges::Part;
+use holdup_collect::selection::Selection;
+use holdup_subject::signals::Signals;
+use holdup_subject::subject;
 use std::time::Duration;
 
 /// How long a person waits for a whole answer without wondering.
@@ -23,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// When what was named is not there, or nothing could be observed.
 pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
-    let selection = Selection::new(args)?;
+    let selection = Selection::new(&args.pid, &args.name, &args.unit, &args.cgroup)?;
     anyhow::ensure!(subject::proc_is_ours(), subject::NotShown);
     selection.resolve()?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;

@@ -10,11 +10,12 @@ use crate::cli::{BootArgs, Color};
 use crate::commands::read::{NOTHING_UNDERSTOOD, nothing, read};
 use crate::output::{Outputs, Place, say};
 use crate::verdict::{self, artefacts};
-use holdup_analysis::artefacts::attribute;
-use holdup_analysis::boot;
-use holdup_analysis::randomness::{Aspect, aspects};
-use holdup_analysis::report::SubjectKind;
-use holdup_analysis::rules::Run;
+use holdup_artefacts::attribute;
+use holdup_diagnosis::boot;
+use holdup_diagnosis::randomness::aspects;
+use holdup_diagnosis::rules::Run;
+use holdup_model::randomness::Aspect;
+use holdup_model::report::SubjectKind;
 use holdup_proc::Root;
 use holdup_proc::randomness::{self, try_generator};
 use holdup_readers::{Readers, Reading};
@@ -79,7 +80,7 @@ struct Here {
     randomness: Vec<Aspect>,
 }
 
-fn report(names: Vec<String>, reading: &Reading, here: Here) -> holdup_analysis::report::Report {
+fn report(names: Vec<String>, reading: &Reading, here: Here) -> holdup_model::report::Report {
     let mut told = boot::of(&reading.observed);
     // A log that no longer goes back to the boot does not tell it; the machine does, or another file.
     told.release = told.release.or_else(|| reading.facts.kernel_release.clone());

@@ -7,15 +7,16 @@ mod open;
 
 use crate::cli::{Color, DiffArgs};
 use crate::output::{Outputs, Place, say};
-use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use anyhow::bail;
-use holdup_analysis::Attributed;
-use holdup_analysis::comparison::source::Source;
-use holdup_analysis::comparison::{Side, compare};
-use holdup_analysis::report::{Backend, Comparison, Report, SubjectKind};
+use holdup_collect::privileges::{self, Part};
+use holdup_comparison::comparison::source::Source;
+use holdup_comparison::comparison::{Side, compare};
 use holdup_evidence::SystemFacts;
-use holdup_views::report::{Subject, Verdicts};
+use holdup_model::attributed::Attributed;
+use holdup_model::finding::Verdicts;
+use holdup_model::report::{Backend, Comparison, Report, SubjectKind};
+use holdup_report::Subject;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -104,7 +105,7 @@ fn report(before: &Side, after: &Side, comparison: Comparison) -> Report {
     };
     let version = env!("CARGO_PKG_VERSION");
     let (nothing, facts) = (Attributed::default(), SystemFacts::default());
-    let mut report = holdup_views::report::build(subject, &nothing, Verdicts::default(), &facts, version);
+    let mut report = holdup_report::build(subject, &nothing, Verdicts::default(), &facts, version);
     report.coverage.observed_ns = None;
     report.coverage.attributed_ns = None;
     report.coverage.unknown_ns = None;

@@ -8,8 +8,9 @@ mod source_test;
 mod table;
 
 use crate::cli::{Color, DoctorArgs};
-use crate::{collect, output, terminal};
-use holdup_analysis::randomness::aspects;
+use crate::{output, terminal};
+use holdup_collect as collect;
+use holdup_diagnosis::randomness::aspects;
 use holdup_proc::Root;
 use holdup_proc::capability::{self, Machine};
 use holdup_proc::randomness::{self, try_generator};

@@ -1,9 +1,9 @@
 //! `holdup explain`: the page of a rule or cause, or the list of all.
 
 use crate::cli::{Color, ExplainArgs};
-use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use crate::{output, terminal};
+use holdup_collect::privileges::{self, Part};
 use holdup_evidence::Cause;
 use holdup_views::text::printable;
 use holdup_views::{Style, page};
@@ -27,7 +27,7 @@ struct Topic {
 }
 
 fn rules() -> Vec<Topic> {
-    holdup_analysis::rules::ALL
+    holdup_diagnosis::rules::ALL
         .iter()
         .map(|rule| Topic {
             id: rule.id.id(),

@@ -15,27 +15,28 @@ mod snapshots;
 mod tests;
 
 use crate::cli::{Color, HostArgs};
-use crate::collect::{Figures, own_cpu_time};
 use crate::output::{Outputs, Place};
-use crate::privileges::{self, Part};
-use crate::progress::{self, Progress};
+use crate::progress::Progress;
 use crate::recorded::{Evidence, Recording, Scope};
-use crate::signals::{Control, Signals};
 use crate::verdict::{self, machine};
 use counters::Counters;
-use holdup_analysis::Attributed;
-use holdup_analysis::artefacts::attribute;
-use holdup_analysis::report::Report;
+use holdup_artefacts::attribute;
+use holdup_collect::line::watching;
+use holdup_collect::privileges::{self, Part};
+use holdup_collect::{Figures, own_cpu_time};
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::{Hole, HostLook, HostSight, Use};
 use holdup_evidence::observed::{Metric, Point, Quote, Series, Source};
 use holdup_evidence::randomness::Randomness;
+use holdup_model::attributed::Attributed;
+use holdup_model::report::Report;
 use holdup_proc::links::{self, Link};
 use holdup_proc::pressure;
 use holdup_proc::randomness::{self, try_generator};
 use holdup_proc::{Root, clocks, facts, listen_queues};
 use holdup_readers::{Account, Readers, Reading};
-use holdup_views::report::Subject;
+use holdup_report::Subject;
+use holdup_subject::signals::{Control, Signals};
 use listeners::Listeners;
 use nix::poll::PollTimeout;
 use once::Once;
@@ -159,7 +160,7 @@ fn watch(
             return;
         }
         let threads = usize::try_from(host.snapshots.threads()).unwrap_or(usize::MAX);
-        progress.tell(|| progress::watching(began.elapsed(), Some(duration), threads));
+        progress.tell(|| watching(began.elapsed(), Some(duration), threads));
         // The last turn is at the end, so that the first and the last are as far apart as was asked for.
         let left = until.saturating_duration_since(Instant::now());
         let next = Instant::now() + if left < pause * 3 / 2 { left } else { pause };

@@ -5,13 +5,13 @@
 
 use crate::cli::{Color, ReadArgs};
 use crate::output::{Outputs, Place, print, say};
-use crate::privileges::{self, Part};
 use crate::progress::Progress;
 use crate::verdict::artefacts;
 use anyhow::{Context, bail};
-use holdup_analysis::artefacts::attribute;
-use holdup_analysis::report::SubjectKind;
-use holdup_analysis::rules::Run;
+use holdup_artefacts::attribute;
+use holdup_collect::privileges::{self, Part};
+use holdup_diagnosis::rules::Run;
+use holdup_model::report::SubjectKind;
 use holdup_readers::{Account, FORMATS, Family, Readers, Reading};
 use holdup_views::units::bytes;
 use std::cell::RefCell;

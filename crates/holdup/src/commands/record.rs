@@ -14,9 +14,9 @@ mod textfile;
 
 use crate::cli::RecordArgs;
 use crate::output::say;
-use crate::selection::Selection;
 pub(crate) use condition::Condition;
 use folder::Folder;
+use holdup_collect::selection::Selection;
 use rounds::Rounds;
 
 /// Records until it is told to end.
@@ -24,7 +24,7 @@ use rounds::Rounds;
 /// # Errors
 /// When the folder can't be written to, another recorder writes there, or nothing can be observed here.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
-    let selection = Selection::of_record(args)?;
+    let selection = Selection::of_record(&args.unit, &args.cgroup)?;
     if let Some(path) = &args.prometheus {
         textfile::check(path)?;
     }

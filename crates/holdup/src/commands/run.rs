@@ -1,17 +1,17 @@
 //! `holdup run`: plan, collect, attribute, diagnose, render.
 
 use crate::cli::{Backend, Color, RunArgs};
-use crate::collect::{self, Collected, EventsFile, Predict};
 use crate::commands::doctor;
 use crate::output::{self, Outputs, Place, say};
-use crate::privileges::Part;
 use crate::recorded::{Recording, Scope};
-use crate::signals::Signals;
-use crate::subject::{self, Command, NotShown, NotStarted, Subject, User};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{anyhow, bail};
-use holdup_views::report::Subject as Observed;
+use holdup_collect::privileges::Part;
+use holdup_collect::{self as collect, Collected, EventsFile, Predict};
+use holdup_report::Subject as Observed;
+use holdup_subject::signals::Signals;
+use holdup_subject::subject::{self, Command, NotShown, NotStarted, Subject, User};
 use nix::poll::PollTimeout;
 
 /// What is to be done: all that can be wrong about it was found out before CMD runs.
@@ -83,7 +83,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
     Ok(Plan {
         command: Command {
             argv: args.command.clone(),
-            user: User::asked(&args.user)?,
+            user: User::asked(args.user.user.as_deref(), args.user.preserve_env)?,
         },
         outputs: Outputs::open(&args.report, Place::Stderr, color)?,
         recording: Recording::open(&args.recording, Scope::default())?,

@@ -8,16 +8,18 @@ use crate::cli::{Backend, Color, ScaleArgs};
 use crate::output::{Outputs, Place};
 use crate::progress::Progress;
 use crate::scale::{self, Arms, Bench, Job, Operations, Taken};
-use crate::signals::Signals;
-use crate::subject::User;
 use crate::usage::Usage;
-use crate::{collect, verdict};
+use crate::verdict;
 use anyhow::{Context, bail};
-use holdup_analysis::Attributed;
-use holdup_analysis::report::{self, Finding, NotMeasured, Report, SubjectKind};
-use holdup_analysis::scaling::{Measured, Seen, WORKER, judge, order};
+use holdup_collect as collect;
+use holdup_comparison::scaling::{Measured, Seen, WORKER, judge, order};
 use holdup_evidence::{Cause, SystemFacts};
-use holdup_views::report::{Subject, Verdicts};
+use holdup_model::attributed::Attributed;
+use holdup_model::finding::Verdicts;
+use holdup_model::report::{self, Finding, NotMeasured, Report, SubjectKind};
+use holdup_report::Subject;
+use holdup_subject::signals::Signals;
+use holdup_subject::subject::User;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &ScaleArgs, color: Color) -> anyhow::Result<u8> {
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     let mut signals = Signals::watch()?;
     let mut bench = Bench {
-        user: User::asked(&args.user)?,
+        user: User::asked(args.user.user.as_deref(), args.user.preserve_env)?,
         timeout: args.timeout,
         signals: &mut signals,
     };
@@ -233,7 +235,7 @@ fn unobserved(job: &Job, why: &anyhow::Error) -> Report {
         ..SystemFacts::default()
     };
     let version = env!("CARGO_PKG_VERSION");
-    let mut report = holdup_views::report::build(
+    let mut report = holdup_report::build(
         subject,
         &Attributed::default(),
         Verdicts::default(),

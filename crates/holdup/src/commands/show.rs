@@ -11,11 +11,11 @@ mod words;
 
 use crate::cli::{Color, ShowArgs};
 use crate::output::{Outputs, Place, say};
-use crate::privileges::{self, Part};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::bail;
-use holdup_analysis::report::SubjectKind;
+use holdup_collect::privileges::{self, Part};
+use holdup_model::report::SubjectKind;
 use holdup_recording::unlike::{self, FEWEST, Outlier, Rates};
 use holdup_recording::{
     Error, Folder, Head, Merging, Segment, folder, only_process, peek, read_one, read_sums,

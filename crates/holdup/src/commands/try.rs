@@ -11,16 +11,17 @@ use crate::experiment::directory;
 use crate::experiment::without::{Way, way};
 use crate::output::{Outputs, Place, say, write_file};
 use crate::progress::Progress;
-use crate::signals::Signals;
-use crate::subject::{Command, Here, Standing, User};
 use crate::usage::Usage;
-use crate::{collect, verdict};
+use crate::verdict;
 use anyhow::{Context, bail};
-use holdup_analysis::Attributed;
-use holdup_analysis::experiment::{Arm, Design, Pair, judge, not_there, nothing_to_take, predict_by_path};
-use holdup_analysis::report::{Experiment, Outcome, PredictedBy, Report, SubjectKind};
+use holdup_collect as collect;
+use holdup_comparison::experiment::{Arm, Design, Pair, judge, not_there, nothing_to_take, predict_by_path};
 use holdup_evidence::{Cause, LossClass, Ns};
 use holdup_files::{Guard, Missing};
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Experiment, Outcome, PredictedBy, Report, SubjectKind};
+use holdup_subject::signals::Signals;
+use holdup_subject::subject::{Command, Here, Standing, User};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, IsTerminal};
 use std::os::fd::AsFd;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
         directory,
     };
     let reach = decide(way, &sight).map_err(Usage::Wrong)?;
-    let user = User::asked(&args.user)?;
+    let user = User::asked(args.user.user.as_deref(), args.user.preserve_env)?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     keep_folder(args.keep.as_deref())?;
     // Before anybody is asked: can it be done here at all?

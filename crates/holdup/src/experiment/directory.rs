@@ -7,10 +7,10 @@
 //! from then on it and what is in it is reached below the descriptor that this gave.
 
 use super::checks::Directory;
-use super::room::Room;
 use anyhow::Context;
 use holdup_files::{Guard, Missing};
 use holdup_proc::{Root, mountinfo};
+use holdup_subject::room::Room;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};

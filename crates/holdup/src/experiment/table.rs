@@ -5,8 +5,8 @@
 //!
 //! Names and answers are anybody's: what is no host name gets no line, or a line break in one would make lines of its own.
 
-use holdup_analysis::Attributed;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

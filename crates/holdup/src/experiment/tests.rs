@@ -1,10 +1,12 @@
 //! Rooms and filters on this kernel, as root and as nobody.
 
-use super::filter::{Answer, program};
-use super::mounts::Mount;
-use super::room::Room;
+mod filter;
+
 use super::without::sync;
-use crate::subject::{Command, Ended, Here, Setting, Standing, Subject};
+use holdup_subject::filter::{Answer, program};
+use holdup_subject::mounts::Mount;
+use holdup_subject::room::Room;
+use holdup_subject::subject::{Command, Ended, Here, Setting, Standing, Subject};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! A worker writes its own slot, and the leader reads it when the worker has gone; what both use at the same time is atomic.
 
 use super::readers::Refused;
-use holdup_analysis::scaling::lengths::BUCKETS;
+use holdup_comparison::scaling::lengths::BUCKETS;
 use nix::errno::Errno;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -37,7 +37,7 @@ pub(super) struct Slot {
 impl Slot {
     /// Counts an operation of so long.
     pub(super) fn count(&self, length: u64) {
-        let bucket = &self.lengths[holdup_analysis::scaling::lengths::bucket(length)];
+        let bucket = &self.lengths[holdup_comparison::scaling::lengths::bucket(length)];
         // Nobody else writes there.
         bucket.store(bucket.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let operations = self.operations.load(Ordering::Relaxed);

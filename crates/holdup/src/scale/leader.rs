@@ -6,7 +6,7 @@
 use super::board::Board;
 use super::readers::Refused;
 use super::{Failure, Measured, Outcome, Plan, worker};
-use holdup_analysis::scaling::{Slice, WORKER};
+use holdup_comparison::scaling::{Slice, WORKER};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -4,10 +4,10 @@
 //! its own for all that can hang; should it not keep them, it is killed.
 
 use super::{Failure, Job, Measured, Outcome, Plan};
-use crate::signals::{Control, Signals};
-use crate::subject::{Command, NotStarted, Subject, User};
 use anyhow::{Context, anyhow, bail};
-use holdup_analysis::scaling::{Slice, Turn};
+use holdup_comparison::scaling::{Slice, Turn};
+use holdup_subject::signals::{Control, Signals};
+use holdup_subject::subject::{Command, NotStarted, Subject, User};
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -304,7 +304,7 @@ pub(crate) fn notes(arms: &Arms, job: &Job) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{OPERATIONS, operations};
-    use holdup_analysis::scaling::Slice;
+    use holdup_comparison::scaling::Slice;
 
     #[test]
     fn a_slice_has_as_many_operations_as_it_takes_and_never_none() {

@@ -3,10 +3,10 @@
 //! In: a reading, and the run that rules are to judge of it. Out: the report, with an account of each artefact. No clock is
 //! read but to date it.
 
-use holdup_analysis::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
-use holdup_analysis::rules::{Run, judge};
+use holdup_diagnosis::rules::{Run, judge};
+use holdup_model::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
 use holdup_readers::{Account, Reading};
-use holdup_views::report::Subject;
+use holdup_report::Subject;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Judges it.
@@ -25,7 +25,7 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
     let version = env!("CARGO_PKG_VERSION");
     // Its date is that of the report: what the artefacts tell of are other instants.
     let facts = holdup_evidence::SystemFacts::default();
-    let mut report = holdup_views::report::build(subject, run.attributed, judgement, &facts, version);
+    let mut report = holdup_report::build(subject, run.attributed, judgement, &facts, version);
     report.artefacts = accounts(reading);
     if run.attributed.coverage.observed == 0 {
         report.coverage.observed_ns = None;

@@ -2,14 +2,14 @@
 //!
 //! In: what was seen. Out: the report. The rules are those of `holdup read`; nothing is read here, no clock either.
 
-use holdup_analysis::Attributed;
-use holdup_analysis::host as told;
-use holdup_analysis::randomness::aspects;
-use holdup_analysis::report::{Backend, NotMeasured, Report, SubjectKind};
-use holdup_analysis::rules::{Run, judge};
+use holdup_diagnosis::host as told;
+use holdup_diagnosis::randomness::aspects;
+use holdup_diagnosis::rules::{Run, judge};
 use holdup_evidence::host::HostLook;
 use holdup_evidence::{Ns, SystemFacts};
-use holdup_views::report::Subject;
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Backend, NotMeasured, Report, SubjectKind};
+use holdup_report::Subject;
 
 /// What was looked at, and from when on (`CLOCK_MONOTONIC`).
 pub(crate) fn subject(started: Ns) -> Subject {
@@ -43,7 +43,7 @@ pub(crate) fn report(
         ..SystemFacts::default()
     };
     let version = env!("CARGO_PKG_VERSION");
-    let mut report = holdup_views::report::build(subject, attributed, judgement.into(), &clocks, version);
+    let mut report = holdup_report::build(subject, attributed, judgement.into(), &clocks, version);
     report.subject.wall_ns = attributed.wall;
     if attributed.coverage.observed == 0 {
         report.coverage.observed_ns = None;

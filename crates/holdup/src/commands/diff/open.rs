@@ -5,12 +5,13 @@
 //! that could block, and what is read as a whole is bounded: a file may have been made to do harm.
 
 use anyhow::{Context, bail};
-use holdup_analysis::comparison::artefacts;
-use holdup_analysis::comparison::frames::Frames;
-use holdup_analysis::comparison::source::{BUILD, Source};
-use holdup_analysis::report::Report;
+use holdup_comparison::comparison::artefacts;
+use holdup_comparison::comparison::frames::Frames;
+use holdup_comparison::comparison::source::{BUILD, Source};
+use holdup_model::finding::Verdicts;
+use holdup_model::report::Report;
 use holdup_readers::{HEAD, Readers, recognise, stacks};
-use holdup_views::report::{Subject, Verdicts, build};
+use holdup_report::{Subject, build};
 use std::fs::{File, OpenOptions};
 use std::io::{Chain, Cursor, Error, Read};
 use std::os::unix::fs::OpenOptionsExt;

@@ -2,7 +2,8 @@
 //! the fix. One line of the table each.
 
 use super::{Row, State, Trial};
-use holdup_analysis::rules::{self, Need};
+use holdup_diagnosis::rules;
+use holdup_diagnosis::rules::Need;
 use holdup_proc::capability::{Lockdown, Machine};
 use holdup_proc::status::Capability;
 

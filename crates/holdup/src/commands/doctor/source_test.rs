@@ -6,9 +6,9 @@
 
 use super::table::wrap;
 use crate::output;
-use holdup_analysis::randomness::blocks::{BLOCK, Judgement, REJECTED, Tally, Tester, judge};
-use holdup_analysis::rules::duration;
 use holdup_detached::{Answer, Bytes, Capabilities, Confinement, Detached, Failed};
+use holdup_diagnosis::randomness::blocks::{BLOCK, Judgement, REJECTED, Tally, Tester, judge};
+use holdup_evidence::units::duration;
 use holdup_views::text::printable;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -187,8 +187,8 @@ fn text(path: &Path, tally: &Tally, why: Option<&str>, took: Duration) -> String
 #[cfg(test)]
 mod tests {
     use super::{Piece, start, test, text};
-    use holdup_analysis::randomness::blocks::{BLOCK, Tally};
     use holdup_detached::{Bytes, Failed};
+    use holdup_diagnosis::randomness::blocks::{BLOCK, Tally};
     use std::path::Path;
     use std::time::{Duration, Instant};
 

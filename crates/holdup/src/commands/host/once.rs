@@ -6,7 +6,7 @@
 
 use super::aside::{Aside, Sight};
 use super::snapshots::most;
-use crate::collect::jvms;
+use holdup_collect::jvms;
 use holdup_detached::Confinement;
 use holdup_evidence::Jvm;
 use holdup_evidence::facts::BlockDevice;

@@ -4,10 +4,10 @@
 use super::{Ask, Host, report};
 use crate::recorded::Evidence;
 use crate::verdict::machine;
-use holdup_analysis::artefacts::attribute;
-use holdup_analysis::finding::Severity;
-use holdup_analysis::report::Report;
+use holdup_artefacts::attribute;
 use holdup_evidence::host::HostLook;
+use holdup_model::finding::Severity;
+use holdup_model::report::Report;
 use holdup_proc::Root;
 use holdup_proc::room::Room;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 use super::condition::Condition;
 use super::folder::Folder;
 use crate::output::say;
-use holdup_analysis::timeline::Timeline;
+use holdup_model::timeline::Timeline;
 use holdup_proc::Root;
 use holdup_recording::{Error, bound, peek, read_one, save};
 use std::time::{Duration, Instant};

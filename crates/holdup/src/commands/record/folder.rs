@@ -233,9 +233,9 @@ fn outdated(all: &[Kept], now: Clocks, keep: Duration, most: Option<u64>) -> Vec
 #[cfg(test)]
 pub(super) mod tests {
     use super::{Clocks, Ended, Folder, Kept, is_segment, now, outdated, this_boot};
-    use holdup_analysis::Attributed;
-    use holdup_analysis::report::{Backend, SubjectKind};
     use holdup_evidence::{Ns, SystemFacts};
+    use holdup_model::attributed::Attributed;
+    use holdup_model::report::{Backend, SubjectKind};
     use holdup_recording::{Head, Segment, Zone};
     use std::path::{Path, PathBuf};
     use std::time::Duration;

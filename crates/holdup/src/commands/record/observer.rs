@@ -4,8 +4,8 @@
 //! segments. The choice: after it is told to end it has some seconds to write; then it is killed. In: a process. Out: how it ended, when
 //! that is known, and never later than its time is up.
 
-use crate::signals::{Control, Signals};
 use holdup_evidence::Ns;
+use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};

@@ -4,8 +4,8 @@
 //! Readable for all, as the collector runs as a user of its own: labels are names of causes, rules and processes.
 
 use anyhow::Context;
-use holdup_analysis::report::Report;
 use holdup_files::{Last, NewFile};
+use holdup_model::report::Report;
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,7 @@
 //! what stands in it is taken, is `holdup_views::html`'s.
 
 use anyhow::Context;
-use holdup_analysis::report::Report;
+use holdup_model::report::Report;
 use holdup_views::html;
 use std::fs::{File, OpenOptions};
 use std::io::Read;

@@ -2,8 +2,8 @@
 
 use crate::usage::Usage;
 use anyhow::bail;
-use holdup_analysis::report::{CauseShare, Report, SubjectKind};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::report::{CauseShare, Report, SubjectKind};
 
 /// The causes that were asked for.
 #[derive(Debug)]

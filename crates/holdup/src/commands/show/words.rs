@@ -2,7 +2,7 @@
 
 use super::window::Window;
 use crate::cli::ShowArgs;
-use holdup_analysis::report::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
+use holdup_model::report::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
 use holdup_recording::unlike::{Outlier, Unusual};
 use holdup_recording::{Break, Error, Head, Segment};
 use holdup_views::units::{counted, duration};

@@ -8,9 +8,9 @@ mod random_device;
 pub(super) mod sleep;
 pub(super) mod sync;
 
-use super::filter::Call;
-use holdup_analysis::Attributed;
 use holdup_evidence::Cause;
+use holdup_model::attributed::Attributed;
+use holdup_subject::filter::Call;
 
 /// All of them.
 const WAYS: &[Way] = &[

@@ -9,9 +9,9 @@
 //! machine, shows no name.
 
 use super::{Means, Way};
-use holdup_analysis::Attributed;
-use holdup_analysis::rules::percent;
+use holdup_evidence::units::share as percent;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
 
 /// Of all waiting for names: what may have been for names that were not seen. As much may be left of a wait that was taken away.
 const MOST_UNSEEN: f64 = 0.10;
@@ -51,8 +51,8 @@ fn refuses(as_is: &Attributed) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::refuses;
-    use holdup_analysis::Attributed;
     use holdup_evidence::Ns;
+    use holdup_model::attributed::Attributed;
     use serde_json::json;
 
     fn waited(of: &[(&str, Option<&str>, Ns)]) -> Attributed {

@@ -5,10 +5,10 @@
 //! to refuse.
 
 use super::{Means, Way};
-use crate::experiment::filter::Call;
-use holdup_analysis::Attributed;
-use holdup_analysis::rules::percent;
+use holdup_evidence::units::share as percent;
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::Attributed;
+use holdup_subject::filter::Call;
 
 /// The calls.
 pub(in crate::experiment) const CALLS: &[Call] = &[
@@ -58,8 +58,8 @@ fn refuses(as_is: &Attributed) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::refuses;
-    use holdup_analysis::Attributed;
     use holdup_evidence::Ns;
+    use holdup_model::attributed::Attributed;
     use serde_json::json;
 
     fn slept(calls: &[(&str, Ns)]) -> Attributed {

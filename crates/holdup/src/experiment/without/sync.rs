@@ -4,8 +4,8 @@
 //! never waits, and programs that unwind stacks call it to ask whether memory is there.
 
 use super::{Means, Way};
-use crate::experiment::filter::Call;
 use holdup_evidence::Cause;
+use holdup_subject::filter::Call;
 
 /// linux/mman.h.
 const MS_SYNC: u32 = 4;

@@ -1,0 +1,218 @@
+//! Who asked: the one function of a user stack that a reader should look at.
+//!
+//! The problem: the innermost frames are always the C library's, and the outermost its start code; neither
+//! says who wanted it. The choice: from the innermost outward the first code that is neither. In the program's
+//! own code that is the innermost function with a name. In a library it is the outermost: what the program
+//! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
+//! Where there are Java frames, one of those asked: what is under them is the virtual machine.
+
+use holdup_evidence::{Frame, Language};
+use holdup_knowledge::java;
+use holdup_knowledge::user_code::of_c_library;
+
+/// Functions that every program or thread starts in.
+const START: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__libc_start_main_impl",
+    "__libc_start_main_stage2",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__clone_internal",
+];
+
+/// The function to look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// Its name, or `module+0xoffset`.
+    pub frame: Option<String>,
+    /// Its module.
+    pub module: Option<String>,
+    /// Whether `frame` is a name.
+    pub named: bool,
+}
+
+fn starts(frame: &Frame) -> bool {
+    frame.symbol.as_deref().is_some_and(|symbol| {
+        let bare = symbol.split(['@', '.']).next().unwrap_or(symbol);
+        START.contains(&bare)
+    })
+}
+
+fn of(frame: &Frame) -> Asking {
+    let name = frame.symbol.clone().unwrap_or_else(|| {
+        let module = frame.module.as_deref().unwrap_or("[anonymous]");
+        format!("{module}+{:#x}", frame.offset)
+    });
+    Asking {
+        frame: Some(name),
+        module: frame.module.clone(),
+        named: frame.symbol.is_some(),
+    }
+}
+
+/// Of Java frames: who asked, or, where all are the runtime's own, what the thread began with.
+fn in_java(stack: &[Frame]) -> Option<Asking> {
+    let frames: Vec<&str> = stack
+        .iter()
+        .filter(|frame| frame.language == Language::Java)
+        .filter_map(|frame| frame.symbol.as_deref())
+        .collect();
+    let begins = |frame: &&&str| java::class(frame) != "java.lang.Thread";
+    let outermost = || frames.iter().rev().find(begins).or(frames.last()).copied();
+    let asker = java::asker(&frames).or_else(outermost)?;
+    Some(Asking {
+        frame: Some(java::bare(asker).to_owned()),
+        module: None,
+        named: true,
+    })
+}
+
+/// Chooses; nothing when there is no frame that could be it.
+pub fn choose(stack: &[Frame]) -> Asking {
+    if let Some(asking) = in_java(stack) {
+        return asking;
+    }
+    let left: Vec<&Frame> = stack
+        .iter()
+        .filter(|frame| !of_c_library(frame) && !starts(frame))
+        .collect();
+    if let (Some(first), Some(last)) = (left.first(), left.last()) {
+        let mut named = left
+            .iter()
+            .take_while(|frame| frame.module == first.module)
+            .filter(|frame| frame.symbol.is_some());
+        let chosen = if first.module == last.module {
+            named.next()
+        } else {
+            named.last()
+        };
+        return of(chosen.unwrap_or(first));
+    }
+    stack
+        .iter()
+        .rev()
+        .find(|frame| !starts(frame))
+        .map(of)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choose;
+    use holdup_evidence::{Frame, Language};
+
+    fn stack(frames: &[(&str, Option<&str>, u64)]) -> Vec<Frame> {
+        frames
+            .iter()
+            .map(|(module, symbol, offset)| Frame {
+                module: Some((*module).to_owned()),
+                symbol: symbol.map(str::to_owned),
+                offset: *offset,
+                ..Frame::default()
+            })
+            .collect()
+    }
+
+    fn chosen(frames: &[(&str, Option<&str>, u64)]) -> (Option<String>, Option<String>) {
+        let asking = choose(&stack(frames));
+        (asking.frame, asking.module)
+    }
+
+    fn told(frame: &str, module: &str) -> (Option<String>, Option<String>) {
+        (Some(frame.to_owned()), Some(module.to_owned()))
+    }
+
+    #[test]
+    fn the_library_that_asks_is_named_by_its_exported_function() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("getrandom"), 0x20),
+            ("libcrypto.so.3", None, 0x1b_2f31),
+            ("libcrypto.so.3", Some("RAND_status"), 0x31),
+            ("sshd", None, 0x2_f31c),
+            ("libc.so.6", Some("__libc_start_main"), 0x85),
+        ]);
+        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+    }
+
+    #[test]
+    fn a_library_is_named_by_what_the_program_called_and_a_program_by_what_it_does() {
+        let asked = chosen(&[
+            ("libcrypto.so.3", Some("EVP_RAND_instantiate"), 0x20),
+            ("libcrypto.so.3", None, 0x1b_2f31),
+            ("libcrypto.so.3", Some("RAND_status"), 0x31),
+            ("sshd", Some("seed_rng"), 0x2c),
+            ("sshd", Some("main"), 0x2c),
+        ]);
+        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+        let asked = chosen(&[("sshd", Some("seed_rng"), 0x2c), ("sshd", Some("main"), 0x2c)]);
+        assert_eq!(asked, told("seed_rng", "sshd"));
+    }
+
+    #[test]
+    fn code_without_names_is_not_named_by_another_module() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("read"), 0x10),
+            ("server", None, 0x1234),
+            ("libuv.so.1", Some("uv_run"), 0x99),
+        ]);
+        assert_eq!(asked, told("server+0x1234", "server"));
+    }
+
+    #[test]
+    fn start_code_is_never_the_asker() {
+        let asked = chosen(&[
+            ("libc.so.6", Some("clock_nanosleep@@GLIBC_2.17"), 0x10),
+            ("libc.so.6", Some("nanosleep"), 0x10),
+            ("libc.so.6", Some("__libc_start_main@@GLIBC_2.34"), 0x80),
+            ("sleep", Some("_start"), 0x2a),
+        ]);
+        assert_eq!(asked, told("nanosleep", "libc.so.6"));
+    }
+
+    #[test]
+    fn the_virtual_machine_under_java_code_never_asks() {
+        let java = |symbol: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            language: Language::Java,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[
+            ("libc.so.6", Some("pthread_cond_wait"), 1),
+            ("libjvm.so", None, 7),
+        ]);
+        frames.extend([
+            java("jdk.internal.misc.Unsafe.park"),
+            java("com.shop.Cart.checkout(Cart.java:7)"),
+        ]);
+        frames.push(java("java.lang.Thread.run"));
+        frames.extend(stack(&[
+            ("libjvm.so", None, 7),
+            ("libc.so.6", Some("start_thread"), 1),
+        ]));
+        let asking = choose(&frames);
+        assert_eq!(
+            (asking.frame.as_deref(), asking.module),
+            (Some("com.shop.Cart.checkout"), None)
+        );
+        let own = [
+            java("java.lang.Object.wait"),
+            java("java.lang.ref.Finalizer$FinalizerThread.run"),
+            java("java.lang.Thread.run"),
+        ];
+        assert_eq!(
+            choose(&own).frame.as_deref(),
+            Some("java.lang.ref.Finalizer$FinalizerThread.run")
+        );
+    }
+
+    #[test]
+    fn a_stack_of_start_code_has_no_asker() {
+        assert_eq!(chosen(&[("libc.so.6", Some("start_thread"), 1)]), (None, None));
+        assert_eq!(chosen(&[]), (None, None));
+    }
+}

@@ -1,0 +1,134 @@
+//! Who was in the way of a wait, in the books of the waiter.
+//!
+//! In: a wait that was told and booked. Out: its holder with what that did meanwhile. Its stack may be known only later; it is
+//! added then. Of locks with an owner `owned.rs` goes on.
+
+use super::Attribution;
+use super::chain::KeptWaiting;
+use super::holders::{self, InTheWay, Meanwhile, Who};
+use super::orphans;
+use super::waits::{Entry, Over};
+use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
+use holdup_model::attributed::HowKnown;
+
+impl Attribution {
+    /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
+    pub(super) fn in_the_way(&mut self, over: &Over, entry: &Entry, unsure: Ns) -> Option<InTheWay> {
+        let wait = over.wait;
+        let (threads, people) = (&self.threads, &self.people);
+        let waiter = threads.get(&wait.thread)?;
+        // Whoever was born since has the id of another who is gone.
+        let pid_of = |id: ThreadId| {
+            let thread = threads.get(&id);
+            let thread = thread.filter(|thread| thread.adopted || thread.born <= wait.start)?;
+            Some(people.pid(thread.identity.process))
+        };
+        let pid = people.pid(waiter.identity.process);
+        let found = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of);
+        let could_end = || {
+            let other = self.other_side(over, entry.cause)?;
+            let found = holders::process(other, wait, entry.cause, people)?;
+            (found.who != Who::Thread(wait.thread)).then_some(found)
+        };
+        // Whoever of others sends a signal may end what was meant to end with a child.
+        let broken_off = entry.cause == Cause::IpcSignal && matches!(wait.waker, Waker::Outside { .. });
+        let found = match found {
+            Some(sender) if broken_off => could_end().or(Some(sender)),
+            found => found.or_else(could_end),
+        };
+        // A signal broke it off: whoever was at the other end before is still there.
+        let peer = || {
+            let to_a_peer = matches!(entry.cause, Cause::IpcPipe | Cause::IpcUnix);
+            let site = waiter.ledger.sites.get(entry.site).filter(|_| to_a_peer)?;
+            let peer = site.holders.peer()?;
+            let lives = |id| {
+                threads
+                    .get(&id)
+                    .is_some_and(|peer| !peer.ended || peer.at >= wait.end)
+            };
+            matches!(peer.who, Who::Thread(id) if lives(id)).then_some(peer)
+        };
+        let found = found.or_else(peer);
+        let late = entry.late.map(|late| InTheWay {
+            who: Who::Thread(late),
+            how: HowKnown::LastToStop,
+        });
+        let found = late.or(found);
+        let found = found.filter(|found| match found.who {
+            Who::Thread(id) => threads.contains_key(&id),
+            Who::Task(..) => true,
+        });
+        if let Some(found) = found {
+            let named = match found.who {
+                Who::Thread(id) => threads.get(&id).map(|other| people.named(&other.identity)),
+                Who::Task(..) => None,
+            };
+            let meanwhile = self.meanwhile(found.who, wait.start, wait.end);
+            if let (Who::Thread(id), None) = (found.who, meanwhile.stack)
+                && let Some(other) = self.threads.get_mut(&id)
+            {
+                other.kept_waiting.push(KeptWaiting {
+                    waiter: wait.thread,
+                    site: entry.site,
+                    in_the_way: found,
+                    start: wait.start,
+                    end: wait.end,
+                });
+            }
+            let people = &mut self.people;
+            let thread = self.threads.get_mut(&wait.thread)?;
+            thread.ledger.sites[entry.site]
+                .holders
+                .add(found, over.waited, meanwhile, || {
+                    named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
+                });
+        }
+        self.owned(wait, entry, found, unsure);
+        self.orphaned(wait, entry);
+        let endless = over.open && entry.cause == Cause::LockFutex && {
+            let waiter = self.threads.get(&wait.thread)?;
+            orphans::by_own_threads(wait, &waiter.identity, &self.people, &self.threads)
+        };
+        if endless && let Some(thread) = self.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site].endless = true;
+        }
+        found
+    }
+
+    /// Books why nobody could have ended a wait for a futex.
+    fn orphaned(&mut self, wait: &Wait, entry: &Entry) {
+        if entry.cause != Cause::LockFutex {
+            return;
+        }
+        let Some(thread) = self.threads.get(&wait.thread) else {
+            return;
+        };
+        let orphan = orphans::judge(wait, &thread.identity, &self.people, &self.threads);
+        if let (Some(orphan), Some(thread)) = (orphan, self.threads.get_mut(&wait.thread)) {
+            thread.ledger.sites[entry.site].orphan = Some(orphan);
+        }
+    }
+
+    /// What a thread of the run did between two instants, as far as it has been told.
+    pub(super) fn meanwhile(&self, who: Who, from: Ns, to: Ns) -> Meanwhile {
+        let Who::Thread(id) = who else {
+            return Meanwhile::default();
+        };
+        let thread = self.threads.get(&id);
+        let doing = thread.and_then(|thread| thread.recent.doing(from, to));
+        Meanwhile {
+            doing: doing.map(|doing| (doing.cause, doing.ns)),
+            stack: thread.and_then(|thread| thread.stacks.during(from, to)),
+        }
+    }
+
+    /// The signal that a wait in a stopped state began with.
+    pub(super) fn stopped_by(&self, wait: &Wait) -> Option<i32> {
+        let thread = self.threads.get(&wait.thread)?;
+        let pid = self.people.pid(thread.identity.process);
+        let stopper = self.people.stopper(pid);
+        stopper
+            .filter(|_| wait.state == TaskState::Stopped)
+            .map(|stopper| stopper.signal)
+    }
+}

@@ -1,0 +1,499 @@
+//! Threads of a Java virtual machine that were stopped by it, and its own threads at rest.
+//!
+//! The problem: whatever a JVM's thread waits for looks like a futex, and so does being stopped for a safepoint. What tells them apart
+//! without names of functions, of which a stripped library has none: all that are stopped wait on one word, with an operation that
+//! condition variables do not use, until the machine's VM thread lets them go with one call. Who asked the VM thread for an
+//! operation waits on a condition until that thread says that it is done; nobody else's wait is ended by it. Whether garbage was
+//! collected meanwhile is told by the source, which has read the machine's counters (see [`JvmPause`]).
+//!
+//! In: which processes are such machines, their pauses, and waits. Out: for each wait what it was for, where that is one of these.
+
+use super::Attribution;
+use super::holders::{InTheWay, Who};
+use super::site::Site;
+use super::thread::Thread;
+use crate::classify::Classified;
+use holdup_evidence::{
+    Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
+};
+use holdup_model::attributed::{HowKnown, Resource, ResourceKind};
+use std::collections::{HashMap, VecDeque};
+
+/// Pauses of a machine that are remembered: waits of one are told together, so the last two would do.
+const REMEMBERED: usize = 64;
+/// Machines that are kept apart.
+const MOST_MACHINES: usize = 4_096;
+
+/// The thread that executes a machine's operations.
+pub const VM_THREAD: &str = "VM Thread";
+
+/// What the names of a machine's own threads begin with, that never run Java: the kernel keeps 15 bytes of a name.
+const OWN_THREADS: [&str; 22] = [
+    VM_THREAD,
+    "VM Periodic Tas",
+    "GC Thread#",
+    "G1 Main Marker",
+    "G1 Conc#",
+    "G1 Refine#",
+    "G1 Service",
+    "G1 Young RemSet",
+    "ZDirector",
+    "ZDriver",
+    "ZStat",
+    "ZUncommitter",
+    "ZUnmapper",
+    "ZWorker",
+    "RuntimeWorker#",
+    "Shenandoah",
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+    "Sweeper thread",
+    "Service Thread",
+    "Monitor Deflati",
+    "Signal Dispatch",
+];
+
+/// The same of threads that run Java, and are the machine's all the same: they live until it ends.
+const SYSTEM_THREADS: [&str; 4] = [
+    "Reference Handl",
+    "Finalizer",
+    "Common-Cleaner",
+    "Notification Th",
+];
+
+/// The thread that answers tools which ask the machine, holdup among them: what it waits for is theirs.
+const ANSWERS_TOOLS: &str = "Attach Listener";
+
+/// Of its own threads, those of a collector that works beside the program, and whose word its threads wait for.
+const CONCURRENT: [(&str, Collector); 8] = [
+    ("ZDirector", Collector::Z),
+    ("ZDriver", Collector::Z),
+    ("ZWorker", Collector::Z),
+    ("RuntimeWorker#", Collector::Z),
+    ("Shenandoah", Collector::Shenandoah),
+    ("G1 Main Marker", Collector::G1),
+    ("G1 Conc#", Collector::G1),
+    ("G1 Service", Collector::G1),
+];
+
+/// What begins the names of threads that collect garbage.
+const COLLECTING: [&str; 8] = [
+    "GC Thread#",
+    "G1 ",
+    "ZDirector",
+    "ZDriver",
+    "ZWorker",
+    "RuntimeWorker#",
+    "Shenandoah",
+    "Concurrent Mark",
+];
+
+/// Whether a thread of a machine works for the machine itself, by its name.
+#[must_use]
+pub fn is_own_thread(name: &str) -> bool {
+    OWN_THREADS.iter().any(|own| is_called(name, own))
+}
+
+/// Bytes of a name that the kernel keeps.
+const KEPT: usize = 15;
+
+/// Whether a name is one of the machine's own: the whole of it, cut where the kernel cuts, or with a number behind it. A program may
+/// have a `Service Thread-3`, or a `ZDirectoryWatcher`.
+fn is_called(name: &str, own: &str) -> bool {
+    let Some(rest) = name.strip_prefix(own) else {
+        return false;
+    };
+    let families = ["Shenandoah", "ZDriver", "ZWorker", "G1 "];
+    own.len() >= KEPT
+        || own.ends_with('#')
+        || families.iter().any(|family| own.starts_with(family))
+        || rest.is_empty()
+        || rest.starts_with('#')
+}
+
+/// Whether a thread of a machine collects garbage, by its name. The serial collector has none: the VM thread collects.
+#[must_use]
+pub fn collects(name: &str) -> bool {
+    COLLECTING.iter().any(|own| is_called(name, own))
+}
+
+/// Whether a thread of a machine compiles, by its name.
+#[must_use]
+pub fn compiles(name: &str) -> bool {
+    ["C1 CompilerThre", "C2 CompilerThre"]
+        .iter()
+        .any(|own| is_called(name, own))
+}
+
+/// Operations on a futex, without the flags for a clock and for memory that is not shared.
+const FUTEX_WAIT: u64 = 0;
+const FUTEX_WAIT_BITSET: u64 = 9;
+const OPERATION: u64 = 0x7f;
+const PRIVATE: u64 = 0x80;
+
+/// What threads wait for until all have stopped.
+pub const REACHING: &str = "all threads to come to a safepoint";
+
+/// Detail of a resource: what a machine calls the operation.
+pub const JVM_OPERATION: &str = "operation";
+
+/// Detail of a resource: what kept the thread.
+pub const STALL: &str = "collector_behind";
+
+/// What is known of machines.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jvms {
+    pauses: HashMap<u32, VecDeque<JvmPause>>,
+}
+
+/// What a wait of a thread of a machine was for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OfJvm {
+    /// The machine had stopped it, or was doing what it had asked for.
+    Stopped {
+        /// Which.
+        cause: Cause,
+        /// What for.
+        resource: Resource,
+        /// The thread that came last to a stop, where that was the most of it.
+        late: Option<ThreadId>,
+    },
+    /// One of the machine's own threads had nothing to do.
+    AtRest,
+    /// The thread that answers tools had none that asked, or one that was slow to.
+    Unasked,
+}
+
+/// Who a wait is about.
+struct Waiter<'a> {
+    pid: u32,
+    name: &'a str,
+    /// Whether it is the first thread of its process, which the launcher leaves to wait for the others' end.
+    first: bool,
+    /// Name of the thread of the same process that ended the wait, in its own context.
+    waker: Option<&'a str>,
+    /// Whether the kernel did not show who did.
+    unseen: bool,
+}
+
+impl Jvms {
+    /// A process is such a machine.
+    pub(super) fn is(&mut self, pid: u32) {
+        if self.pauses.len() < MOST_MACHINES {
+            self.pauses.entry(pid).or_default();
+        }
+    }
+
+    /// All threads of a machine were stopped.
+    pub(super) fn paused(&mut self, pause: &JvmPause) {
+        if let Some(pauses) = self.pauses.get_mut(&pause.pid) {
+            if pauses.len() == REMEMBERED {
+                pauses.pop_front();
+            }
+            pauses.push_back(pause.clone());
+        }
+    }
+
+    fn judge(&self, who: &Waiter<'_>, wait: &Wait) -> Option<OfJvm> {
+        let pauses = self.pauses.get(&who.pid)?;
+        let own = is_own_thread(who.name);
+        let Some((operation, private)) = futex(&wait.call) else {
+            if who.name == ANSWERS_TOOLS {
+                return Some(OfJvm::Unasked);
+            }
+            let sleeps = wait.call.name().is_some_and(|name| name.ends_with("nanosleep"));
+            // The VM thread sleeps for moments while it waits for others to stop, and for nothing else.
+            return match sleeps && own {
+                true if who.name == VM_THREAD => Some(OfJvm::Stopped {
+                    cause: Cause::RuntimeSafepoint,
+                    resource: resource(REACHING),
+                    late: None,
+                }),
+                true => Some(OfJvm::AtRest),
+                false => None,
+            };
+        };
+        // Whoever collects is not stopped by it, and nor is who stops the others.
+        if own && (who.name == VM_THREAD || collects(who.name)) {
+            return (operation == FUTEX_WAIT_BITSET).then_some(OfJvm::AtRest);
+        }
+        if let Some(LockHolder::Stopped(stop)) = &wait.holder
+            && !own
+        {
+            return Some(by_look(stop));
+        }
+        let by_vm_thread = who.waker == Some(VM_THREAD);
+        // The word that all stopped threads wait on, or a lock that whoever asked for a collection has meanwhile.
+        if operation == FUTEX_WAIT && private && (who.waker.is_some() || who.unseen) {
+            let pause = pauses.iter().rev().find(|pause| of_pause(pause, wait));
+            if let Some(pause) = pause {
+                return Some(stopped(Some(pause), wait));
+            }
+            return by_vm_thread.then(|| stopped(None, wait));
+        }
+        if own && operation == FUTEX_WAIT_BITSET {
+            return Some(OfJvm::AtRest);
+        }
+        if operation != FUTEX_WAIT_BITSET {
+            return None;
+        }
+        if who.first && !private {
+            return Some(OfJvm::AtRest);
+        }
+        // Those wait for work from the machine on a condition, as its own threads do; a lock that one wants is told by its frames.
+        if SYSTEM_THREADS.contains(&who.name) {
+            return Some(OfJvm::AtRest);
+        }
+        if by_vm_thread {
+            let done = |pause: &&JvmPause| pause.from < wait.end && wait.start < pause.to;
+            return Some(stopped(pauses.iter().rev().find(done), wait));
+        }
+        let collector = concurrent(who.waker?)?;
+        let resource = resource(&format!("{}, which has not freed memory yet", collector.name()));
+        Some(OfJvm::Stopped {
+            cause: Cause::RuntimeGc,
+            resource: with(resource, STALL, collector.name()),
+            late: None,
+        })
+    }
+}
+
+/// What a call on a futex waits with, and whether only this process has that word.
+fn futex(call: &Call) -> Option<(u64, bool)> {
+    let [_, operation, ..] = call.args;
+    (call.name() == Some("futex")).then_some((operation & OPERATION, operation & PRIVATE != 0))
+}
+
+fn concurrent(waker: &str) -> Option<Collector> {
+    let known = CONCURRENT.iter().find(|(own, _)| is_called(waker, own));
+    known.map(|(_, collector)| *collector)
+}
+
+/// Whether a wait was for the end of a pause: it lasted until then, and for the most part because of it.
+fn of_pause(pause: &JvmPause, wait: &Wait) -> bool {
+    let both = wait.end.min(pause.to).saturating_sub(wait.start.max(pause.from));
+    wait.end >= pause.to && both.saturating_mul(2) >= wait.end.saturating_sub(wait.start)
+}
+
+fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
+    let Some(pause) = pause else {
+        return OfJvm::Stopped {
+            cause: Cause::RuntimeSafepoint,
+            resource: resource("an operation of its VM thread"),
+            late: None,
+        };
+    };
+    // A pause is one wait of each thread: it is told by what the most of it went to.
+    let reaching = pause
+        .reached
+        .map_or(0, |reached| reached.saturating_sub(wait.start));
+    let working = wait
+        .end
+        .saturating_sub(pause.reached.unwrap_or(wait.start).max(wait.start));
+    if reaching > working {
+        return OfJvm::Stopped {
+            cause: Cause::RuntimeSafepoint,
+            resource: resource(REACHING),
+            late: pause.late.filter(|late| *late != wait.thread),
+        };
+    }
+    let (cause, resource) = work(&pause.work);
+    OfJvm::Stopped {
+        cause,
+        resource,
+        late: None,
+    }
+}
+
+/// The same by looks at what it waited on.
+fn by_look(stop: &JvmStop) -> OfJvm {
+    let (cause, resource) = match stop.reaching {
+        true => (Cause::RuntimeSafepoint, resource(REACHING)),
+        false => work(&stop.work),
+    };
+    OfJvm::Stopped {
+        cause,
+        resource,
+        late: None,
+    }
+}
+
+/// What a machine stopped its threads for.
+fn work(work: &PauseWork) -> (Cause, Resource) {
+    match work {
+        PauseWork::Collection { collector, why } => {
+            let name = collector.map_or("its garbage collector", Collector::name);
+            let named = resource(&format!("a collection by {name}"));
+            let named = match why {
+                Some(why) => with(named, "gc_cause", why),
+                None => named,
+            };
+            (Cause::RuntimeGc, named)
+        }
+        PauseWork::Other => (
+            Cause::RuntimeSafepoint,
+            resource("an operation of its VM thread, for which all threads stop"),
+        ),
+        PauseWork::Operation(name) => {
+            let named = resource(&format!(
+                "an operation of its VM thread, {name}, for which all threads stop"
+            ));
+            (Cause::RuntimeSafepoint, with(named, JVM_OPERATION, name))
+        }
+        PauseWork::Unknown => (
+            Cause::RuntimeSafepoint,
+            resource("an operation of its VM thread, which may be a collection"),
+        ),
+    }
+}
+
+fn resource(name: &str) -> Resource {
+    Resource {
+        kind: ResourceKind::Name,
+        name: name.to_owned(),
+        detail: Default::default(),
+    }
+}
+
+fn with(mut resource: Resource, key: &str, value: &str) -> Resource {
+    resource.detail.insert(key.to_owned(), value.to_owned());
+    resource
+}
+
+impl OfJvm {
+    /// Whether it may take the place of what the kernel showed: that beats it of memory and stops.
+    pub(super) fn tells_more_than(&self, cause: Cause) -> bool {
+        match self {
+            OfJvm::Stopped { .. } | OfJvm::AtRest => matches!(cause, Cause::LockFutex | Cause::TimerSleep),
+            OfJvm::Unasked => matches!(
+                cause,
+                Cause::NetAccept | Cause::NetReceive | Cause::NetSend | Cause::IpcUnix | Cause::PollWait
+            ),
+        }
+    }
+
+    /// As a classification.
+    pub(super) fn classified(&self, call: &Call) -> Classified {
+        match self {
+            OfJvm::AtRest => Classified::idle(call, "work for the Java virtual machine itself".to_owned()),
+            OfJvm::Unasked => Classified::idle(call, "a tool that asks the Java virtual machine".to_owned()),
+            OfJvm::Stopped { cause, resource, .. } => Classified {
+                cause: *cause,
+                resource: with(resource.clone(), "call", call.name().unwrap_or("futex")),
+                timed_out: false,
+                bytes: None,
+                call: call.name(),
+                why_unknown: None,
+            },
+        }
+    }
+}
+
+impl Attribution {
+    /// Whether a thread is one of such a machine's own, but for the one that executes what is asked of it.
+    pub(super) fn rests_with_jvm(&self, thread: ThreadId) -> bool {
+        let Some(thread) = self.threads.get(&thread) else {
+            return false;
+        };
+        let name = self.people.text(thread.identity.name);
+        let of_jvm = self
+            .jvms
+            .pauses
+            .contains_key(&self.people.pid(thread.identity.process));
+        let own = is_own_thread(name) && name != VM_THREAD;
+        of_jvm && (own || SYSTEM_THREADS.contains(&name))
+    }
+
+    /// Whether a thread answers tools that ask the machine: what they ask is no request to the program.
+    pub(super) fn answers_tools(&self, thread: ThreadId) -> bool {
+        let identity = self.threads.get(&thread).map(|thread| &thread.identity);
+        identity.is_some_and(|identity| {
+            let of_jvm = self.jvms.pauses.contains_key(&self.people.pid(identity.process));
+            of_jvm && self.people.text(identity.name) == ANSWERS_TOOLS
+        })
+    }
+
+    /// A machine has stopped its threads. The one that did has slept for moments until all had come, and only now it is known who
+    /// was late.
+    pub(super) fn jvm_paused(&mut self, pause: &JvmPause) {
+        self.jvms.paused(pause);
+        let (Some(late), Some(reached)) = (pause.late, pause.reached) else {
+            return;
+        };
+        let Some(named) = self
+            .threads
+            .get(&late)
+            .map(|late| self.people.named(&late.identity))
+        else {
+            return;
+        };
+        let meanwhile = self.meanwhile(Who::Thread(late), pause.from, reached);
+        let whats = &self.book.whats;
+        let naps = |site: &Site| {
+            let what = whats.get(site.what);
+            what.cause == Cause::RuntimeSafepoint && what.call.is_some_and(|call| call.ends_with("nanosleep"))
+        };
+        let by = self.threads.get_mut(&pause.by);
+        if let Some(site) = by.and_then(|by| by.ledger.sites.iter_mut().find(|site| naps(site))) {
+            let late = InTheWay {
+                who: Who::Thread(late),
+                how: HowKnown::LastToStop,
+            };
+            let length = reached.saturating_sub(pause.from);
+            site.holders.add(late, length, meanwhile, || named);
+        }
+    }
+
+    /// Whether a wait of the program in a machine was ended by a thread of the machine itself. What such a thread did before is no part
+    /// of the program's way: it works beside it, for whoever asks, and else rests. So such a wait keeps its cause.
+    pub(super) fn ended_by_jvm(&self, wait: &Wait) -> bool {
+        let Waker::Thread { thread: waker, .. } = &wait.waker else {
+            return false;
+        };
+        if self.jvms.pauses.is_empty() || *waker == wait.thread {
+            return false;
+        }
+        let (Some(waiter), Some(waker)) = (self.threads.get(&wait.thread), self.threads.get(waker)) else {
+            return false;
+        };
+        let own = |thread: &Thread| is_own_thread(self.people.text(thread.identity.name));
+        let same = waiter.identity.process == waker.identity.process;
+        let of_jvm = || {
+            self.jvms
+                .pauses
+                .contains_key(&self.people.pid(waiter.identity.process))
+        };
+        same && of_jvm() && own(waker) && !own(waiter)
+    }
+
+    /// What a wait was for, if its process is such a machine and that is the machine's doing.
+    pub(super) fn of_jvm(&self, wait: &Wait) -> Option<OfJvm> {
+        if self.jvms.pauses.is_empty() {
+            return None;
+        }
+        let thread = self.threads.get(&wait.thread)?;
+        let pid = self.people.pid(thread.identity.process);
+        let waker = match &wait.waker {
+            // An end of the process ends all its threads' waits, and is no word of anybody.
+            Waker::Thread {
+                thread: waker, call, ..
+            } if *waker != wait.thread && futex(call).is_some() => {
+                let waker = self.threads.get(waker);
+                let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
+                same.map(|waker| self.people.text(waker.identity.name))
+            }
+            _ => None,
+        };
+        let who = Waiter {
+            pid,
+            name: self.people.text(thread.identity.name),
+            first: thread.identity.tid == pid,
+            waker,
+            unseen: wait.waker == Waker::Unknown,
+        };
+        self.jvms.judge(&who, wait)
+    }
+}
+
+#[cfg(test)]
+mod tests;

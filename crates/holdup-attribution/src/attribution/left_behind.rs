@@ -1,0 +1,97 @@
+//! Pipes that a process left behind keeps open.
+//!
+//! A reader of a pipe sees its end when the last process that could write to it has ended. If that is not the command
+//! which was started, but something that it had started in its turn and did not wait for, the reader waits for a
+//! process that nobody thinks of. Where looks show no wakings, the one process that had the other end ended it, if it ended as the wait did.
+//! In: a wait for a pipe, and who ended it or had the other end. Out: for how much of it the process that
+//! kept the pipe open was on its own.
+
+use super::holders::{InTheWay, Who};
+use super::waits::Over;
+use super::{Attribution, deadlock};
+use holdup_evidence::{Cause, Ns, ThreadId, Waker};
+use holdup_model::attributed::HowKnown;
+
+/// Calls in which a task gives up a descriptor: many programs close their output before they end.
+const CLOSES: &[&str] = &[
+    "close",
+    "close_range",
+    "dup2",
+    "dup3",
+    "execve",
+    "execveat",
+    "exit",
+    "exit_group",
+];
+
+/// Two looks that are no further apart are at one moment, nanoseconds: so seldom are looks made where there are a few threads.
+const TOGETHER: Ns = 50_000_000;
+
+impl Attribution {
+    /// A process was met whose creator had ended.
+    pub(super) fn orphan(&mut self, thread: ThreadId, at: Ns) {
+        if let Some(thread) = self.threads.get_mut(&thread) {
+            thread.orphan.get_or_insert(at);
+        }
+    }
+
+    /// How long the wait was for the end of a process whose creator had ended already, in nanoseconds; 0 for any other.
+    ///
+    /// The wait ended as that process closed the pipe, or ended: the kernel wakes a reader then only if nobody else can
+    /// write any more, and what had been written before would have ended the wait earlier. A process that a signal
+    /// killed ends in whatever call it was in, and is not told from one that writes.
+    pub(super) fn held_open(&self, over: &Over, cause: Cause, other_end: Option<InTheWay>) -> Ns {
+        let wait = over.wait;
+        let writes = matches!(
+            wait.call.name(),
+            Some("write" | "writev" | "splice" | "tee" | "vmsplice" | "sendfile")
+        );
+        if cause != Cause::IpcPipe || writes {
+            return 0;
+        }
+        let closed_by = match &wait.waker {
+            Waker::Thread { thread, call, .. } => {
+                let closes = call.name().is_some_and(|name| CLOSES.contains(&name));
+                closes.then_some(*thread)
+            }
+            Waker::Unknown if self.by_looks => self.ended_with(over, other_end),
+            _ => None,
+        };
+        let Some((thread, since)) =
+            closed_by.and_then(|thread| Some((thread, self.on_its_own_since(thread)?)))
+        else {
+            return 0;
+        };
+        let process_of = |id| self.threads.get(&id).map(|thread| thread.identity.process);
+        let creator = self.threads.get(&thread).and_then(|thread| thread.creator);
+        if creator
+            .is_some_and(|creator| process_of(creator).is_some() && process_of(creator) == process_of(thread))
+        {
+            return 0;
+        }
+        wait.end.saturating_sub(wait.start.max(since)).min(over.waited)
+    }
+
+    /// Since when a thread's creator is gone.
+    fn on_its_own_since(&self, thread: ThreadId) -> Option<Ns> {
+        let thread = self.threads.get(&thread)?;
+        let Some(creator) = thread.creator else {
+            return thread.orphan;
+        };
+        match self.threads.get(&creator) {
+            Some(parent) => parent.ended.then_some(parent.at),
+            None => self.ended.contains(creator).then_some(0),
+        }
+    }
+
+    /// The one process that had the other end, if it ended as the wait did.
+    fn ended_with(&self, over: &Over, other_end: Option<InTheWay>) -> Option<ThreadId> {
+        let found = other_end.filter(|found| found.how == HowKnown::PipePeer && !over.open)?;
+        let Who::Thread(other) = found.who else {
+            return None;
+        };
+        let thread = self.threads.get(&other)?;
+        let together = thread.ended && thread.at.abs_diff(over.wait.end) <= TOGETHER;
+        (together && deadlock::alone(&self.threads, other)).then_some(other)
+    }
+}

@@ -1,0 +1,334 @@
+//! Attribution: from the stream of what was seen to where every nanosecond went.
+//!
+//! In: [`Event`]s one by one, in the order in which the source delivers them, and at the end [`Finish`] and
+//! the machine's facts. Out: [`Attributed`]: each thread's ledger, the run's critical path, and waits by
+//! thread, cause, resource and asker with who was in the way.
+//!
+//! The critical path is found without looking back. Each thread carries the path that a walk backwards from
+//! its own now would give (see `path.rs`): running and queueing append to it; a wait that a thread of the run
+//! ended replaces it by a copy of that thread's; a birth copies the creator's; any other wait appends its
+//! own cause. What CMD's last thread carries when it ends is the path of the run.
+//!
+//! Memory is bounded by the number of threads that live and of things they wait for, never by the number of
+//! waits: see the constants of each module for what is kept of how much.
+
+mod asker;
+mod askers;
+mod chain;
+mod churn;
+mod cpu;
+mod deadlock;
+mod earlier;
+mod estimates;
+mod event_loops;
+mod finish;
+mod fold;
+mod goes_on;
+mod histogram;
+mod holders;
+mod idle;
+mod in_the_way;
+mod jvms;
+mod keys;
+mod ledger;
+mod left_behind;
+mod life;
+mod listeners;
+mod named_requests;
+mod network;
+mod numbers;
+mod orphans;
+mod other_side;
+mod owned;
+mod owners;
+mod pace;
+mod path;
+mod people;
+mod pieces;
+mod queueing;
+mod requests;
+mod retold;
+mod rows;
+mod sights;
+mod site;
+mod slow_requests;
+mod spins;
+mod stretch;
+mod thread;
+mod timeline;
+mod turns;
+mod untold;
+mod waits;
+mod what;
+mod windows;
+
+#[cfg(test)]
+mod tests;
+
+pub use asker::choose;
+pub use jvms::{JVM_OPERATION, REACHING, STALL, VM_THREAD};
+pub use jvms::{collects, compiles, is_own_thread};
+pub use owners::shared_lock_owner;
+
+use crate::classify::{self, Classified, Site};
+use crate::prediction::Recorder;
+use churn::Churning;
+use deadlock::HandOvers;
+use earlier::EarlierRequests;
+use fold::Ended;
+use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};
+use holdup_model::attributed::{Attributed, AttributedWait, Resource};
+use holdup_model::prediction::Question;
+use idle::Served;
+use jvms::Jvms;
+use keys::Keys;
+use ledger::Book;
+use network::Network;
+use numbers::NumberMap;
+use path::Path;
+use people::{People, ProcessId};
+use pieces::Pieces;
+use requests::Answering;
+use sights::Sights;
+use std::collections::VecDeque;
+use thread::Thread;
+use turns::Turns;
+use what::Whats;
+use windows::Axis;
+
+/// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
+pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
+
+/// What a wait was for by the user stack that asked: the cause that was told so far, the call, the stack.
+pub type ByUserStack = fn(Cause, Option<&str>, &[Frame]) -> Option<(Cause, Resource)>;
+
+/// What the rows of one thread tell of each other.
+pub type OfRuntime = fn(&mut [AttributedWait]);
+
+/// The judgements that attribution leaves to others: what a wait was for, what a running thread did, and
+/// how its resource is named at the end.
+#[derive(Debug, Clone, Copy)]
+pub struct Classifier {
+    /// What a wait was for.
+    pub wait: fn(&Site) -> Classified,
+    /// What a running thread did.
+    pub on_cpu: OnCpu,
+    /// What only the user stack of a wait can tell.
+    pub by_user_stack: ByUserStack,
+    /// What a runtime's own threads wait for where no stack was taken.
+    pub of_runtime: OfRuntime,
+    /// Names what only the machine's facts can name.
+    pub name_resource: fn(&mut Resource, Cause, &SystemFacts),
+}
+
+impl Default for Classifier {
+    fn default() -> Self {
+        Classifier {
+            wait: classify::wait,
+            on_cpu: classify::on_cpu,
+            by_user_stack: classify::by_user_stack,
+            of_runtime: classify::machines_own,
+            name_resource: classify::name_resource,
+        }
+    }
+}
+
+/// What went wrong with the stream, counted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Faults {
+    /// Records that contradict others, and the time they are about.
+    contradictory: (u64, Ns),
+    /// Waits without a record, and their time.
+    lost_waits: (u64, Ns),
+    /// User stacks of waits that were no longer remembered.
+    late_askers: u64,
+    /// Threads of which the kernel side counts other losses than were found here, and the difference.
+    unequal_losses: (u64, Ns),
+    /// Threads whose end never came, and the time from their last record to the end of observation.
+    endless: (u64, Ns),
+}
+
+/// The end of CMD's process so far.
+#[derive(Debug, Clone)]
+struct LastOfCmd {
+    at: Ns,
+    path: Path,
+    /// What it was waiting for when observation ended.
+    open: Option<Cause>,
+}
+
+/// Whose time is the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// CMD's elapsed time, along the critical path.
+    Run,
+    /// The time of all threads that are the subject.
+    Threads,
+}
+
+/// Attributes a run.
+#[derive(Debug, Clone)]
+pub struct Attribution {
+    scope: Scope,
+    served: Served,
+    answering: Answering,
+    earlier: EarlierRequests,
+    churning: Churning,
+    classifier: Classifier,
+    run_start: Option<Ns>,
+    /// Threads that live, and those that ended so lately that others may still be woken by them.
+    threads: NumberMap<ThreadId, Box<Thread>>,
+    /// Those of `threads` that have ended, oldest first.
+    ending: VecDeque<ThreadId>,
+    ended: Ended,
+    started: u64,
+    people: People,
+    book: Book,
+    sights: Sights,
+    network: Network,
+    cmd: Option<ProcessId>,
+    last_of_cmd: Option<LastOfCmd>,
+    faults: Faults,
+    hand_overs: HandOvers,
+    turns: Turns,
+    jvms: Jvms,
+    /// Whether the source looks now and then, and sees no wakings.
+    by_looks: bool,
+    /// The graph of waits, where something is to be predicted from it.
+    graph: Option<Box<Recorder>>,
+}
+
+impl Default for Attribution {
+    fn default() -> Self {
+        Attribution::new()
+    }
+}
+
+impl Attribution {
+    /// For a run of which nothing was seen yet.
+    #[must_use]
+    pub fn new() -> Attribution {
+        Attribution::with(Classifier::default())
+    }
+
+    /// For threads that run already, and are looked at for a while: the whole is their time, added up.
+    #[must_use]
+    pub fn of_threads() -> Attribution {
+        Attribution {
+            scope: Scope::Threads,
+            ..Attribution::new()
+        }
+    }
+
+    /// The same, keeping so many single pieces of time at the most; never more than [`holdup_model::timeline::MOST_PIECES`].
+    #[must_use]
+    pub fn keeping(mut self, pieces: usize) -> Attribution {
+        self.book.pieces = Pieces::at_most(pieces);
+        self
+    }
+
+    /// The same, and it is to be predicted what the run would take without a wait.
+    #[must_use]
+    pub fn predicting(self, question: Question) -> Attribution {
+        Attribution {
+            graph: Some(Box::new(Recorder::new(question))),
+            ..self
+        }
+    }
+
+    /// The same with other judgements.
+    #[must_use]
+    pub fn with(classifier: Classifier) -> Attribution {
+        Attribution {
+            scope: Scope::Run,
+            served: Served::default(),
+            answering: Answering::default(),
+            earlier: EarlierRequests::default(),
+            churning: Churning::default(),
+            classifier,
+            run_start: None,
+            threads: NumberMap::default(),
+            ending: VecDeque::new(),
+            ended: Ended::default(),
+            started: 0,
+            people: People::default(),
+            book: Book {
+                whats: Whats::new(),
+                keys: Keys::new(),
+                axis: Axis::default(),
+                pieces: Pieces::default(),
+            },
+            sights: Sights::new(),
+            network: Network::default(),
+            cmd: None,
+            last_of_cmd: None,
+            faults: Faults::default(),
+            hand_overs: HandOvers::default(),
+            turns: Turns::default(),
+            jvms: Jvms::default(),
+            by_looks: false,
+            graph: None,
+        }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, event: &Event) {
+        if let Some(graph) = &mut self.graph {
+            graph.push(event);
+        }
+        match event {
+            Event::Start(start) => self.start(start),
+            Event::Exec { thread, task, .. } => self.exec(*thread, task),
+            Event::Renamed { thread, name } => self.renamed(*thread, name),
+            Event::Orphan { at, thread } => self.orphan(*thread, *at),
+            Event::Object { id, object } => self.sights.object_seen(*id, object.clone()),
+            Event::KernelStack { id, frames } => self.sights.kernel_stack_seen(*id, frames.clone()),
+            Event::Tcp(tcp) => self.network.tcp(tcp),
+            Event::Connection(connection) => self.connection(connection),
+            Event::MadeBy(by) => self.made_by(by),
+            Event::Hello(hello) => self.hello(hello),
+            Event::Conversation(told) => self.conversation(told),
+            Event::Turned(turned) => self.turned(turned),
+            Event::NameAsked(asked) => self.sights.name_asked(asked),
+            Event::Estimated(estimated) => self.estimated(estimated),
+            Event::Wait(wait) => self.wait(wait),
+            Event::OtherEnd(end) => self.people.has_other_end(end),
+            Event::Serving(serving) => self.served.add(serving),
+            Event::GoesOn(wait) => {
+                if let Some(thread) = self.threads.get(&wait.thread) {
+                    self.earlier
+                        .goes_on(self.people.pid(thread.identity.process), wait);
+                }
+            }
+            Event::Earlier(earlier) => self.earlier.add(earlier),
+            Event::SaidSince(said) => self.said_since(said),
+            Event::Request(request) if self.answers_tools(request.thread) => {}
+            Event::Request(request) => self.request(request),
+            Event::WaitMemory(memory) => self.memory(memory),
+            Event::Asker(sample) => self.asker(sample),
+            Event::Cpu(sample) => self.cpu(sample),
+            Event::RanInstead(ran) => self.ran_instead(ran),
+            Event::Signal(signal) => self.signal(signal),
+            Event::Outsider(task) => self.people.met(task),
+            Event::IsJvm { pid } => self.jvms.is(*pid),
+            Event::JvmPause(pause) => self.jvm_paused(pause),
+            Event::End(end) => self.end(end),
+        }
+    }
+
+    /// What it would come to if observation ended now, with these waits under way. Observation goes on.
+    #[must_use]
+    pub fn so_far(&self, waits: &[Wait], finish: &Finish, facts: &SystemFacts) -> Attributed {
+        let mut now = self.clone();
+        for wait in waits {
+            now.left_waiting(wait);
+        }
+        now.finish(finish, facts)
+    }
+
+    /// Observation is over: makes the whole of it.
+    #[must_use]
+    pub fn finish(self, finish: &Finish, facts: &SystemFacts) -> Attributed {
+        finish::attributed(self, finish, facts)
+    }
+}

@@ -1,0 +1,177 @@
+//! Waits for a lock or condition that no thread which there is could have ended.
+//!
+//! The problem: a process that is made by `fork` has a copy of all locks and one thread. A lock that another thread of its
+//! creator had at that moment is locked in the copy for good, and nobody is there to let it go; what is seen is a wait like
+//! any other. The same where a thread ends with a lock. The choice: a private futex is a matter of one process's threads, so a
+//! lock in which the owner's number is that of another process's thread, or of none, is such a copy or was left behind;
+//! and whoever is the only thread of its process has no other to end such a wait: at most a signal's handler. It is believed only
+//! where nobody did end it, and no time limit was set. Where all threads of a process wait so as observation ends, none of them can end
+//! another's wait: a pool whose tasks wait for tasks of the same pool comes to that, and no lock has an owner then.
+//!
+//! In: a futex wait that is over or open at the end. Out: an [`Orphan`].
+
+use super::deadlock;
+use super::holders;
+use super::ledger::Ledger;
+use super::numbers::NumberMap;
+use super::owners;
+use super::people::{Identity, Named, People};
+use super::thread::Thread;
+use holdup_evidence::{Call, Cause, LockHolder, ThreadId, Wait};
+use holdup_model::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
+use std::collections::BTreeMap;
+
+/// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
+const OPERATION: u64 = 0x7f;
+const WAITS: [u64; 2] = [0, 9];
+
+/// Why nobody could have ended a wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Orphan {
+    /// The owner that the lock names; `Err` with a thread id under which nobody lives.
+    owner: Option<Result<Named, u32>>,
+    /// Whether the waiter is its process's only thread.
+    alone: bool,
+}
+
+impl Orphan {
+    /// As a row has it.
+    pub(super) fn told(&self, people: &People) -> Orphaned {
+        Orphaned {
+            owner: self.owner.map(|owner| match owner {
+                Ok(named) => people.describe(&named),
+                Err(tid) => ThreadName {
+                    tid,
+                    ..ThreadName::default()
+                },
+            }),
+            alone: self.alone,
+            all_of: 0,
+        }
+    }
+}
+
+/// Whether it is a wait for a private futex without a time limit that nobody ended.
+fn endless(wait: &Wait) -> bool {
+    // Newer calls have other arguments.
+    let futex = !matches!(wait.call.name(), Some("futex_wait" | "futex_waitv"));
+    let waits = WAITS.contains(&(wait.call.args[1] & OPERATION));
+    futex && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
+}
+
+/// Whether a time limit was set.
+fn limited(call: &Call) -> bool {
+    call.args[3] != 0
+}
+
+/// Whether a wait, while it lasts, can be ended by nobody but another thread of the process: a private futex, or the end of such a thread,
+/// which the kernel tells by a futex that has its id and is not private.
+pub(super) fn by_own_threads(
+    wait: &Wait,
+    waiter: &Identity,
+    people: &People,
+    threads: &NumberMap<ThreadId, Box<Thread>>,
+) -> bool {
+    let joined = || {
+        let [_, operation, value, _] = wait.call.args;
+        let waits = wait.call.name() == Some("futex") && WAITS.contains(&(operation & OPERATION));
+        let other = people.as_seen_by(waiter, value as u32, wait.start);
+        let other = other.and_then(|id| threads.get(&id));
+        waits
+            && !limited(&wait.call)
+            && other.is_some_and(|other| !other.ended && other.identity.process == waiter.process)
+    };
+    endless(wait) || joined()
+}
+
+/// The threads of one process that live as observation ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Standing {
+    threads: u64,
+    endless: u64,
+}
+
+impl Standing {
+    /// Adds a thread's ledger.
+    pub(super) fn add(&mut self, ledger: &Ledger) {
+        if ledger.open {
+            self.threads += u64::from(ledger.threads);
+            self.endless += u64::from(ledger.threads == 1 && ledger.sites.iter().any(|site| site.endless));
+        }
+    }
+
+    /// How many they are, where all of several wait so.
+    fn all(self) -> Option<u64> {
+        (self.threads > 1 && self.endless == self.threads).then_some(self.threads)
+    }
+}
+
+/// Marks the waits of processes all of whose threads wait for each other: whoever could end one of them is in another. What a lock
+/// or a circle of owners tells better is left as it is.
+pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>) {
+    for (pid, standing) in processes {
+        let Some(all_of) = standing.all() else { continue };
+        let told = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
+        if rows.iter().any(|row| row.asker.name.pid == *pid && told(row)) {
+            continue;
+        }
+        let theirs = rows.iter_mut().filter(|row| row.asker.name.pid == *pid);
+        for row in theirs.filter(|row| row.cause == Cause::LockFutex && row.open) {
+            row.orphaned = Some(Orphaned {
+                all_of,
+                ..Orphaned::default()
+            });
+        }
+    }
+}
+
+/// Judges one wait of this thread.
+pub(super) fn judge(
+    wait: &Wait,
+    waiter: &Identity,
+    people: &People,
+    threads: &NumberMap<ThreadId, Box<Thread>>,
+) -> Option<Orphan> {
+    if !endless(wait) {
+        return None;
+    }
+    let alone = deadlock::alone(threads, wait.thread);
+    let owner = matches!(wait.holder, Some(LockHolder::FutexWords(_)))
+        .then(|| owners::of(wait))
+        .flatten()
+        .filter(|owner| matches!(owner.how, HowKnown::MutexOwner | HowKnown::RobustList));
+    let owner = owner.and_then(|owner| {
+        match people.as_seen_by(waiter, owner.tid, wait.start) {
+            // Whoever was born since has the id of another who is gone.
+            Some(id) => {
+                let Some(thread) = threads.get(&id) else {
+                    return Some(Err(owner.tid));
+                };
+                let lived = thread.adopted || thread.born <= wait.start;
+                let here = thread.identity.process == waiter.process;
+                match (lived, here) {
+                    (true, true) => None,
+                    (true, false) => Some(Ok(people.named(&thread.identity))),
+                    (false, _) => Some(Err(owner.tid)),
+                }
+            }
+            // In a namespace of its own not all numbers are known.
+            None => waiter.inside.is_none().then_some(Err(owner.tid)),
+        }
+    });
+    (alone || owner.is_some()).then_some(Orphan { owner, alone })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Standing;
+
+    #[test]
+    fn a_process_stands_still_when_all_of_several_threads_do() {
+        let all = |threads, endless| Standing { threads, endless }.all();
+        assert_eq!(all(3, 3), Some(3));
+        assert_eq!(all(3, 2), None, "one of them goes on");
+        assert_eq!(all(1, 1), None, "told otherwise");
+        assert_eq!(all(0, 0), None);
+    }
+}

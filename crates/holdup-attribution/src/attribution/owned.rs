@@ -1,0 +1,158 @@
+//! Waits for locks whose owner is known: what the owner did meanwhile, and circles of such waits.
+//!
+//! In: a wait that has been booked, and who was found in its way. Out: deadlocks in the books of all that are in them, and what
+//! owners did that had not let go when the wait was told.
+
+use super::Attribution;
+use super::chain::{self, Link};
+use super::deadlock::{self, Blocked, Circle, Futex};
+use super::holders::{self, InTheWay, Who};
+use super::owners;
+use super::path::Path;
+use super::waits::Entry;
+use super::what::WhatId;
+use holdup_evidence::{Cause, LockHolder, Ns, TaskName, ThreadId, Wait, Waker};
+use holdup_model::attributed::HowKnown;
+
+impl Attribution {
+    /// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
+    /// by then it may be watched no more.
+    pub(super) fn path_at_end_of(&mut self, task: &TaskName, wait: &Wait) -> Option<Path> {
+        let id = self.people.lived(task.tid, wait.start)?;
+        let thread = self.threads.get(&id)?;
+        let same = self.people.pid(thread.identity.process) == task.pid;
+        let of_run = thread.ended && same && thread.at <= wait.end;
+        let own = *thread.ledger.index_of(WhatId::CPU).filter(|_| of_run)?;
+        let mut path = thread.path.clone();
+        path.spend(thread.ledger.sites[own].key, wait.end - thread.at, 0);
+        Some(path)
+    }
+
+    /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle. `unsure`: how much of the wait's ends rests on
+    /// looks; that much less at either end is certain.
+    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>, unsure: Ns) {
+        let Some(thread) = self.threads.get_mut(&wait.thread) else {
+            return;
+        };
+        let of_futex = matches!(
+            wait.holder,
+            Some(LockHolder::FutexWords(_) | LockHolder::PiFutex(_) | LockHolder::Runtime(_))
+        );
+        let futex = of_futex.then(|| match owners::shared(&wait.call) {
+            true => Futex::Shared,
+            false => Futex::Private(thread.identity.process, wait.call.args[0]),
+        });
+        let let_go = of_futex && holders::let_go(&wait.waker);
+        let by_owner = |owner: InTheWay| match &wait.waker {
+            Waker::Thread { thread, .. } => owner.who == Who::Thread(*thread),
+            Waker::Outside { task, .. } => owner.who == Who::Task(task.pid, task.tid),
+            Waker::Interrupt { .. } | Waker::Unknown => false,
+        };
+        // A lock that another than its owner lets go is used for something else.
+        let owner = found.filter(|found| found.how != HowKnown::Waker && (!let_go || by_owner(*found)));
+        if let Some(owner) = owner {
+            thread.blocked = Some(Blocked {
+                owner,
+                cause: entry.cause,
+                start: wait.start.saturating_add(unsure),
+                end: wait.end.saturating_sub(unsure),
+                owned: match &wait.holder {
+                    Some(LockHolder::Runtime(lock)) => lock.seen,
+                    _ => (wait.start, wait.end),
+                },
+                site: entry.site,
+                futex,
+                let_go,
+            });
+        }
+        if owner.is_some()
+            && let Some(circle) = deadlock::find(&self.threads, &self.hand_overs, wait.thread)
+        {
+            self.stands_still(&circle);
+        }
+        if let (true, Some(futex)) = (let_go, futex) {
+            self.hand_overs.add(futex, wait.end);
+        }
+    }
+
+    /// Marks the waits of a circle.
+    fn stands_still(&mut self, circle: &Circle) {
+        for member in &circle.members {
+            let chain = deadlock::chain(circle, *member, &self.threads, &self.people);
+            let Some(blocked) = self.threads.get(member).and_then(|thread| thread.blocked) else {
+                continue;
+            };
+            let mut meanwhile = self.meanwhile(blocked.owner.who, circle.from, circle.to);
+            if let Who::Thread(owner) = blocked.owner.who
+                && let Some(its) = self.threads.get(&owner).and_then(|owner| owner.blocked)
+            {
+                meanwhile.doing = Some((its.cause, circle.to - circle.from));
+            }
+            if let Some(thread) = self.threads.get_mut(member) {
+                let site = &mut thread.ledger.sites[blocked.site];
+                site.deadlock = true;
+                site.chain = chain;
+                site.holders.learn(blocked.owner, meanwhile);
+            }
+        }
+    }
+
+    /// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
+    /// those waits were told.
+    pub(super) fn complete_unfinished(&mut self) {
+        let unfinished: Vec<(ThreadId, Blocked)> = self
+            .threads
+            .iter()
+            .filter_map(|(id, thread)| Some((*id, thread.blocked.filter(|blocked| !blocked.let_go)?)))
+            .collect();
+        for (id, blocked) in unfinished {
+            let meanwhile = self.meanwhile(blocked.owner.who, blocked.start, blocked.end);
+            let links = match blocked.owner.who {
+                Who::Thread(owner) => self.links_to(id, owner, blocked.cause, blocked.start, blocked.end),
+                Who::Task(..) => Vec::new(),
+            };
+            if let Some(thread) = self.threads.get_mut(&id) {
+                let site = &mut thread.ledger.sites[blocked.site];
+                site.holders.learn(blocked.owner, meanwhile);
+                if site.longest == (blocked.start, blocked.end) && !site.deadlock && !links.is_empty() {
+                    site.chain = links;
+                }
+            }
+        }
+    }
+
+    /// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
+    /// followed, and where no thread of the run did, its owner.
+    pub(super) fn links(&self, wait: &Wait, cause: Cause, owner: Option<InTheWay>) -> Vec<Link> {
+        let next = match (&wait.waker, owner.map(|owner| owner.who)) {
+            (Waker::Thread { thread, .. }, _) => *thread,
+            (_, Some(Who::Thread(owner))) => owner,
+            _ => return Vec::new(),
+        };
+        self.links_to(wait.thread, next, cause, wait.start, wait.end)
+    }
+
+    pub(super) fn links_to(
+        &self,
+        waiter: ThreadId,
+        next: ThreadId,
+        cause: Cause,
+        start: Ns,
+        end: Ns,
+    ) -> Vec<Link> {
+        let (threads, people) = (&self.threads, &self.people);
+        let (mut links, comes_back) = chain::follow(threads, people, waiter, next, start, end);
+        if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
+            let own = Link {
+                name: people.named(&thread.identity),
+                cause,
+                ns: end.saturating_sub(start),
+            };
+            links.insert(0, own);
+            if comes_back {
+                links.push(own);
+            }
+        }
+        links
+    }
+}

@@ -1,0 +1,593 @@
+//! Requests that the subject answers: how long each took, and what the threads that had one to answer did meanwhile.
+//!
+//! In: requests as they are read and answered, and the time of threads that have one open. Out: how many, the median and
+//! the slow ones, that time by cause, and what the slow ones waited for that the others did not. A request whose answer
+//! another thread writes than the one that had read it counts, and its time is that of its reader.
+//!
+//! Of many requests a fair sample is kept (Vitter's algorithm R), so that memory does not grow with their number. At high
+//! rates only a sample is told to begin with, each for many; how many there were is known all the same.
+
+use super::Attribution;
+use super::listeners::Listeners;
+use super::named_requests::named;
+use super::slow_requests::slow;
+use super::windows::AnsweredIn;
+use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
+use holdup_model::attributed::{HeldByTimer, Requests, Tally};
+use std::collections::{BTreeMap, HashMap};
+
+/// Requests kept, some 200 bytes each: the 99th percentile of so many is told by the slowest forty.
+const KEPT: usize = 4096;
+
+/// Requests that are open at once.
+const MOST_OPEN: usize = 65_536;
+
+/// Time of a thread by cause: few causes occur, so a list is enough.
+pub(super) type Spent = Vec<(Cause, Tally)>;
+
+/// Adds a piece.
+pub(super) fn spend(spent: &mut Spent, cause: Cause, ns: Ns, open: bool) {
+    let at = spent.iter().position(|one| one.0 == cause).unwrap_or_else(|| {
+        spent.push((cause, Tally::default()));
+        spent.len() - 1
+    });
+    let tally = &mut spent[at].1;
+    tally.ns = tally.ns.saturating_add(ns);
+    tally.count += 1;
+    tally.max = tally.max.max(ns);
+    tally.open |= open;
+}
+
+/// A request that was read and not answered.
+#[derive(Debug, Clone)]
+struct Open {
+    read_at: Ns,
+    reader: ThreadId,
+    /// Its reader waits for new connections since.
+    left: bool,
+    /// It was read before anybody looked.
+    earlier: bool,
+    /// As observation ended nothing had been done for it.
+    resting: bool,
+    /// What its reader had spent with requests open, until then.
+    before: Vec<(Cause, Ns)>,
+    line: Option<String>,
+    port: u16,
+    weight: u32,
+}
+
+impl Open {
+    /// Whether nothing has been done for it: most of the time its reader waited for clients or for time to pass. `now`: what
+    /// the reader has spent with requests until `at`.
+    fn rests(&self, now: &[(Cause, Ns)], at: Ns) -> bool {
+        const RESTS: [Cause; 2] = [Cause::Idle, Cause::TimerSleep];
+        let of = |spent: &[(Cause, Ns)]| -> Ns {
+            let rest = spent.iter().filter(|(cause, _)| RESTS.contains(cause));
+            rest.map(|(_, ns)| ns).sum()
+        };
+        let rested = of(now).saturating_sub(of(&self.before));
+        rested > at.saturating_sub(self.read_at) / 2
+    }
+}
+
+/// A request that was answered.
+#[derive(Debug, Clone)]
+pub(super) struct Answered {
+    pub(super) ns: Ns,
+    /// The port that is listened on; 0: none.
+    pub(super) port: u16,
+    pub(super) reader: ThreadId,
+    /// None that its reader read later was answered before it, as far as all of them were told.
+    pub(super) alone: bool,
+    pub(super) causes: Vec<(Cause, Ns)>,
+    pub(super) line: Option<String>,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answering {
+    open: HashMap<u64, Open>,
+    /// Since when threads have left what they had read.
+    left: HashMap<ThreadId, Ns>,
+    /// Of those that a thread read and that were answered, when the latest was read.
+    read_last: HashMap<ThreadId, Ns>,
+    /// How many were told, and how many they stand for.
+    count: u64,
+    stand_for: u64,
+    longest: Ns,
+    kept: Vec<Answered>,
+    random: u64,
+    /// Of threads that are gone.
+    spent: BTreeMap<Cause, Tally>,
+    listeners: Listeners,
+    held: HeldByTimer,
+    /// When they were answered: how many that is, and how long they took.
+    pub(super) answered_in: AnsweredIn,
+}
+
+impl Attribution {
+    /// A request was read or answered.
+    pub(super) fn request(&mut self, request: &Request) {
+        let id = request.thread;
+        self.settle(id);
+        self.meet(id, &request.clock, request.at);
+        let process = self.process_name(id);
+        let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
+            return;
+        };
+        let spent = thread.advance(&request.clock, request.at, None, true, process, &mut self.book);
+        match &request.step {
+            RequestStep::Read { begins, port } => {
+                thread.requests += 1;
+                let before = totals(&thread.with_requests);
+                // If one is open there still, its end was lost.
+                self.over(request.connection);
+                self.answering.read(request, before, begins, *port);
+            }
+            RequestStep::Answered => {
+                let timer = thread.timer_ran_since;
+                if let Some((open, after)) = self.over(request.connection) {
+                    if timer.is_some_and(|since| open.read_at <= since) {
+                        self.answering.held(&open, request.at);
+                        if let Some(thread) = self.threads.get_mut(&id) {
+                            thread.answers_by_timer = true;
+                        }
+                    }
+                    let ns = request.at.saturating_sub(open.read_at);
+                    let answered_in = &mut self.answering.answered_in;
+                    answered_in.add(&mut self.book.axis, request.at, ns, open.weight);
+                    self.answering.answered(request.at, open, after);
+                }
+            }
+            RequestStep::ReadOn => {
+                let spent = totals(&thread.with_requests);
+                self.answering.read_on(request, spent);
+            }
+            RequestStep::Dropped => {
+                self.over(request.connection);
+            }
+            RequestStep::Left => {
+                thread.requests = 0;
+                self.answering.left.insert(id, request.at);
+                let of_thread = self.answering.open.values_mut();
+                of_thread
+                    .filter(|open| open.reader == id)
+                    .for_each(|open| open.left = true);
+            }
+        }
+        if spent.contradicted > 0 {
+            self.contradiction(spent.contradicted);
+        }
+    }
+
+    /// More was said on a connection where somebody had been asked before.
+    pub(super) fn said_since(&mut self, said: &SaidSince) {
+        self.earlier.answered(said.inode);
+        self.over(said.connection);
+    }
+
+    /// What was open on a connection is over. Returns it with what its reader has spent with requests since it was met;
+    /// nothing where none is known to be open: its begin was lost, or another thread has answered in the same instant.
+    fn over(&mut self, connection: u64) -> Option<(Open, Vec<(Cause, Ns)>)> {
+        self.earlier.over(connection);
+        let open = self.answering.open.remove(&connection)?;
+        let Some(thread) = self.threads.get_mut(&open.reader) else {
+            return Some((open, Vec::new()));
+        };
+        if !open.left {
+            thread.requests = thread.requests.saturating_sub(1);
+        }
+        if open.earlier {
+            thread.earlier = thread.earlier.saturating_sub(1);
+        }
+        Some((open, totals(&thread.with_requests)))
+    }
+}
+
+fn totals(spent: &Spent) -> Vec<(Cause, Ns)> {
+    spent.iter().map(|(cause, tally)| (*cause, tally.ns)).collect()
+}
+
+impl Answering {
+    fn read(&mut self, request: &Request, before: Vec<(Cause, Ns)>, begins: &[u8], port: u16) {
+        if self.open.len() >= MOST_OPEN {
+            self.open.clear();
+        }
+        let open = Open {
+            read_at: request.at,
+            reader: request.thread,
+            left: false,
+            earlier: false,
+            resting: false,
+            before,
+            line: named(begins),
+            port,
+            weight: request.weight,
+        };
+        self.open.insert(request.connection, open);
+    }
+
+    /// Somebody has a request since before anybody looked.
+    pub(super) fn taken_up(&mut self, request: &Earlier, reader: ThreadId) {
+        let open = Open {
+            read_at: request.said_at,
+            reader,
+            left: false,
+            earlier: true,
+            resting: false,
+            before: Vec::new(),
+            line: None,
+            port: 0,
+            weight: 1,
+        };
+        self.open.insert(request.connection, open);
+    }
+
+    /// What had been read was no request where its reader has waited for nothing but its clients since: it begins here.
+    fn read_on(&mut self, request: &Request, now: Vec<(Cause, Ns)>) {
+        let Some(open) = self.open.get_mut(&request.connection) else {
+            return;
+        };
+        if open.rests(&now, request.at) {
+            open.read_at = request.at;
+            open.before = now;
+        }
+    }
+
+    /// It was answered as a timer had run out.
+    fn held(&mut self, open: &Open, at: Ns) {
+        let (ns, weight) = (at.saturating_sub(open.read_at), u64::from(open.weight));
+        self.held.count += weight;
+        self.held.ns = self.held.ns.saturating_add(ns.saturating_mul(weight));
+        self.held.longest = self.held.longest.max(ns);
+    }
+
+    fn answered(&mut self, at: Ns, open: Open, after: Vec<(Cause, Ns)>) {
+        let ns = at.saturating_sub(open.read_at);
+        let since = |(cause, ns): (Cause, Ns)| {
+            let before = open.before.iter().find(|one| one.0 == cause);
+            (cause, ns.saturating_sub(before.map_or(0, |one| one.1)))
+        };
+        self.count += 1;
+        self.stand_for += u64::from(open.weight);
+        self.longest = self.longest.max(ns);
+        if !open.earlier {
+            self.listeners.answered(open.port, ns, open.weight);
+        }
+        let last = self.read_last.entry(open.reader).or_default();
+        let overtaken = *last > open.read_at;
+        *last = open.read_at.max(*last);
+        let answered = Answered {
+            ns,
+            port: open.port,
+            reader: open.reader,
+            alone: !overtaken && open.weight == 1,
+            causes: after.into_iter().map(since).filter(|one| one.1 > 0).collect(),
+            line: open.line,
+        };
+        if self.kept.len() < KEPT {
+            self.kept.push(answered);
+        } else {
+            let weight = u64::from(open.weight.max(1));
+            let place = self.next_random() % self.stand_for.max(1) / weight;
+            if let Some(kept) = usize::try_from(place)
+                .ok()
+                .and_then(|place| self.kept.get_mut(place))
+            {
+                *kept = answered;
+            }
+        }
+    }
+
+    /// A number that has nothing to do with requests (Knuth's linear congruential generator, its upper half).
+    fn next_random(&mut self) -> u64 {
+        const FACTOR: u64 = 6_364_136_223_846_793_005;
+        const SUMMAND: u64 = 1_442_695_040_888_963_407;
+        self.random = self.random.wrapping_mul(FACTOR).wrapping_add(SUMMAND);
+        self.random >> 32
+    }
+
+    /// A thread's time with requests open: it is gone at `at`. `by_timer`: it answers requests as timers run out, so that what waits for
+    /// time to pass is one of them.
+    pub(super) fn add(&mut self, reader: ThreadId, spent: &Spent, at: Ns, by_timer: bool) {
+        let now = totals(spent);
+        for open in self.open.values_mut().filter(|open| open.reader == reader) {
+            open.resting = !open.earlier && !by_timer && open.rests(&now, at);
+        }
+        for (cause, tally) in spent {
+            let sum = self.spent.entry(*cause).or_default();
+            sum.ns = sum.ns.saturating_add(tally.ns);
+            sum.count += tally.count;
+            sum.max = sum.max.max(tally.max);
+            sum.open |= tally.open;
+        }
+    }
+
+    /// What it comes to at `end`.
+    /// `untaken`: connections with something that was read before, and nobody is known to have.
+    pub(super) fn finish(mut self, end: Ns, untold: &UntoldRequests, untaken: u64) -> Requests {
+        self.kept.sort_by_key(|one| one.ns);
+        let at = |percent: usize| {
+            let rank = (self.kept.len() * percent).div_ceil(100).max(1) - 1;
+            self.kept.get(rank).map_or(0, |one| one.ns)
+        };
+        let told = self.open.values().filter(|open| !open.left);
+        let was_left =
+            |reader: &ThreadId, read_at: Ns| self.left.get(reader).is_some_and(|at| *at >= read_at);
+        let untold_open = untold.open.iter();
+        let untold_open = untold_open.filter(|(reader, read_at)| !was_left(reader, *read_at));
+        let untold_open: Vec<Ns> = untold_open.map(|(_, read_at)| *read_at).collect();
+        let (rest, open): (Vec<&Open>, Vec<&Open>) = told.partition(|open| open.resting);
+        let ports: Vec<u16> = open
+            .iter()
+            .filter(|open| !open.earlier)
+            .map(|open| open.port)
+            .collect();
+        let mut resting = rest.len() as u64 + untaken;
+        let mut open: Vec<Ns> = open.into_iter().map(|open| open.read_at).collect();
+        // Those that were not told are like those that were.
+        if rest.is_empty() {
+            open.extend(untold_open);
+        } else {
+            resting += untold_open.len() as u64;
+        }
+        let oldest = open.iter().map(|read_at| end.saturating_sub(*read_at)).max();
+        Requests {
+            count: self.count.saturating_add(untold.answered),
+            p50: at(50),
+            p99: at(99),
+            longest: self.longest.max(untold.longest),
+            open: open.len() as u64,
+            oldest_open: oldest.unwrap_or(0),
+            resting,
+            earlier_told: false,
+            causes: self.spent,
+            slow: slow(&self.kept),
+            listeners: self.listeners.told(&self.kept, &ports),
+            held: self.held,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answering, UntoldRequests, slow};
+    use holdup_evidence::{Cause, Clock, Ns, Request, RequestStep, ThreadId};
+
+    fn answer(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)]) {
+        answer_as(answering, number, ns, spent, 1);
+    }
+
+    fn answer_for(answering: &mut Answering, number: u64, ns: Ns, weight: u32) {
+        answer_as(answering, number, ns, &[], weight);
+    }
+
+    fn answer_as(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)], weight: u32) {
+        let request = |at, step| Request {
+            at,
+            thread: ThreadId(1),
+            clock: Clock::default(),
+            connection: number,
+            weight,
+            step,
+        };
+        let begins = format!("GET /{number}?secret HTTP/1.1\r\n").into_bytes();
+        let read = request(
+            0,
+            RequestStep::Read {
+                begins: begins.clone(),
+                port: 80,
+            },
+        );
+        answering.read(&read, Vec::new(), &begins, 80);
+        let open = answering.open.remove(&number).unwrap();
+        answering.answered(ns, open, spent.to_vec());
+    }
+
+    #[test]
+    fn what_the_slow_ones_had_more_of_is_told() {
+        let mut answering = Answering::default();
+        for number in 0..99 {
+            answer(&mut answering, number, 1_000, &[(Cause::CpuUser, 1_000)]);
+        }
+        answer(
+            &mut answering,
+            99,
+            50_000,
+            &[(Cause::CpuUser, 1_000), (Cause::LockFile, 49_000)],
+        );
+        answering.kept.sort_by_key(|one| one.ns);
+        let found = slow(&answering.kept).unwrap();
+        assert_eq!((found.number, found.ns, found.usual), (1, 50_000, 1_000));
+        assert_eq!(found.more, [(Cause::LockFile, 49_000)]);
+        assert_eq!(found.line.as_deref(), Some("GET /99"));
+        let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
+        assert_eq!((requests.count, requests.p50, requests.p99), (100, 1_000, 1_000));
+        assert_eq!(requests.longest, 50_000);
+    }
+
+    #[test]
+    fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
+        let request = |at, thread, connection, step| Request {
+            at,
+            thread: ThreadId(thread),
+            clock: Clock::default(),
+            connection,
+            weight: 1,
+            step,
+        };
+        // The slowest is read at 0, and another at `other`, which is answered first, or after it.
+        let told = |other: Ns, answered: Ns, of: u32| {
+            let mut answering = Answering::default();
+            let mut read = |connection, thread, at| {
+                let step = RequestStep::Read {
+                    begins: Vec::new(),
+                    port: 80,
+                };
+                let request = request(at, thread, connection, step);
+                answering.read(&request, Vec::new(), b"*3\r\n$4\r\neval\r\n$9\r\nsecret", 80);
+            };
+            read(1, 1, 0);
+            read(2, of, other);
+            let mut ends = [(1, 1_000), (2, answered)];
+            ends.sort_by_key(|(_, at)| *at);
+            for (connection, at) in ends {
+                let open = answering.open.remove(&connection).unwrap();
+                answering.answered(at, open, Vec::new());
+            }
+            answering.kept.sort_by_key(|one| one.ns);
+            let found = slow(&answering.kept).unwrap();
+            assert_eq!(found.line.as_deref(), Some("EVAL"));
+            found.nobody_else
+        };
+        assert!(told(900, 1_001, 1));
+        assert!(!told(500, 600, 1), "it goes on with others");
+        assert!(!told(900, 1_001, 2), "another thread answers others");
+    }
+
+    #[test]
+    fn what_was_read_and_then_rested_is_no_request() {
+        let request = |at, step| Request {
+            at,
+            thread: ThreadId(1),
+            clock: Clock::default(),
+            connection: 7,
+            weight: 1,
+            step,
+        };
+        let read = |answering: &mut Answering, at| {
+            let begins = b"\0\0\x04\x08".to_vec();
+            answering.read(
+                &request(at, RequestStep::Read { begins, port: 80 }),
+                Vec::new(),
+                b"",
+                80,
+            );
+        };
+        let mut answering = Answering::default();
+        // A window's update, and a second later the next request.
+        read(&mut answering, 0);
+        answering.read_on(&request(1_000, RequestStep::ReadOn), vec![(Cause::Idle, 990)]);
+        let spent = vec![(Cause::Idle, 990), (Cause::DiskRead, 20)];
+        let open = answering.open.remove(&7).unwrap();
+        answering.answered(1_020, open, spent);
+        assert_eq!(answering.kept[0].ns, 20);
+        // The rest of a request, of which its reader has worked on the beginning.
+        read(&mut answering, 2_000);
+        let spent = vec![(Cause::DiskRead, 900), (Cause::Idle, 90)];
+        answering.read_on(&request(3_000, RequestStep::ReadOn), spent.clone());
+        let open = answering.open.remove(&7).unwrap();
+        answering.answered(3_020, open, spent);
+        assert_eq!(answering.kept[1].ns, 1_020);
+        read(&mut answering, 4_000);
+        answering.add(
+            ThreadId(1),
+            &vec![(
+                Cause::Idle,
+                holdup_model::attributed::Tally {
+                    ns: 900,
+                    ..Default::default()
+                },
+            )],
+            5_000,
+            false,
+        );
+        let requests = answering.finish(5_000, &UntoldRequests::default(), 0);
+        assert_eq!((requests.count, requests.open, requests.resting), (2, 0, 1));
+    }
+
+    #[test]
+    fn each_listener_has_its_own_and_the_slow_ones_say_where_they_came_in() {
+        let mut answering = Answering::default();
+        let mut one = |connection: u64, port, ns: Option<Ns>| {
+            let request = |at, step| Request {
+                at,
+                thread: ThreadId(1),
+                clock: Clock::default(),
+                connection,
+                weight: 2,
+                step,
+            };
+            let begins = Vec::new();
+            answering.read(
+                &request(0, RequestStep::Read { begins, port }),
+                Vec::new(),
+                b"",
+                port,
+            );
+            if let (Some(ns), Some(open)) = (ns, answering.open.get(&connection).cloned()) {
+                answering.open.remove(&connection);
+                answering.answered(ns, open, Vec::new());
+            }
+        };
+        for number in 0..60 {
+            one(number, 80, Some(1_000));
+        }
+        for number in 60..63 {
+            one(number, 8443, Some(90_000));
+        }
+        one(63, 0, None);
+        let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
+        let told: Vec<_> = requests
+            .listeners
+            .iter()
+            .map(|of| (of.port, of.count, of.p50, of.longest, of.open))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (None, 0, 0, 0, 1),
+                (Some(80), 120, 1_000, 1_000, 0),
+                (Some(8443), 6, 90_000, 90_000, 0)
+            ]
+        );
+        assert_eq!(requests.slow.unwrap().port, Some(8443));
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_their_number() {
+        let mut answering = Answering::default();
+        for number in 0..20_000 {
+            answer(&mut answering, number, number, &[]);
+        }
+        assert_eq!(answering.kept.len(), super::KEPT);
+        let requests = answering.finish(0, &UntoldRequests::default(), 0);
+        assert_eq!(requests.count, 20_000);
+        assert!((8_000..12_000).contains(&requests.p50), "{}", requests.p50);
+    }
+
+    #[test]
+    fn those_that_were_not_told_count() {
+        let mut answering = Answering::default();
+        answer(&mut answering, 1, 1_000, &[]);
+        answering.left.insert(ThreadId(7), 500);
+        let untold = UntoldRequests {
+            answered: 63,
+            longest: 9_000,
+            open: vec![(ThreadId(1), 400), (ThreadId(7), 400), (ThreadId(7), 600)],
+        };
+        let requests = answering.finish(10_000, &untold, 0);
+        assert_eq!(
+            (requests.count, requests.p50, requests.longest),
+            (64, 1_000, 9_000)
+        );
+        assert_eq!((requests.open, requests.oldest_open), (2, 9_600));
+    }
+
+    #[test]
+    fn a_sample_of_samples_is_fair() {
+        // As many short ones as long ones, but of the long ones only each eighth is told.
+        let mut answering = Answering::default();
+        for number in 0..80_000 {
+            answer_for(&mut answering, number, 1_000, 1);
+            if number % 8 == 0 {
+                answer_for(&mut answering, number, 2_000, 8);
+            }
+        }
+        let long = answering.kept.iter().filter(|one| one.ns == 2_000).count();
+        assert!(
+            (super::KEPT * 2 / 5..super::KEPT * 3 / 5).contains(&long),
+            "{long}"
+        );
+    }
+}

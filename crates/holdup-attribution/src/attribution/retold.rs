@@ -1,0 +1,69 @@
+//! What threads in the way did, where only their stacks told it.
+//!
+//! The problem: what a thread in the way did is told as its waits are, and what a user stack says of them is known at the end: a Java thread
+//! that sleeps was in a wait for a futex until then. The choice: where nearly all of a thread's waits for futexes were told to be for
+//! something else, those that others saw it in were too.
+//!
+//! In: all rows. Out: the same, with holders and chains that agree with them.
+
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use std::collections::{BTreeMap, HashMap};
+
+/// Part of a thread's waits for futexes that must be for one cause, 0..1: below it those that others saw may be the rest.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Tells again what threads in the way did.
+pub(super) fn retell(waits: &mut [AttributedWait]) {
+    let futex = |wait: &&AttributedWait| wait.call.as_deref().is_some_and(|call| call.starts_with("futex"));
+    let rows = waits.iter().filter(futex);
+    let told = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
+    for wait in waits.iter_mut() {
+        for holder in &mut wait.holders {
+            if holder.doing == Some(Cause::LockFutex) {
+                holder.doing = told.get(&holder.name.tid).copied().or(holder.doing);
+            }
+        }
+        for link in &mut wait.chain {
+            if link.cause == Cause::LockFutex {
+                link.cause = told.get(&link.name.tid).copied().unwrap_or(link.cause);
+            }
+        }
+    }
+}
+
+/// What each thread's waits for futexes were nearly all told to be for, where that is something else.
+fn mostly(rows: impl Iterator<Item = (u32, Cause, Ns)>) -> HashMap<u32, Cause> {
+    let mut threads: HashMap<u32, BTreeMap<Cause, Ns>> = HashMap::new();
+    for (tid, cause, ns) in rows.filter(|(tid, ..)| *tid != 0) {
+        *threads.entry(tid).or_default().entry(cause).or_default() += ns;
+    }
+    let told = threads.into_iter().filter_map(|(tid, causes)| {
+        let (cause, most) = causes.iter().max_by_key(|(_, ns)| **ns)?;
+        let all: Ns = causes.values().sum();
+        let nearly = *cause != Cause::LockFutex && *most as f64 >= NEARLY_ALL * all as f64;
+        nearly.then_some((tid, *cause))
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mostly;
+    use holdup_evidence::Cause;
+
+    #[test]
+    fn a_thread_did_what_nearly_all_of_its_waits_were_told_to_be_for() {
+        let rows = [
+            (7, Cause::TimerSleep, 95),
+            (7, Cause::LockFutex, 5),
+            (8, Cause::TimerSleep, 50),
+            (8, Cause::LockFutex, 50),
+            (9, Cause::LockFutex, 50),
+            (0, Cause::TimerSleep, 50),
+        ];
+        let told = mostly(rows.into_iter());
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[&7], Cause::TimerSleep);
+    }
+}

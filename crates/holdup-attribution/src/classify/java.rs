@@ -1,0 +1,359 @@
+//! What a wait of a Java virtual machine's thread was for, by its Java frames: to the kernel all of them are waits for a futex.
+//!
+//! In: the cause that the kernel's side showed, its call, and the user stack with the Java frames in it. Out: the cause and resource
+//! that take its place, where the frames prove them. A method is looked at only behind frames of the runtime or of well-known
+//! libraries: what a program's own code waits for inside of a pool's method is not the pool.
+
+use super::objects::{named, with};
+use holdup_evidence::{Cause, Frame, Language};
+use holdup_knowledge::java::{
+    IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime,
+};
+use holdup_model::attributed::{AWAITS, AttributedWait, JAVA_LOCK, Resource, ResourceKind, SLEEPS};
+
+/// The file that holds the virtual machine, and the one that starts it.
+const JVM: &str = "libjvm.so";
+const LAUNCHER: &str = "libjli.so";
+
+/// Native methods in which a thread is parked, waits for a notification, sleeps.
+const PARK: &[&str] = &[
+    "jdk.internal.misc.Unsafe.park",
+    "sun.misc.Unsafe.park",
+    "java.lang.VirtualThread.park",
+];
+const WAIT: &[&str] = &["java.lang.Object.wait"];
+const SLEEP: &[&str] = &["java.lang.Thread.sleep"];
+
+/// Locks of `java.util.concurrent`, by the methods that take them, and how they are called.
+const LOCKS: &[(&str, &str)] = &[
+    ("java.util.concurrent.locks.ReentrantLock.", "ReentrantLock"),
+    (
+        "java.util.concurrent.locks.ReentrantReadWriteLock$",
+        "ReentrantReadWriteLock",
+    ),
+    ("java.util.concurrent.locks.StampedLock.", "StampedLock"),
+    ("java.util.concurrent.Semaphore.", "Semaphore"),
+];
+
+/// Methods of the queued synchroniser that wait until it can be acquired.
+const ACQUIRE: &[&str] = &[
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire",
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.doAcquire",
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.tryAcquire",
+    "java.util.concurrent.locks.AbstractQueuedSynchronizer.parkAndCheckInterrupt",
+    "java.util.concurrent.locks.AbstractQueuedLongSynchronizer.",
+    "java.util.concurrent.locks.StampedLock.acquire",
+];
+
+/// The virtual machine's functions in which a thread waits for a monitor, whoever enters it: the interpreter, compiled code, JNI.
+/// OpenJDK's builds have their names in them.
+const ENTERS_MONITOR: &[&str] = &["ObjectMonitor::enter", "ObjectMonitor::EnterI"];
+
+/// The same after a notification: who is notified must have the monitor again before it goes on.
+const ENTERS_AGAIN: &[&str] = &[
+    "ObjectMonitor::ReenterI",
+    "ObjectMonitor::reenter",
+    "ObjectMonitor::enter",
+];
+
+/// The virtual machine's functions in which a thread waits until another has initialised a class.
+const INITIALISES_CLASS: &[&str] = &["InstanceKlass::initialize", "InstanceKlass::wait_for_init"];
+
+/// The C library's functions that wait for a mutex.
+const LOCKS_MUTEX: &[&str] = &["lll_lock_wait", "mutex_lock", "mutex_cond_lock"];
+
+/// What the virtual machine's own threads wait for.
+const MACHINES_WORK: &str = "work for the virtual machine itself";
+
+/// What a stack shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shown {
+    /// A lock that somebody has: of which kind, and its name.
+    Lock(&'static str, String),
+    /// Something that another thread of the process does: of which kind, and its name.
+    Awaits(&'static str, String),
+    /// Time.
+    Sleeps,
+    /// Work.
+    Idle,
+}
+
+/// What a wait of a JVM's thread was for; `None` where the stack shows no more than the kernel did, or is of another program.
+pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+    let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
+    let frames: Vec<&str> = stack
+        .iter()
+        .filter(|frame| frame.language == Language::Java)
+        .filter_map(|frame| frame.symbol.as_deref())
+        .collect();
+    if frames.is_empty() {
+        let own = futex && matches!(cause, Cause::LockFutex | Cause::TimerSleep);
+        return match called_from_java(stack) {
+            Some(native) => own.then(|| by_native(call, native))?,
+            None => (own && of_machine(stack)).then(|| idle(call, MACHINES_WORK)),
+        };
+    }
+    if !futex {
+        let polls = matches!(cause, Cause::PollWait | Cause::IpcQueue | Cause::NetReceive);
+        return (polls && is_idle(near(&frames))).then(|| idle(call, "work from another thread"));
+    }
+    if !matches!(cause, Cause::LockFutex | Cause::TimerSleep | Cause::Idle) {
+        return None;
+    }
+    let natives: Vec<&str> = stack
+        .iter()
+        .take_while(|frame| frame.language != Language::Java)
+        .filter_map(|frame| frame.symbol.as_deref())
+        .collect();
+    let shown = shown(&natives, &frames)?;
+    Some(match (shown, cause) {
+        (Shown::Lock(kind, name), _) => {
+            let resource = with(named(ResourceKind::Lock, name), JAVA_LOCK, kind);
+            (
+                Cause::LockMonitor,
+                with(resource, "call", call.unwrap_or("futex")),
+            )
+        }
+        (Shown::Idle, _) => idle(call, "work from another thread"),
+        // What a server's thread without a request waits for is work; a time limit that passed was a pause.
+        (Shown::Awaits(..) | Shown::Sleeps, Cause::Idle)
+        | (Shown::Awaits("queue" | "signal", _), Cause::TimerSleep) => {
+            return None;
+        }
+        (Shown::Awaits(kind, name), _) => {
+            let resource = with(named(ResourceKind::Lock, name), AWAITS, kind);
+            (Cause::LockFutex, with(resource, "call", call.unwrap_or("futex")))
+        }
+        (Shown::Sleeps, _) => sleeps(call),
+    })
+}
+
+fn sleeps(call: Option<&str>) -> (Cause, Resource) {
+    let resource = with(named(ResourceKind::Kernel, "timer"), SLEEPS, "Thread.sleep");
+    (Cause::TimerSleep, with(resource, "call", call.unwrap_or("futex")))
+}
+
+/// Where Java frames could not be read, but the virtual machine's own show that Java code runs beneath: the function by which that asked,
+/// empty if it has no name here. Such a thread is a program's, whatever the rest of its stack looks like.
+fn called_from_java(stack: &[Frame]) -> Option<&str> {
+    let symbols = || stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    symbols()
+        .any(|name| name.starts_with("JavaCalls::call"))
+        .then(|| {
+            symbols()
+                .find(|name| name.starts_with("JVM_"))
+                .unwrap_or_default()
+        })
+}
+
+/// What it waits for by that function.
+fn by_native(call: Option<&str>, native: &str) -> Option<(Cause, Resource)> {
+    match native {
+        "JVM_Sleep" => Some(sleeps(call)),
+        "JVM_WaitForReferencePendingList" => Some(idle(call, MACHINES_WORK)),
+        _ => None,
+    }
+}
+
+fn idle(call: Option<&str>, work: &str) -> (Cause, Resource) {
+    let resource = named(ResourceKind::Name, work);
+    (Cause::Idle, with(resource, "call", call.unwrap_or("futex")))
+}
+
+/// A thread that is the virtual machine's own wherever a stack of it was taken is that also where none was: its waits for a futex
+/// there are for work, too.
+pub fn machines_own(rows: &mut [AttributedWait]) {
+    let own = |row: &AttributedWait| row.cause == Cause::Idle && row.resource.name == MACHINES_WORK;
+    let java = |row: &AttributedWait| {
+        row.asker
+            .stack
+            .iter()
+            .any(|frame| frame.language == Language::Java)
+    };
+    let one = rows.iter().all(|row| row.asker.name.tid != 0);
+    if !one || rows.iter().any(java) || !rows.iter().any(own) {
+        return;
+    }
+    for row in rows {
+        let futex = matches!(row.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+        if row.asker.stack.is_empty() && futex && matches!(row.cause, Cause::LockFutex | Cause::TimerSleep) {
+            (row.cause, row.resource) = idle(row.call.as_deref(), MACHINES_WORK);
+        }
+    }
+}
+
+/// Whether a whole stack is of the virtual machine's own code, as are those of its collectors and compilers, or of the thread that has
+/// started it and awaits its end.
+fn of_machine(stack: &[Frame]) -> bool {
+    let within = |frame: &Frame, file: &str| frame.module.as_deref() == Some(file);
+    let of_c = holdup_knowledge::user_code::of_c_library;
+    let asks = stack.iter().find(|frame| !of_c(frame));
+    // Of its own locks it is nobody's work that it waits for.
+    let locks = |frame: &Frame| {
+        let name = frame.symbol.as_deref().unwrap_or_default();
+        LOCKS_MUTEX.iter().any(|function| name.contains(function))
+    };
+    if stack.iter().take_while(|frame| of_c(frame)).any(locks) {
+        return false;
+    }
+    // Whoever comes by the launcher into the virtual machine starts it, and waits for that.
+    if asks.is_some_and(|frame| within(frame, LAUNCHER)) {
+        return true;
+    }
+    let complete = stack.last().is_some_and(of_c);
+    let own = |frame: &Frame| within(frame, JVM) || of_c(frame);
+    complete && asks.is_some() && stack.iter().all(own)
+}
+
+fn near<'f, 'a>(frames: &'f [&'a str]) -> &'f [&'a str] {
+    frames.get(..NEAR.min(frames.len())).unwrap_or_default()
+}
+
+fn any(frame: &str, list: &[&str]) -> bool {
+    list.iter().any(|method| is(frame, method))
+}
+
+/// The first frame of these methods, if none but those that `inner` allows are inside of it.
+fn first<'a>(frames: &[&'a str], list: &[&str], inner: fn(&str) -> bool) -> Option<&'a str> {
+    let at = frames.iter().position(|frame| any(frame, list))?;
+    frames[..at].iter().all(|frame| inner(frame)).then(|| frames[at])
+}
+
+/// Whether a worker stands where it does without work.
+fn is_idle(near: &[&str]) -> bool {
+    first(near, IDLE, of_library).is_some() || first(near, LOOPS, of_runtime).is_some()
+}
+
+fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
+    let top = frames.first()?;
+    let near = near(frames);
+    let (parked, waits) = (any(top, PARK), any(top, WAIT));
+    if any(top, SLEEP) {
+        return Some(Shown::Sleeps);
+    }
+    if !parked && !waits {
+        return inside(natives, frames).or_else(|| is_idle(near).then_some(Shown::Idle));
+    }
+    if waits && called(natives, ENTERS_AGAIN) {
+        return Some(Shown::Lock("monitor", the_monitor(frames)));
+    }
+    if is_idle(near) {
+        return Some(Shown::Idle);
+    }
+    if let Some(pool) = pool(near) {
+        let class = class(pool).rsplit('.').next().unwrap_or(pool);
+        return Some(Shown::Lock(
+            "pool",
+            format!("a free connection of a pool ({class})"),
+        ));
+    }
+    if let Some(task) = first(near, TASKS, of_runtime) {
+        return Some(Shown::Awaits("task", awaited(task)));
+    }
+    if waits {
+        return Some(Shown::Awaits("signal", "a notification (Object.wait)".to_owned()));
+    }
+    Some(synchronised(near))
+}
+
+/// The method by which a pool is asked, if nothing is inside of it but the runtime and the pool's own classes: one that makes a new
+/// connection waits in a driver, for something else.
+fn pool<'a>(near: &[&'a str]) -> Option<&'a str> {
+    let at = near.iter().position(|frame| any(frame, POOLS))?;
+    let own = library(near[at]);
+    let inner = |frame: &&str| of_runtime(frame) || frame.starts_with(own);
+    near[..at].iter().all(inner).then(|| near[at])
+}
+
+/// What the names of a library's classes begin with, by one of them: the first three parts.
+fn library(frame: &str) -> &str {
+    let third = frame.match_indices('.').nth(2);
+    third.map_or(frame, |(at, _)| &frame[..=at])
+}
+
+/// Whether one of these functions of the virtual machine is among the native frames.
+fn called(natives: &[&str], list: &[&str]) -> bool {
+    natives
+        .iter()
+        .any(|name| list.iter().any(|function| name.contains(function)))
+}
+
+/// A monitor of which only the place is known.
+fn the_monitor(frames: &[&str]) -> String {
+    let mut own = frames.iter().filter(|frame| !any(frame, WAIT));
+    let place = own
+        .next()
+        .map_or_else(String::new, |frame| format!(" in {}", bare(frame)));
+    format!("the monitor{place}")
+}
+
+/// What the virtual machine itself waits for, for a thread in Java code.
+fn inside(natives: &[&str], frames: &[&str]) -> Option<Shown> {
+    if called(natives, INITIALISES_CLASS) {
+        return Some(Shown::Lock("class", "a class to be initialised".to_owned()));
+    }
+    called(natives, ENTERS_MONITOR).then(|| Shown::Lock("monitor", the_monitor(frames)))
+}
+
+/// How what another thread does is called.
+fn awaited(task: &str) -> String {
+    match class(task) {
+        "java.lang.Thread" => "the end of a thread (Thread.join)".to_owned(),
+        "java.util.concurrent.CountDownLatch" => "a CountDownLatch to open".to_owned(),
+        class => {
+            let class = class.rsplit('.').next().unwrap_or(class);
+            format!("the result of a task ({class}.{})", method(task))
+        }
+    }
+}
+
+/// What a parked thread waits for, by the runtime's frames that parked it.
+fn synchronised(near: &[&str]) -> Shown {
+    let own = near.iter().take_while(|frame| of_runtime(frame));
+    let runtime: Vec<&str> = own.copied().collect();
+    let condition =
+        |frame: &&str| frame.contains("$ConditionObject.await") || frame.contains("$ConditionNode.block");
+    let acquires = runtime.iter().position(|frame| any(frame, ACQUIRE));
+    let awaits = runtime.iter().position(condition);
+    let acquires = acquires.filter(|at| awaits.is_none_or(|awaits| *at < awaits));
+    if acquires.is_some() {
+        let by = runtime.iter().find_map(|frame| {
+            let known = LOCKS.iter().find(|(start, _)| is(frame, start));
+            known.map(|(_, name)| *name)
+        });
+        let kind = match by {
+            Some("Semaphore") => "semaphore",
+            _ => "lock",
+        };
+        let place = asker(near).map_or_else(String::new, |frame| format!(" in {}", bare(frame)));
+        return Shown::Lock(
+            kind,
+            format!("the {}{place}", by.unwrap_or("lock of java.util.concurrent")),
+        );
+    }
+    let queue = runtime.iter().rev().find(|frame| {
+        let class = class(frame);
+        let of_queues = is(frame, "java.util.concurrent.") && !is(frame, "java.util.concurrent.locks.");
+        of_queues && (class.contains("Queue") || class.contains("Deque"))
+    });
+    match queue {
+        Some(queue) => {
+            let name = class(queue).rsplit('.').next().unwrap_or(queue);
+            let puts = ["put", "offer"]
+                .iter()
+                .any(|start| method(queue).starts_with(start));
+            let what = if puts { "room in" } else { "something to take from" };
+            let article = match name.starts_with(['A', 'E', 'I', 'O', 'U']) {
+                true => "an",
+                false => "a",
+            };
+            Shown::Awaits("queue", format!("{what} {article} {name}"))
+        }
+        None if awaits.is_some() => Shown::Awaits("signal", "a condition to be signalled".to_owned()),
+        None => Shown::Awaits("signal", "to be unparked".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/java.rs"]
+mod tests;

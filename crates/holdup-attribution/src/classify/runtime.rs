@@ -1,0 +1,195 @@
+//! Waits that only a user stack can tell: the locks that an interpreter or a runtime makes of futexes.
+//!
+//! In: the cause that the kernel's side of a wait showed, its call, and the user stack that asked. Out: the cause that
+//! takes its place, and what is waited for, where the stack proves it. A wait for such a lock may run out of time and
+//! be tried again, as Python's does every 5 ms: it is then no sleep, but the same wait.
+
+use super::objects::{named, with};
+use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::user_code;
+use holdup_model::attributed::{DATABASE_LOCK, Resource, ResourceKind};
+
+/// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
+#[must_use]
+pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+    // A session is woken by a signal to itself, which it awaits with epoll, or in older servers by a pipe of its own.
+    let awaits_signal = matches!(
+        cause,
+        Cause::IpcQueue | Cause::IpcPipe | Cause::PollWait | Cause::TimerSleep
+    );
+    if awaits_signal && let Some(what) = user_code::postgres_lock(stack) {
+        let resource = with(named(ResourceKind::Lock, what), DATABASE_LOCK, "postgresql");
+        return Some((
+            Cause::LockFutex,
+            with(resource, "call", call.unwrap_or("epoll_wait")),
+        ));
+    }
+    let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
+    if futex && matches!(cause, Cause::LockFutex) && user_code::postgres_latch(stack) {
+        let resource = named(ResourceKind::Lock, "a lock in PostgreSQL's own memory");
+        return Some((Cause::LockFutex, with(resource, "call", call.unwrap_or("futex"))));
+    }
+    // A thread that is at work on a client's command does not wait for work, whatever it is parked on.
+    if futex
+        && matches!(cause, Cause::LockFutex | Cause::TimerSleep | Cause::Idle)
+        && user_code::mysql::works(stack)
+    {
+        let call = call.unwrap_or("futex");
+        if user_code::mysql::sleeps(stack) {
+            let resource = named(ResourceKind::Name, "SLEEP() of a statement");
+            return Some((Cause::TimerSleep, with(resource, "call", call)));
+        }
+        let resource = match user_code::mysql::lock(stack) {
+            Some(what) => with(named(ResourceKind::Lock, what), DATABASE_LOCK, "mysql"),
+            None => named(
+                ResourceKind::Name,
+                "another thread of the server, within a statement",
+            ),
+        };
+        return Some((Cause::LockFutex, with(resource, "call", call)));
+    }
+    if let Some(told) = super::java::told(cause, call, stack) {
+        return Some(told);
+    }
+    if let Some(told) = super::go::told(cause, call, stack) {
+        return Some(told);
+    }
+    if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
+        return None;
+    }
+    if let Some((cause, what)) = in_jvm(stack) {
+        return Some((
+            cause,
+            with(named(ResourceKind::Name, what), "call", call.unwrap_or("futex")),
+        ));
+    }
+    let lock = user_code::interpreter_lock(stack)?;
+    let resource = with(named(ResourceKind::Lock, lock), "call", call.unwrap_or("futex"));
+    Some((Cause::RuntimeInterpreter, resource))
+}
+
+/// Functions of libjvm, where the library has their names, below which a thread waits for the machine itself. Without them the
+/// waits are told by who ends them (`attribution/jvms.rs`); with them, those too that nobody has ended yet.
+const STOPPED: [(&str, Cause, &str); 6] = [
+    (
+        "SafepointSynchronize::block",
+        Cause::RuntimeSafepoint,
+        "all threads to come to a safepoint, or what is done there",
+    ),
+    (
+        "VMThread::wait_until_executed",
+        Cause::RuntimeSafepoint,
+        "an operation of its VM thread",
+    ),
+    (
+        "VMThread::execute",
+        Cause::RuntimeSafepoint,
+        "an operation of its VM thread",
+    ),
+    (
+        "ZPageAllocator::alloc_page_stall",
+        Cause::RuntimeGc,
+        "ZGC, which has not freed memory yet",
+    ),
+    (
+        "ShenandoahControlThread::handle_alloc_failure",
+        Cause::RuntimeGc,
+        "Shenandoah, which has not freed memory yet",
+    ),
+    (
+        "ShenandoahController::handle_alloc_failure",
+        Cause::RuntimeGc,
+        "Shenandoah, which has not freed memory yet",
+    ),
+];
+
+/// Frames from the innermost within which one of these is: beyond them it is the program that asked for what takes long.
+const NEAR: usize = 12;
+
+fn in_jvm(stack: &[Frame]) -> Option<(Cause, &'static str)> {
+    let names = stack.iter().take(NEAR).filter(|frame| of_libjvm(frame));
+    let mut names = names.filter_map(|frame| frame.symbol.as_deref());
+    names.find_map(|name| {
+        let known = STOPPED.iter().find(|(function, ..)| {
+            let rest = name.strip_prefix(function);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+        });
+        known.map(|(_, cause, what)| (*cause, *what))
+    })
+}
+
+fn of_libjvm(frame: &Frame) -> bool {
+    frame
+        .module
+        .as_deref()
+        .is_some_and(|module| module.contains("libjvm.so"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_user_stack;
+    use holdup_evidence::{Cause, Frame};
+
+    fn taking() -> Vec<Frame> {
+        let frames = [
+            ("libc.so.6", Some("pthread_cond_timedwait")),
+            ("python3.11", None),
+            ("python3.11", Some("PyEval_RestoreThread")),
+        ];
+        let frame = |(module, symbol): (&str, Option<&str>)| Frame {
+            module: Some(module.to_owned()),
+            symbol: symbol.map(str::to_owned),
+            ..Frame::default()
+        };
+        frames.map(frame).to_vec()
+    }
+
+    #[test]
+    fn a_futex_wait_under_the_interpreters_lock_is_for_it_even_if_its_time_ran_out() {
+        for cause in [Cause::LockFutex, Cause::TimerSleep] {
+            let (told, resource) = by_user_stack(cause, Some("futex"), &taking()).unwrap();
+            assert_eq!(told, Cause::RuntimeInterpreter);
+            assert_eq!(resource.name, "Python's global interpreter lock");
+        }
+    }
+
+    #[test]
+    fn a_wait_below_a_jvms_own_functions_is_for_the_machine() {
+        let frame = |module: &str, symbol: &str| Frame {
+            module: Some(module.to_owned()),
+            symbol: Some(symbol.to_owned()),
+            ..Frame::default()
+        };
+        let stack = |symbol| {
+            vec![
+                frame("libc.so.6", "syscall"),
+                frame("libjvm.so", "LinuxWaitBarrier::wait(int)"),
+                frame("libjvm.so", symbol),
+            ]
+        };
+        let told =
+            |symbol| by_user_stack(Cause::LockFutex, Some("futex"), &stack(symbol)).map(|(cause, _)| cause);
+        assert_eq!(
+            told("SafepointSynchronize::block(JavaThread*)"),
+            Some(Cause::RuntimeSafepoint)
+        );
+        assert_eq!(
+            told("ZPageAllocator::alloc_page_stall(ZPageAllocation*)"),
+            Some(Cause::RuntimeGc)
+        );
+        assert_eq!(told("SafepointSynchronize::blocked()"), None);
+        // A function of that name in another library says nothing.
+        let other = vec![frame("libother.so", "SafepointSynchronize::block(JavaThread*)")];
+        assert_eq!(by_user_stack(Cause::LockFutex, Some("futex"), &other), None);
+    }
+
+    #[test]
+    fn other_calls_and_causes_stay_what_they_are() {
+        assert_eq!(
+            by_user_stack(Cause::TimerSleep, Some("clock_nanosleep"), &taking()),
+            None
+        );
+        assert_eq!(by_user_stack(Cause::MemPagefault, Some("futex"), &taking()), None);
+        assert_eq!(by_user_stack(Cause::LockFutex, Some("futex"), &[]), None);
+    }
+}

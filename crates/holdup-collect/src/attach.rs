@@ -1,0 +1,342 @@
+//! Observes what runs already: the processes that were asked about, and those that they wait for.
+//!
+//! First the processes are looked at and adopted ([`look`], [`holdup_bpf::Tracer::adopt`]). Then, and again now and then, the waits
+//! that go on are asked for, who is in their way is looked up ([`super::neighbours`]), and those processes are watched too, until
+//! there is nobody new: so a chain of waits is followed across the borders of processes to its end.
+
+use super::attributing::{Attributing, EventsFile};
+use super::look::{self, Sight};
+use super::moment::Moment;
+use super::queues::Queues;
+use super::{
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time,
+    serving,
+};
+use crate::haste::Haste;
+use crate::line::{Line, watching};
+use crate::privileges;
+use crate::selection::{Known, Selection};
+use holdup_bpf::{Loaded, Pace};
+use holdup_events::Settings;
+use holdup_evidence::{Event, NotMeasured, Ns, Role, SocketAddress, Wait};
+use holdup_proc::Root;
+use holdup_subject::signals::{Control, Signals};
+use nix::poll::PollTimeout;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long the first look at all processes may take. A process takes a millisecond or two.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+
+/// How long a look at those that are in the way may take.
+const NEXT_LOOK: Duration = Duration::from_millis(100);
+
+/// Neighbours that are watched: chains are shorter, and a server with more clients than this is not waiting for them.
+const MOST_NEIGHBOURS: usize = 64;
+
+/// Rounds of looking for who is in the way of those in the way.
+const MOST_ROUNDS: usize = 8;
+
+/// Between two times of looking who is in the way.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The same of a recorder: nobody waits for its word, and who is in the way for long is still there then.
+const RECORDERS_LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// And at least so many times the CPU time that the last look took, so that it costs no more than a fifth of a per cent of a
+/// core: with ten thousand sleeping threads a look takes a tenth of a second.
+const LOOK_SPARSELY: u32 = 500;
+
+/// How long the loop sleeps, milliseconds, while there is little to take: fewer and longer turns cost less.
+const QUIET_PERIOD_MS: u16 = 50;
+
+/// The same of a recorder, whose reader comes tomorrow.
+const RECORDERS_PERIOD_MS: u16 = 200;
+
+/// So many records at the end of a sleep are little: they would fill the ring in half a minute.
+const QUIET: usize = 2_000;
+
+/// A wait that goes on for so long is looked into, nanoseconds: the others will be told by who ends them.
+const GOES_ON: Ns = 50_000_000;
+
+/// The same of the time, in all, of waits that a process outside ended: it is watched from then on.
+const WAITED_FOR: Ns = 50_000_000;
+
+/// When the first word is due: with the start before it, within a second.
+const FIRST_WORD: Duration = Duration::from_millis(200);
+
+/// A wait that has lasted for so long is what a person attaches for, nanoseconds.
+const STUCK: Ns = 1_000_000_000;
+
+/// What a recorder keeps from one observation to the next; nobody else has any.
+#[derive(Default)]
+pub struct Kept<'a> {
+    /// Programs that are loaded.
+    pub loaded: Option<Loaded>,
+    /// Names of the kernel's functions.
+    pub kernel: Option<KernelNames>,
+    /// Whether all is to be told now.
+    pub in_detail: Option<&'a mut dyn FnMut() -> bool>,
+    /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
+    pub pieces: Option<usize>,
+    /// Where a copy of what goes into attribution is to be written.
+    pub events: Option<&'a EventsFile>,
+}
+
+impl Kept<'_> {
+    fn attribution(&self) -> std::io::Result<Attributing> {
+        let settings = Settings {
+            of_threads: true,
+            pieces: self.pieces,
+            ..Settings::default()
+        };
+        Attributing::begin(settings, &[], self.events)
+    }
+}
+
+/// What whoever asked is told while it goes on.
+pub enum Notice<'a> {
+    /// From now on what was asked about is watched.
+    Began,
+    /// What is known after a moment, where something has been stuck since before.
+    FirstWord(&'a Collected),
+}
+
+/// Observes until the time is over, the subject has ended, or the person wants no more.
+///
+/// # Errors
+/// When nothing can be observed here, or what was named is not there.
+pub fn attach(
+    selection: &Selection,
+    duration: Option<Duration>,
+    signals: &mut Signals,
+    how: How,
+    mut kept: Kept<'_>,
+    progress: &mut dyn Line,
+    notice: &mut dyn FnMut(Notice<'_>),
+) -> anyhow::Result<Collected> {
+    // Before anything is loaded: what is not there is a matter of a moment.
+    let pids = selection.resolve()?;
+    let kernel = kept.kernel.take();
+    let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution()?, None)?;
+    let mut priority = Priority::begin(how.tracing.buffer);
+    how.keep.map_or(Ok(()), privileges::keep)?;
+    let mut attached = Attached::default();
+    let mut moment = Moment::now();
+    attached.serving(&mut observation, &pids, &mut moment);
+    let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
+    drop(moment);
+    attached.adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
+    let began = Instant::now();
+    let mut figures = match how.tracing.pace {
+        Pace::Record => Figures::begin_sparse(&Root::system()),
+        Pace::Command | Pace::Service => Figures::begin(&Root::system()),
+    };
+    if observation.started.is_none() {
+        return Err(EndedBefore.into());
+    }
+    notice(Notice::Began);
+    if let Some(pid) = pids.first() {
+        observation.cgroup.look(*pid);
+    }
+    attached.follow(&mut observation)?;
+    let mut looked = Instant::now();
+    let (quiet_period, soonest) = match how.tracing.pace {
+        Pace::Record => (RECORDERS_PERIOD_MS, RECORDERS_LOOK_AGAIN),
+        Pace::Command | Pace::Service => (QUIET_PERIOD_MS, LOOK_AGAIN),
+    };
+    let mut look_again = soonest;
+    let mut period = PERIOD_MS;
+    let mut said = false;
+    let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
+    while !over(began) && !observation.living.is_empty() && signals.interrupted() == Control::Continue {
+        if let Some(in_detail) = &mut kept.in_detail {
+            observation.tracer.tell_all(in_detail());
+        }
+        signals.sleep(PollTimeout::from(period));
+        figures.turn();
+        let found = observation.turn();
+        priority.adapt(found);
+        progress.tell(&|| watching(began.elapsed(), duration, observation.living.len()));
+        period = if found < QUIET { quiet_period } else { PERIOD_MS };
+        if !said && how.tracing.pace != Pace::Record && began.elapsed() >= FIRST_WORD {
+            said = true;
+            observation.tracer.peek();
+            observation.turn();
+            let waits: Vec<Wait> = observation
+                .naming
+                .take_peeked()
+                .into_iter()
+                .map(|(_, wait)| wait)
+                .collect();
+            if waits
+                .iter()
+                .any(|wait| wait.end.saturating_sub(wait.start) >= STUCK)
+            {
+                progress.clear();
+                notice(Notice::FirstWord(&observation.so_far(&waits)));
+            }
+        }
+        if looked.elapsed() >= look_again {
+            let before = own_cpu_time();
+            if let Some(pid) = pids.first() {
+                observation.cgroup.look(*pid);
+            }
+            attached.newcomers(&mut observation, selection)?;
+            attached.follow(&mut observation)?;
+            looked = Instant::now();
+            let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
+            look_again = (took * LOOK_SPARSELY).max(soonest);
+        }
+    }
+    progress.tell(&|| "watched; putting it together".to_owned());
+    attached.follow(&mut observation)?;
+    let mut moment = Moment::now();
+    let unaccepted = Queues::look(&attached.subjects, &mut moment).since(&queues);
+    let other_clients = clients::look(&attached.subjects, &mut moment);
+    drop(moment);
+    let figures = figures.finish();
+    let haste = match how.tracing.pace {
+        Pace::Record => Haste::none(),
+        Pace::Command | Pace::Service => Haste::of(signals, None),
+    };
+    let mut collected = observation.finish(None, haste);
+    collected.attributed.host_figures = figures.since(collected.started);
+    collected.facts.unaccepted = Some(unaccepted);
+    collected.facts.other_clients = other_clients;
+    Ok(collected)
+}
+
+/// All that was named has ended between being found and being watched, or the kernel does not show it, as some virtual machines'
+/// do with their first process.
+#[derive(Debug)]
+pub struct EndedBefore;
+
+impl std::fmt::Display for EndedBefore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "nothing of what was named could be observed: it has ended meanwhile, or the kernel does not show it to programs that look at tasks",
+        )
+    }
+}
+
+impl std::error::Error for EndedBefore {}
+
+/// Who is watched.
+#[derive(Debug, Default)]
+struct Attached {
+    subjects: BTreeSet<u32>,
+    neighbours: BTreeSet<u32>,
+    known: Known,
+}
+
+impl Attached {
+    /// Processes that have come into what was asked about other than by birth.
+    fn newcomers(&mut self, observation: &mut Observation, selection: &Selection) -> anyhow::Result<()> {
+        let more = selection.more(&mut self.known);
+        let new: Vec<u32> = more
+            .into_iter()
+            .filter(|pid| !self.subjects.contains(pid))
+            .collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.serving(observation, &new, &mut Moment::now());
+        self.adopt(observation, &new, Role::Subject, NEXT_LOOK)
+    }
+
+    fn serving(&mut self, observation: &mut Observation, pids: &[u32], moment: &mut Moment) {
+        let serving = serving::look(pids, moment);
+        let ports = serving.addresses.iter().filter_map(|address| match address {
+            SocketAddress::Inet(address) => Some(address.port()),
+            SocketAddress::Unix(_) | SocketAddress::Other(_) => None,
+        });
+        let gaps = serving::unwatched(&serving.masters, pids, moment);
+        observation.not_measured.extend(gaps);
+        observation.requests_told = observation.tracer.serve(ports);
+        observation.attribution.push(&Event::Serving(serving));
+    }
+
+    fn adopt(
+        &mut self,
+        observation: &mut Observation,
+        pids: &[u32],
+        role: Role,
+        limit: Duration,
+    ) -> anyhow::Result<()> {
+        elsewhere::note(&mut observation.elsewhere, pids);
+        let Sight { seen, late } = look::look(pids, limit);
+        if !late.is_empty() {
+            let whose: Vec<String> = late.iter().take(8).map(u32::to_string).collect();
+            observation.not_measured.push(NotMeasured {
+                what: format!("who asked, in what {} had mapped before", whose.join(", ")),
+                why: "its address space is locked, or the machine is too busy: reading it took too long"
+                    .into(),
+                fix: "none is needed for causes; try again for stacks".into(),
+            });
+        }
+        let mut looked = Vec::new();
+        for one in seen {
+            observation.jvms.was_mapped(one.pid, &one.mappings);
+            observation.naming.was_mapped(one.pid, one.mappings);
+            looked.extend(one.looked);
+        }
+        let wanted: Vec<(u32, Role)> = pids.iter().map(|pid| (*pid, role)).collect();
+        if !observation.tracer.adopt(&wanted, &looked)? {
+            observation.not_measured.push(NotMeasured {
+                what: "requests that had been read before".into(),
+                why: "the kernel does not let holdup look at the open connections".into(),
+                fix: "none is needed for what is read from now on".into(),
+            });
+        }
+        observation.turn();
+        observation.naming.adopted();
+        match role {
+            Role::Subject => self.subjects.extend(pids),
+            Role::Neighbour => self.neighbours.extend(pids),
+        }
+        Ok(())
+    }
+
+    /// Looks who is in the way of waits that go on, until there is nobody new.
+    fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
+        for _ in 0..MOST_ROUNDS {
+            let mut lasting = waits_that_last(observation);
+            // A path counts if its thread is found in the same wait after it was read.
+            if observation.naming.read_paths(&lasting) {
+                lasting = waits_that_last(observation);
+            }
+            let found = observation.naming.neighbours().of(&lasting);
+            for end in found.ends {
+                observation.attribution.push(&Event::OtherEnd(end));
+            }
+            let awaited = observation.waited_for.iter();
+            let awaited = awaited.filter(|(_, ns)| **ns >= WAITED_FOR).map(|(pid, _)| *pid);
+            let own = std::process::id();
+            let known = |pid: &u32| {
+                *pid == 0
+                    || *pid == own
+                    || holdup_detached::is_ours(*pid)
+                    || self.subjects.contains(pid)
+                    || self.neighbours.contains(pid)
+            };
+            let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
+            let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
+            let new: Vec<u32> = new.into_iter().filter(|pid| !known(pid)).take(room).collect();
+            if new.is_empty() {
+                break;
+            }
+            self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits that go on for longer than is worth a look, of a process each.
+fn waits_that_last(observation: &mut Observation) -> Vec<(u32, Wait)> {
+    observation.tracer.peek();
+    observation.turn();
+    let waits = observation.naming.take_peeked();
+    let lasts = |(_, wait): &(u32, Wait)| wait.end.saturating_sub(wait.start) >= GOES_ON;
+    waits.into_iter().filter(lasts).collect()
+}

@@ -1,0 +1,508 @@
+//! From a program to attributed evidence: the loop that stands beside it.
+//!
+//! In: a command ([`holdup_subject::subject`]) or processes that run ([`selection`]), and how to observe ([`How`]). Out:
+//! [`Collected`]: the evidence, attributed, and the machine's facts.
+//!
+//! What is observed is a command that holdup starts ([`run`]) or what runs already ([`attach`]). The source of evidence is a
+//! [`Tracer`] today; what it hands out is named ([`naming`]) and pushed into the attribution at once, so that memory does
+//! not grow with the number of waits.
+
+mod allowed;
+mod asleep;
+mod attach;
+mod attributing;
+mod behind;
+mod clients;
+mod dumps;
+mod elsewhere;
+mod figures;
+pub mod haste;
+pub mod jvms;
+mod kernel_names;
+pub mod left_behind;
+pub mod line;
+mod look;
+mod moment;
+mod naming;
+mod neighbours;
+mod nothing;
+mod outsiders;
+mod own_ends;
+mod paths;
+pub mod privileges;
+mod queues;
+mod run;
+mod runtime_locks;
+mod runtimes;
+mod said_stacks;
+mod sampled;
+pub mod selection;
+mod serving;
+
+pub use allowed::to_trace as allowed_to_trace;
+pub use attach::{EndedBefore, Kept, Notice, attach};
+pub use attributing::{EventsCopy, EventsFile};
+pub use dumps::Ask;
+pub use figures::Figures;
+pub use kernel_names::KernelNames;
+pub use nothing::nothing;
+pub use run::{Cut, run, run_for, wait_for};
+pub use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
+
+use crate::haste::Haste;
+use crate::privileges::Part;
+use attributing::Attributing;
+use dumps::{Closed, Dumps};
+use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
+use holdup_evidence::facts::CpuTime;
+use holdup_evidence::{
+    Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
+    Waker,
+};
+use holdup_jvm::{Structures, Unread};
+use holdup_model::attributed::Attributed;
+use holdup_model::report::{Backend, Elsewhere};
+use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
+use holdup_subject::subject::Ended;
+use holdup_symbols::Bounds;
+use jvms::Jvms;
+use naming::Naming;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
+/// 16 MB.
+const PERIOD_MS: u16 = 20;
+
+/// How long a turn may take before signals and CMD are looked at again.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Names of others whose cgroups are looked up.
+const OTHERS: usize = 64;
+
+/// How long a reaped process's last switch is waited for: many turns of others on its CPU.
+const LAST_SWITCH: Duration = Duration::from_millis(200);
+
+/// How to observe.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// What the kernel's side does.
+    pub tracing: Options,
+    /// What this process keeps of its rights once the programs are loaded; `None`: all, because it starts other commands afterwards.
+    pub keep: Option<Part>,
+    /// Whether Java virtual machines may be asked for dumps.
+    pub jvm_attach: Ask,
+    /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
+    pub predict: Option<Predict>,
+}
+
+/// What to predict.
+#[derive(Debug, Clone, Copy)]
+pub struct Predict {
+    /// Causes to take away together, beside each of those that cost most.
+    pub together: &'static [Cause],
+}
+
+/// What observing came to.
+#[derive(Debug)]
+pub struct Collected {
+    /// Where the evidence came from.
+    pub backend: Backend,
+    /// The evidence, attributed.
+    pub attributed: Attributed,
+    /// What the machine says of itself.
+    pub facts: SystemFacts,
+    /// When observation began, `CLOCK_MONOTONIC`.
+    pub started: Ns,
+    /// How CMD ended; `None` when the person wanted the report before that, and of what was not started here.
+    pub ended: Option<Ended>,
+    /// What of the machine could not be read, for `-v`.
+    pub problems: Vec<Problem>,
+    /// Processes in other namespaces than holdup's.
+    pub elsewhere: Vec<Elsewhere>,
+    /// Build ids of files that were mapped, by base name; at the end.
+    pub build_ids: BTreeMap<String, String>,
+    /// The copy of what went into attribution, if one was asked for; at the end.
+    pub events: Option<EventsCopy>,
+}
+
+/// What the loop gathers.
+struct Observation {
+    tracer: Tracer,
+    naming: Naming,
+    jvms: Jvms,
+    dumps: Dumps,
+    attribution: Attributing,
+    cgroup: cgroup::Watch,
+    cpu_times: Vec<CpuTime>,
+    /// Reused from one turn to the next.
+    events: Vec<Event>,
+    started: Option<Ns>,
+    /// When the last thread of CMD's process seen to end did.
+    ended: Option<Ns>,
+    /// Whether the end of CMD's main thread has come.
+    leader_ended: bool,
+    /// Of those who ran instead, by name; `None`: in no cgroup of their own.
+    cgroups: BTreeMap<String, Option<String>>,
+    /// CMD; `None` where holdup started nothing.
+    cmd: Option<u32>,
+    /// Threads of the subject that live.
+    living: HashSet<ThreadId>,
+    /// Processes outside that ended waits, and how much time those waits were, nanoseconds.
+    waited_for: HashMap<u32, Ns>,
+    /// Whether the kernel tells of what is sent and received on sockets.
+    requests_told: bool,
+    last_turn: Instant,
+    problems: Vec<Problem>,
+    elsewhere: Vec<Elsewhere>,
+    not_measured: Vec<NotMeasured>,
+}
+
+impl Observation {
+    /// Makes everything ready; nothing is watched yet. `loaded`, `kernel`: the programs and the kernel's names, if they were kept; `cmd`:
+    /// the process that holdup has started.
+    fn begin(
+        how: How,
+        loaded: Option<Loaded>,
+        kernel: Option<KernelNames>,
+        attribution: Attributing,
+        cmd: Option<u32>,
+    ) -> anyhow::Result<Observation> {
+        allowed::to_trace()?;
+        let root = Root::system();
+        let mut problems = Vec::new();
+        let mut not_measured = Vec::new();
+        let mounts = mountinfo::read(&root, &mut problems);
+        let cgroup = cgroup::Watch::new(&root, &mounts);
+        let cpu_times = cpu_times::read(&root, &mut problems);
+        let kernel = match kernel {
+            Some(kept) => Some(kept.symbols()),
+            None => kernel_names::read_now(&root, &mut not_measured),
+        };
+        let bounds = match how.tracing.pace {
+            Pace::Record => Bounds::SMALL,
+            Pace::Command | Pace::Service => Bounds::LARGE,
+        };
+        let mut naming = Naming::new(kernel, whole_mounts(&mounts), bounds);
+        Ok(Observation {
+            tracer: match loaded {
+                Some(loaded) => Tracer::with(loaded)?,
+                None => Tracer::load(how.tracing)?,
+            },
+            jvms: Jvms::read_by(naming.runtimes().machines()),
+            naming,
+            dumps: Dumps::new(how.jvm_attach),
+            attribution,
+            cgroup,
+            cpu_times,
+            events: Vec::new(),
+            started: None,
+            ended: None,
+            leader_ended: false,
+            cgroups: BTreeMap::new(),
+            cmd,
+            living: HashSet::new(),
+            waited_for: HashMap::new(),
+            requests_told: false,
+            last_turn: Instant::now(),
+            problems,
+            elsewhere: Vec::new(),
+            not_measured,
+        })
+    }
+
+    /// What it would come to if observation ended now, with these waits under way; without stacks, which are named at the
+    /// end.
+    fn so_far(&self, waits: &[Wait]) -> Collected {
+        let mut problems = Vec::new();
+        let mut facts = facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
+        facts.jvms = self.jvms.so_far();
+        let started = self.started.unwrap_or_default();
+        let finish = Finish {
+            started,
+            ended: clocks::monotonic(),
+            requests_told: self.requests_told,
+            untold_requests: self.tracer.untold_requests(),
+            traffic_told: self.tracer.tells_traffic(),
+            ..Finish::default()
+        };
+        Collected {
+            backend: Backend::Bpf,
+            attributed: self.attribution.so_far(waits, &finish, &facts),
+            started,
+            facts,
+            ended: None,
+            problems,
+            elsewhere: self.elsewhere.clone(),
+            build_ids: BTreeMap::new(),
+            events: None,
+        }
+    }
+
+    /// Ends observation, and makes the whole of it.
+    fn finish(mut self, ended: Option<Ended>, mut haste: Haste<'_>) -> Collected {
+        self.naming.runtimes().look_at_locks_now();
+        self.ask_jvms(true);
+        let frozen = clocks::monotonic();
+        self.tracer.freeze(frozen);
+        while self.take() > 0 {}
+        let started = self.started.unwrap_or_default();
+        let refused: Vec<Loss> = self.naming.losses().collect();
+        let unread: Vec<String> = self.naming.unread().map(|pid| pid.to_string()).collect();
+        if !unread.is_empty() {
+            self.not_measured.push(NotMeasured {
+                what: format!("who asked, and for which file, in threads of {} that sleep", unread.join(", ")),
+                why: "its memory could not be read in time: its address space is locked, or a page of it does not come"
+                    .into(),
+                fix: "none is needed for causes".into(),
+            });
+        }
+        if self.naming.went_without_tables() {
+            self.not_measured.push(NotMeasured {
+                what: "who asked, through code of files with very large tables of callers".into(),
+                why: "a recorder keeps 6 MB of such tables at a time; callers there are found by frame pointers only".into(),
+                fix: "`holdup attach` keeps all of them".into(),
+            });
+        }
+        let (user_stacks, known) = self.naming.finish();
+        // Everything from here on is work on what others have written, or on what they chose to do.
+        Priority::end();
+        let build_ids = user_stacks.build_ids();
+        let named = user_stacks.finish_unless(&mut || haste.is_wanted());
+        haste.over();
+        self.not_measured.extend(naming::unread_told(&named.unread));
+        let user_stacks = named.stacks;
+        let question = facts::Question {
+            cgroup: Some(self.cgroup),
+            cpu_times: self.cpu_times,
+            cgroups: self
+                .cgroups
+                .into_iter()
+                .filter_map(|(name, cgroup)| Some((name, cgroup?)))
+                .collect(),
+            known: known.names,
+            ..facts::Question::default()
+        };
+        let mut problems = self.problems;
+        let mut facts = facts::collect(&Root::system(), &question, &mut problems);
+        facts.stopped = known.stopped;
+        facts.jvms = self.jvms.finish();
+        for jvm in &mut facts.jvms {
+            jvm.dumps = self.dumps.made(jvm.pid);
+        }
+        let mut report = self.tracer.report();
+        report.losses.extend(refused);
+        let mut not_measured = self.not_measured;
+        not_measured.extend(self.dumps.not_measured());
+        not_measured.extend(report.not_measured);
+        drop(self.dumps);
+        not_measured.extend(left_behind::told());
+        let finish = Finish {
+            started,
+            ended: self.ended.filter(|_| ended.is_some()).unwrap_or(frozen),
+            user_stacks,
+            losses: report.losses,
+            not_measured,
+            own_cost: own_cpu_time() + report.programs,
+            kernel_stack_budget: report.kernel_stack_budget,
+            user_stack_budget: report.user_stack_budget,
+            cpu_sample_period: report.cpu_sample_period,
+            requests_told: self.requests_told,
+            untold_requests: self.tracer.untold_requests(),
+            traffic_told: self.tracer.tells_traffic(),
+        };
+        let (attributed, events) = self.attribution.finish(finish, &facts);
+        Collected {
+            backend: Backend::Bpf,
+            attributed,
+            started,
+            facts,
+            ended,
+            problems,
+            elsewhere: self.elsewhere,
+            build_ids,
+            events,
+        }
+    }
+
+    /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at
+    /// signals and CMD again.
+    /// Returns how many records there were.
+    fn turn(&mut self) -> usize {
+        let elapsed = self.last_turn.elapsed();
+        self.last_turn = Instant::now();
+        self.tracer
+            .adapt(Ns::try_from(elapsed.as_nanos()).unwrap_or(Ns::MAX));
+        let mut found = 0;
+        loop {
+            let taken = self.take();
+            found += taken;
+            if taken == 0 || self.last_turn.elapsed() >= TURN {
+                break;
+            }
+        }
+        self.ask_jvms(false);
+        found
+    }
+
+    /// Has those Java virtual machines asked whose structures can't be read, if it is time to, and takes what they have said.
+    fn ask_jvms(&mut self, last: bool) {
+        let Some(started) = self.started else { return };
+        let now = clocks::monotonic();
+        for (pid, jvm) in self.jvms.known() {
+            let unread = match self.naming.runtimes().structures(pid) {
+                None => Unread::NoLibrary,
+                Some(Structures::Unread(why)) => why,
+                Some(Structures::Untold | Structures::Read) => continue,
+            };
+            let closed = Closed { pid, unread, jvm };
+            self.dumps.consider(&closed, started, now, last);
+        }
+        let said = match last {
+            true => self.dumps.take_last(),
+            false => self.dumps.take(),
+        };
+        for said in said {
+            self.naming.dumped(said, &mut self.events);
+            for event in self.events.drain(..) {
+                self.attribution.push(&event);
+            }
+        }
+    }
+
+    /// Takes a batch; returns how many records that were.
+    fn take(&mut self) -> usize {
+        let (mapped, raw) = self.tracer.drain();
+        let taken = raw.len();
+        self.naming.runtimes().look_at_locks();
+        self.jvms.mapped(&mapped);
+        self.naming.mapped(mapped);
+        for event in self.jvms.before(&raw) {
+            self.attribution.push(&event);
+        }
+        for raw in raw {
+            self.note(&raw);
+            self.naming.event(raw, &mut self.events);
+            for event in self.events.drain(..) {
+                self.attribution.push(&event);
+            }
+        }
+        taken
+    }
+
+    /// Remembers the cgroup of one who ran instead while it is likely to be there still.
+    fn meet(&mut self, ran: &RanInstead) {
+        let Some(by) = ran.by.as_ref().filter(|by| !by.kernel) else {
+            return;
+        };
+        if self.cgroups.len() < OTHERS && !self.cgroups.contains_key(&by.name) {
+            self.cgroups
+                .insert(by.name.clone(), self.cgroup.of_process(by.pid));
+        }
+    }
+
+    fn note(&mut self, raw: &RawEvent) {
+        match raw {
+            // A program that moves itself into another cgroup mostly does so before it execs.
+            RawEvent::Exec { task, .. } => self.cgroup.look(task.pid),
+            RawEvent::RanInstead(ran) => self.meet(ran),
+            RawEvent::Start(start) => {
+                self.started.get_or_insert(start.at);
+                if start.role == Role::Subject {
+                    self.living.insert(start.thread);
+                }
+            }
+            RawEvent::Wait(wait) => {
+                if let Waker::Outside { task, .. } = &wait.waker
+                    && !task.kernel
+                {
+                    let waited = self.waited_for.entry(task.pid).or_default();
+                    *waited = waited.saturating_add(wait.end.saturating_sub(wait.start));
+                }
+            }
+            RawEvent::End { end, .. } => {
+                self.living.remove(&end.thread);
+                if Some(end.task.pid) == self.cmd {
+                    self.ended = self.ended.max(Some(end.at));
+                    self.leader_ended |= end.task.tid == end.task.pid;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where each file system's own root is mounted; of several places the first.
+fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
+    let mut targets = HashMap::new();
+    for mount in mounts.iter().filter(|mount| mount.root == "/") {
+        targets
+            .entry(mount.device)
+            .or_insert_with(|| mount.target.clone());
+    }
+    targets
+}
+
+/// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
+/// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
+/// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
+/// idle one. CMD, forked before, keeps its own policy.
+struct Priority {
+    first: bool,
+    behind: usize,
+}
+
+/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring of the usual size, and
+/// at [`PERIOD_MS`] would stand for a million waits a second. Of another ring it is as many as fill a quarter of that.
+const BEHIND: usize = 20_000;
+
+impl Priority {
+    /// `buffer`: size of the ring, bytes.
+    fn begin(buffer: u32) -> Priority {
+        // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        let share = u64::from(buffer) * BEHIND as u64 / u64::from(holdup_bpf::DEFAULT_BUFFER);
+        Priority {
+            first: false,
+            behind: usize::try_from(share).unwrap_or(BEHIND),
+        }
+    }
+
+    /// Back to what any program has: the records are taken.
+    fn end() {
+        let ordinary = libc::sched_param { sched_priority: 0 };
+        // SAFETY: changes this process's own policy and nice value.
+        unsafe {
+            libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary);
+            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        }
+    }
+
+    /// `found` is how many records a turn took.
+    fn adapt(&mut self, found: usize) {
+        if !self.first && found > self.behind {
+            self.first = true;
+            let first = libc::sched_param { sched_priority: 1 };
+            // SAFETY: as above, of its scheduling policy.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
+        }
+    }
+}
+
+/// CPU time of this process so far, all threads, and of the children that read for it.
+pub fn own_cpu_time() -> Ns {
+    let children = Ns::try_from(holdup_detached::cpu_time().as_nanos()).unwrap_or(Ns::MAX);
+    own_threads_cpu_time().saturating_add(children)
+}
+
+fn own_threads_cpu_time() -> Ns {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return 0;
+    };
+    let time = |time: nix::sys::time::TimeVal| {
+        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
+            + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
+    };
+    time(usage.user_time()) + time(usage.system_time())
+}

@@ -1,0 +1,225 @@
+//! Who is in the way of waits that go on, beyond the processes that were asked about.
+//!
+//! In: objects as they are described, and waits that go on. Out: which processes have the other ends of what is waited for,
+//! as the links in `/proc/PID/fd` and the tables of sockets show, and which own the locks: they are to be watched too, so
+//! that the chain can be followed to its end.
+
+use holdup_attribution::attribution::shared_lock_owner;
+use holdup_evidence::{
+    DeviceNumber, LockHolder, Object, ObjectId, ObjectKind, OtherEnd, SocketAddress, Wait,
+};
+use holdup_proc::descriptors::{self, FuseServer, Open};
+use holdup_proc::sockets::{self, Sockets};
+use holdup_proc::{Root, names, tasks};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Objects that are remembered.
+const MOST_OBJECTS: usize = 65_536;
+
+/// The other end of an object, as far as its description tells.
+#[derive(Debug, Clone)]
+enum Other {
+    Pipe(u64),
+    Fifo(String),
+    /// Unix socket: the inode of the other end, or the process that listens.
+    Unix {
+        peer: Option<u64>,
+        listener: Option<u32>,
+    },
+    Tcp {
+        local: std::net::SocketAddr,
+        peer: std::net::SocketAddr,
+    },
+    /// A file that a process of this machine serves.
+    Fuse(DeviceNumber),
+}
+
+/// What is known of objects.
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    others: HashMap<ObjectId, Other>,
+}
+
+/// What was found out about waits that go on.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Processes that are in the way.
+    pub(super) processes: BTreeSet<u32>,
+    /// Who has which other end.
+    pub(super) ends: Vec<OtherEnd>,
+}
+
+impl Neighbours {
+    /// An object was described.
+    pub(super) fn described(&mut self, id: ObjectId, object: &Object, peer_inode: Option<u64>) {
+        let other = match &object.kind {
+            ObjectKind::Pipe => Other::Pipe(object.inode),
+            ObjectKind::Fifo => match &object.path {
+                Some(path) => Other::Fifo(path.clone()),
+                None => return,
+            },
+            ObjectKind::Socket {
+                local: SocketAddress::Inet(local),
+                peer: SocketAddress::Inet(peer),
+                protocol: 6,
+                ..
+            } if peer.port() != 0 => Other::Tcp {
+                local: *local,
+                peer: *peer,
+            },
+            ObjectKind::Socket {
+                peer: SocketAddress::Unix(_),
+                peer_pid,
+                ..
+            } => Other::Unix {
+                peer: peer_inode,
+                listener: *peer_pid,
+            },
+            _ if object.file_system.starts_with("fuse") => Other::Fuse(object.device),
+            _ => return,
+        };
+        if self.others.len() < MOST_OBJECTS {
+            self.others.insert(id, other);
+        }
+    }
+
+    /// Who is in the way of these waits of a process each.
+    pub(super) fn of(&self, waits: &[(u32, Wait)]) -> Found {
+        let root = Root::system();
+        let mut found = Found::default();
+        let mut wanted: Vec<(ObjectId, Open)> = Vec::new();
+        let mut sockets: Option<Sockets> = None;
+        let mut servers: Option<Vec<FuseServer>> = None;
+        for (pid, wait) in waits {
+            self.by_lock(wait, &mut found);
+            match wait.call.name() {
+                Some("wait4" | "waitid" | "vfork" | "clone" | "clone3") => {
+                    found.processes.extend(tasks::children(&root, *pid));
+                }
+                // Who has one child may wait for the signal that it sends as it ends, as `timeout` does.
+                Some("rt_sigsuspend" | "rt_sigtimedwait" | "pause") => {
+                    let children = tasks::children(&root, *pid);
+                    found
+                        .processes
+                        .extend(children.first().filter(|_| children.len() == 1));
+                }
+                _ => {}
+            }
+            for (object, writes) in awaited(wait) {
+                let Some(other) = self.others.get(&object) else {
+                    continue;
+                };
+                match other {
+                    Other::Pipe(inode) if writes => wanted.push((object, Open::PipeToRead(*inode))),
+                    Other::Pipe(inode) => wanted.push((object, Open::PipeToWrite(*inode))),
+                    Other::Fifo(path) if writes => wanted.push((object, Open::PathToRead(path.clone()))),
+                    Other::Fifo(path) => wanted.push((object, Open::PathToWrite(path.clone()))),
+                    Other::Unix {
+                        peer: Some(inode), ..
+                    } => wanted.push((object, Open::Socket(*inode))),
+                    Other::Unix {
+                        listener: Some(pid), ..
+                    } => found.end(object, vec![*pid]),
+                    Other::Unix { .. } => {}
+                    Other::Tcp { local, peer } => {
+                        let sockets = sockets.get_or_insert_with(|| sockets::read(&root, *pid));
+                        if let Some(inode) = sockets.other_end(*local, *peer) {
+                            wanted.push((object, Open::Socket(inode)));
+                        }
+                    }
+                    Other::Fuse(device) => {
+                        let own = std::process::id();
+                        let servers = servers.get_or_insert_with(|| descriptors::fuse_servers(&root, own));
+                        found.end(object, serving(servers, *device));
+                    }
+                }
+            }
+        }
+        let opens: HashSet<Open> = wanted.iter().map(|(_, open)| open.clone()).collect();
+        if opens.is_empty() {
+            return found;
+        }
+        let holders = descriptors::holders(&root, &opens, std::process::id());
+        for (object, open) in wanted {
+            let mut pids = holders.get(&open).cloned().unwrap_or_default();
+            // Nobody waits for himself: many a reader of a pipe was left the end to write to as well.
+            let waiting = waits
+                .iter()
+                .filter(|(_, wait)| awaited(wait).any(|one| one.0 == object));
+            let waiting: HashSet<u32> = waiting.map(|(pid, _)| *pid).collect();
+            pids.retain(|pid| !waiting.contains(pid));
+            found.end(object, pids);
+        }
+        found
+    }
+
+    fn by_lock(&self, wait: &Wait, found: &mut Found) {
+        let owner = match &wait.holder {
+            Some(LockHolder::FileLock { pid }) => Some(*pid),
+            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
+            Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
+            Some(LockHolder::FutexWords(_)) => {
+                shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))
+            }
+            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) | None => None,
+        };
+        found.processes.extend(owner.filter(|pid| *pid != 0));
+    }
+}
+
+impl Found {
+    fn end(&mut self, object: ObjectId, processes: Vec<u32>) {
+        self.processes.extend(&processes);
+        if !processes.is_empty() {
+            self.ends.push(OtherEnd { object, processes });
+        }
+    }
+}
+
+/// Who serves a FUSE file system: where the kernel does not tell, anybody who serves one.
+fn serving(servers: &[FuseServer], device: DeviceNumber) -> Vec<u32> {
+    let told = servers.iter().any(|server| server.device.is_some());
+    let serves = |server: &&FuseServer| !told || server.device == Some(device);
+    let mut pids: Vec<u32> = servers.iter().filter(serves).map(|server| server.pid).collect();
+    pids.dedup();
+    pids
+}
+
+/// What a wait is for, and whether the thread wants to write there.
+fn awaited(wait: &Wait) -> impl Iterator<Item = (ObjectId, bool)> + '_ {
+    const POLLOUT: u16 = 0x004;
+    let writes = wait.call.name().is_some_and(|name| {
+        ["write", "send", "splice", "tee", "vmsplice", "pwrite"]
+            .iter()
+            .any(|one| name.starts_with(one))
+    });
+    let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
+    let polled = polled
+        .filter(|fd| !fd.own)
+        .filter_map(|fd| Some((fd.object?, fd.events & POLLOUT != 0 && fd.events & 1 == 0)));
+    wait.object
+        .map(|object| (object, writes))
+        .into_iter()
+        .chain(polled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serving;
+    use holdup_evidence::DeviceNumber;
+    use holdup_proc::descriptors::FuseServer;
+
+    #[test]
+    fn of_several_daemons_the_one_of_that_file_system_is_in_the_way() {
+        let device = |minor| DeviceNumber { major: 0, minor };
+        let server = |pid, device| FuseServer { pid, device };
+        let told = [
+            server(7, Some(device(41))),
+            server(8, Some(device(42))),
+            server(9, None),
+        ];
+        assert_eq!(serving(&told, device(42)), [8]);
+        assert_eq!(serving(&told, device(43)), [0; 0]);
+        assert_eq!(serving(&[server(7, None), server(9, None)], device(42)), [7, 9]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Those in the way of sampled waits who are not followed: as when tracing, met while they are likely to be there still.
+//!
+//! In: events of a round, and waits that were met in it. Out: the same events, with those who are in the way named before they are needed.
+
+use crate::outsiders::{Met, Outsiders};
+use holdup_evidence::{Event, LockHolder, OpenState, TaskName, Wait};
+use holdup_proc::{Root, names};
+use std::collections::{BTreeSet, HashSet};
+
+/// Those that were met.
+#[derive(Debug, Default)]
+pub(super) struct Beyond {
+    outsiders: Outsiders,
+    /// Processes that are or were followed.
+    of_run: HashSet<u32>,
+    /// Those that were named as having an end of something.
+    with_ends: HashSet<u32>,
+    /// Those in the way since that was asked.
+    in_the_way: BTreeSet<u32>,
+}
+
+/// Processes that are remembered as having been named: one that is named anew costs a file.
+const MOST: usize = 4096;
+
+impl Beyond {
+    /// What a round told, with those in the way. `met`: waits with somebody in the way that were met in it, and go on.
+    pub(super) fn told(&mut self, events: Vec<Event>, met: Vec<Wait>) -> Vec<Event> {
+        for event in &events {
+            if let Event::Start(start) = event {
+                self.of_run.insert(start.task.pid);
+            }
+        }
+        let mut told = Vec::with_capacity(events.len());
+        for mut wait in met {
+            self.meet(&mut wait, &mut told);
+        }
+        for mut event in events {
+            match &mut event {
+                Event::Wait(wait) => self.meet(wait, &mut told),
+                Event::End(end) => {
+                    if let Some(OpenState::Blocked(wait)) = &mut end.open {
+                        self.meet(wait, &mut told);
+                    }
+                }
+                Event::OtherEnd(end) => {
+                    // Of several nobody knows which.
+                    if let [pid] = end.processes.as_slice() {
+                        self.in_the_way.insert(*pid);
+                    }
+                    for pid in &end.processes {
+                        self.has_an_end(*pid, &mut told);
+                    }
+                }
+                _ => {}
+            }
+            told.push(event);
+        }
+        told
+    }
+
+    fn meet(&mut self, wait: &mut Wait, told: &mut Vec<Event>) {
+        let of_run = &self.of_run;
+        let before = told.len();
+        self.outsiders.meet(wait, &|pid| of_run.contains(&pid), told);
+        let owners = told[before..].iter().filter_map(|event| match event {
+            Event::Outsider(task) => Some(task.pid),
+            _ => None,
+        });
+        self.in_the_way.extend(owners);
+        self.in_the_way.extend(match &wait.holder {
+            Some(LockHolder::FileLock { pid }) if *pid != 0 => Some(*pid),
+            Some(LockHolder::Tracer(owner)) => Some(owner.pid),
+            _ => None,
+        });
+    }
+
+    /// Processes that were found in the way since this was asked, and are not followed.
+    pub(super) fn take_in_the_way(&mut self) -> Vec<u32> {
+        let all = std::mem::take(&mut self.in_the_way).into_iter();
+        all.filter(|pid| !self.of_run.contains(pid)).collect()
+    }
+
+    fn has_an_end(&mut self, pid: u32, told: &mut Vec<Event>) {
+        if self.of_run.contains(&pid) || self.with_ends.contains(&pid) {
+            return;
+        }
+        if self.with_ends.len() >= MOST {
+            self.with_ends.clear();
+        }
+        self.with_ends.insert(pid);
+        self.outsiders.name(pid);
+        told.push(Event::Outsider(TaskName {
+            pid,
+            tid: pid,
+            name: names::comm(&Root::system(), pid).unwrap_or_default(),
+            kernel: false,
+        }));
+    }
+
+    /// All that is known.
+    pub(super) fn finish(self) -> Met {
+        self.outsiders.finish()
+    }
+}

@@ -1,0 +1,106 @@
+//! Waits that somebody outside must have been in the way of, and nobody could be named for, in words: why, and what would name them.
+//!
+//! In: what attribution came to. Out: lines of the report, of the waits that matter.
+
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Attributed, AttributedWait};
+
+/// Waits that are worth a line: of the whole such a part, in hundredths, and so long, nanoseconds.
+const PART: Ns = 5;
+const LONG: Ns = 10_000_000;
+
+/// Lines at most.
+const MOST: usize = 6;
+
+/// All that is to be said: what, why, and what would show it.
+pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
+    let matters = |wait: &&AttributedWait| {
+        // The kernel may note somebody who is gone.
+        let nobody = wait.holders.iter().all(|holder| holder.name.process.is_empty());
+        nobody && wait.ns >= LONG && wait.ns.saturating_mul(100) >= attributed.elapsed * PART
+    };
+    let mut lines: Vec<(String, String, String)> = Vec::new();
+    for wait in attributed.waits.iter().filter(matters) {
+        let Some((why, fix)) = why(wait.cause) else {
+            continue;
+        };
+        let what = format!(
+            "who is in the way of {}, which waits for {} ({})",
+            wait.asker.name.process,
+            wait.resource.name,
+            wait.cause.id()
+        );
+        if lines.len() < MOST && !lines.iter().any(|(known, ..)| *known == what) {
+            lines.push((what, why.to_owned(), fix.to_owned()));
+        }
+    }
+    lines
+}
+
+fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
+    const ROOT: &str =
+        "run holdup as root, which may look at everybody's open files, and may trace who ends the wait";
+    const TRACE: &str = "trace: run holdup as root on a kernel that it can trace on";
+    Some(match cause {
+        Cause::IpcPipe | Cause::IpcUnix | Cause::RandomDevice => (
+            "one process alone that has the other end was not to be found among those whose open files this user may look at",
+            ROOT,
+        ),
+        Cause::FsFuse => (
+            "the process that serves the file system is not among those whose open files this user may look at",
+            ROOT,
+        ),
+        Cause::LockFile => (
+            "the kernel notes no process for this lock, or one that has ended: who inherited the open file from it is not among those whose open files this user may look at",
+            ROOT,
+        ),
+        Cause::ProcessStopped => (
+            "who sends a signal is seen at the moment of sending alone, and kept nowhere",
+            TRACE,
+        ),
+        Cause::FsFrozen => (
+            "who froze a file system is kept nowhere; who thaws it is seen at that moment alone",
+            TRACE,
+        ),
+        Cause::SecurityDecision => (
+            "who decides has a descriptor for it, which only root may look at, and is seen when answering",
+            TRACE,
+        ),
+        Cause::RuntimeSafepoint => (
+            "which thread came to a stop last is told by the order in which they do, between two looks",
+            TRACE,
+        ),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told;
+    use holdup_model::attributed::{Attributed, AttributedWait};
+    use serde_json::{Value, json};
+
+    fn wait(cause: &str, ns: u64, holders: Value) -> AttributedWait {
+        serde_json::from_value(json!({"cause": cause, "ns": ns, "holders": holders})).unwrap()
+    }
+
+    #[test]
+    fn what_matters_and_has_nobody_named_is_said_once() {
+        const SECOND: u64 = 1_000_000_000;
+        let somebody = json!([{"name": {"pid": 7, "process": "fsfreeze"}, "how_known": "waker", "ns": 1}]);
+        let attributed = Attributed {
+            elapsed: SECOND,
+            waits: vec![
+                wait("ipc.pipe", SECOND, json!([])),
+                wait("ipc.pipe", SECOND / 2, json!([])),
+                wait("fs.frozen", SECOND, somebody),
+                wait("timer.sleep", SECOND, json!([])),
+                wait("process.stopped", SECOND / 100, json!([])),
+            ],
+            ..Attributed::default()
+        };
+        let lines = told(&attributed);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].0.contains("ipc.pipe") && !lines[0].2.is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! What another thread would end: a condition, a barrier, a semaphore, the end of a thread. To the kernel all are futexes.
+//!
+//! In: waits for futexes whose end nobody explains. Out: which of them to speak of, in words, who else is in the process, and what
+//! an expert would look for.
+
+use super::{Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_knowledge::user_code::{Primitive, primitive, python_lock};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What other threads do, at most so many kinds of it.
+const TOLD: usize = 3;
+
+/// What is spoken of.
+pub(super) struct Awaited<'a> {
+    primitive: Primitive,
+    python: bool,
+    /// The waits for the one thing that costs most.
+    pub(super) waits: Waits<'a>,
+}
+
+/// The costliest thing that is waited for, where stacks show what it is. A thread that waits for another's end is spoken of only where
+/// that is all: what matters is what the other one waits for.
+pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Awaited<'a>> {
+    if waits.cause() != Cause::LockFutex {
+        return None;
+    }
+    let joins = |wait: &AttributedWait| primitive(&wait.asker.stack) == Some(Primitive::ThreadEnd);
+    let others = waits.only(|wait| !joins(wait));
+    let of_one = others.as_ref().unwrap_or(waits).split(|wait| {
+        let name = &wait.asker.name;
+        (name.pid, wait.resource.name.clone())
+    });
+    let costliest = of_one
+        .into_iter()
+        .max_by_key(|group| (group.cost(), group.own()))?;
+    let stack = &costliest.main().asker.stack;
+    Some(Awaited {
+        primitive: primitive(stack)?,
+        python: python_lock(stack),
+        waits: costliest,
+    })
+}
+
+impl Awaited<'_> {
+    /// Who waits for what, as a title.
+    pub(super) fn title(&self) -> String {
+        let main = self.waits.main();
+        let tids: BTreeSet<u32> = self.waits.iter().map(|wait| wait.asker.name.tid).collect();
+        let who = match tids.len() {
+            1 => format!("{} waits", say::who(&main.asker.name)),
+            count => format!("{count} threads of {} wait", main.asker.name.process),
+        };
+        let held = self.waits.open();
+        match self.primitive {
+            _ if self.python => format!("{who} for a lock, a queue or a condition of Python's threading"),
+            Primitive::Condition if held => format!("{who} for a condition that nobody has signalled yet"),
+            Primitive::Condition => format!("{who} for a condition that another thread signals"),
+            Primitive::Barrier if held => format!("{who} at a barrier for threads that have not come yet"),
+            Primitive::Barrier => format!("{who} at a barrier for threads that come later"),
+            Primitive::Semaphore if held => format!("{who} for a semaphore that nobody has posted yet"),
+            Primitive::Semaphore => format!("{who} for a semaphore that somebody else posts"),
+            Primitive::ThreadEnd => format!("{who} for the end of another thread"),
+            Primitive::Future if held => format!("{who} for a future that nobody has set yet"),
+            Primitive::Future => format!("{who} for a future that another thread sets"),
+            Primitive::ReadWriteLock => format!("{who} for a reader-writer lock"),
+            Primitive::Mutex => format!("{who} for a mutex"),
+        }
+    }
+
+    /// What the other threads of the process do, one of which would end the wait.
+    pub(super) fn others(&self, run: &Run<'_>) -> Option<Evidence> {
+        let pid = self.waits.main().asker.name.pid;
+        let own: BTreeSet<u32> = self.waits.iter().map(|wait| wait.asker.name.tid).collect();
+        // What each of them does most.
+        let mut most: BTreeMap<u32, &AttributedWait> = BTreeMap::new();
+        let theirs = run.attributed.waits.iter();
+        for wait in theirs.filter(|wait| wait.asker.name.pid == pid && !own.contains(&wait.asker.name.tid)) {
+            let known = most.entry(wait.asker.name.tid).or_insert(wait);
+            if wait.ns > known.ns {
+                *known = wait;
+            }
+        }
+        let mut kinds: BTreeMap<(Cause, &str), usize> = BTreeMap::new();
+        for wait in most.values() {
+            let frame = wait.asker.frame.as_deref().unwrap_or_default();
+            *kinds.entry((wait.cause, frame)).or_default() += 1;
+        }
+        if kinds.is_empty() {
+            return None;
+        }
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let more = kinds.len().saturating_sub(TOLD);
+        let mut told: Vec<String> = kinds
+            .iter()
+            .take(TOLD)
+            .map(|((cause, frame), count)| {
+                let place = match *frame {
+                    "" => String::new(),
+                    frame => format!(" in {frame}"),
+                };
+                format!("{count} {}{place}", cause.phrase())
+            })
+            .collect();
+        if more > 0 {
+            told.push(format!("{more} more kinds"));
+        }
+        let text = match most.len() {
+            1 => format!(
+                "its only other thread: {}",
+                told.join("").trim_start_matches("1 ")
+            ),
+            count => format!("of its {count} other threads: {}", told.join("; ")),
+        };
+        Some(Evidence::new(text, "the process's threads meanwhile"))
+    }
+
+    /// What an expert would look for.
+    pub(super) fn remedies(&self, finding: Finding) -> Finding {
+        let texts: &[&str] = match self.primitive {
+            _ if self.python => &[
+                "see which thread would release it: py-spy dump --pid, or faulthandler in the program, show each thread's Python code",
+            ],
+            Primitive::Condition => &[
+                "see which thread should signal it, and what keeps it from that",
+                "a signal that comes before the wait begins is lost: wait only while what is waited for is not there, looked at with the \
+                 mutex in hand",
+            ],
+            Primitive::Barrier => &[
+                "look at the threads that have not come: one that ended early or waits for something else keeps all others",
+                "compare the number that the barrier was made for with the threads that come to it",
+            ],
+            Primitive::Semaphore => &[
+                "see who should post it; one that took it and died posts nothing, and a semaphore keeps no note of who that was",
+                "where it guards something: a robust mutex (PTHREAD_MUTEX_ROBUST) or a file lock, which are let go when their holder dies",
+            ],
+            Primitive::Future => &[
+                "see who has the promise, and what keeps that one from setting it: a promise that is kept and never set lasts for ever",
+            ],
+            Primitive::ThreadEnd => &["look at what that thread waits for"],
+            Primitive::ReadWriteLock | Primitive::Mutex => {
+                &["see which thread has it, and what that one waits for"]
+            }
+        };
+        texts
+            .iter()
+            .fold(finding, |finding, text| finding.remedy(Remedy::safe(*text)))
+    }
+}

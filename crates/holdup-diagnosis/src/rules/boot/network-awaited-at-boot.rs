@@ -1,0 +1,179 @@
+//! The boot waited for the network to be online: a service did nothing but wait, and what needs the network waited for it.
+
+use crate::boot;
+use crate::boot::units::{Start, starts};
+use crate::boot::waits::is_network;
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use holdup_artefacts::clock::Clock;
+use holdup_evidence::observed::{BootStep, KernelEvent, Span, SpanKind};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+const SECOND: Ns = 1_000_000_000;
+
+/// Nanoseconds from which it is trouble: a link takes about three seconds to come up, and an address by DHCP one or two more.
+const LONG: Ns = 10 * SECOND;
+
+/// The time-out of all of these services, nanoseconds: what waited so long waited in vain. One part in this many later.
+const IN_VAIN: Ns = 120 * SECOND;
+const LATE: Ns = 50;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::NetworkAwaitedAtBoot,
+    about: "the boot waited for the network to be online",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+/// One telling of it.
+struct Told {
+    unit: String,
+    ns: Ns,
+    in_vain: bool,
+    evidence: Evidence,
+}
+
+fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let clock = Clock::of(observed);
+    let starts = starts(observed);
+    let mut told: Vec<Told> = starts
+        .iter()
+        .filter_map(|start| of_log(observed, &clock, start))
+        .collect();
+    let spans = observed
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::UnitStart && is_network(&span.name));
+    told.extend(spans.map(|span| of_span(observed, span)));
+    let Some(longest) = told.iter().max_by_key(|one| one.ns) else {
+        return silent(observed);
+    };
+    if longest.ns < LONG {
+        return Verdict::Clear(format!("{} took {}", longest.unit, logs::seconds(longest.ns)));
+    }
+    let mut finding = finding(run, observed, &told, longest);
+    for start in starts.iter().filter(|start| is_network(start.unit)) {
+        finding = boot::chain::holes_of(observed, &clock, &starts, start)
+            .into_iter()
+            .fold(finding, Finding::and);
+    }
+    Verdict::Fires(vec![finding])
+}
+
+fn of_log(observed: &Observed, clock: &Clock<'_>, start: &Start<'_>) -> Option<Told> {
+    let (ns, ended) = (
+        is_network(start.unit).then(|| start.took(clock))??,
+        start.ended()?,
+    );
+    let in_vain = start.up.is_none() && (start.timed_out.is_some() || start.failed.is_some());
+    Some(Told {
+        unit: start.unit.to_owned(),
+        ns,
+        in_vain,
+        evidence: logs::quote(observed, ended),
+    })
+}
+
+fn of_span(observed: &Observed, span: &Span) -> Told {
+    Told {
+        unit: span.name.clone(),
+        ns: span.ns,
+        in_vain: span.ns >= IN_VAIN && span.ns <= IN_VAIN + IN_VAIN / LATE,
+        evidence: Evidence::new(span.text.trim(), observed.place(&span.quote)),
+    }
+}
+
+fn finding(run: &Run<'_>, observed: &Observed, told: &[Told], longest: &Told) -> Finding {
+    let in_vain = told
+        .iter()
+        .any(|one| one.in_vain && one.ns.abs_diff(longest.ns) <= SECOND);
+    let title = match in_vain {
+        true => format!(
+            "The boot waited {} for the network, in vain",
+            logs::seconds(longest.ns)
+        ),
+        false => format!(
+            "The boot waited {} for the network to be online",
+            logs::seconds(longest.ns)
+        ),
+    };
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::NetConnect,
+        longest.evidence.clone(),
+    )
+    .and(Evidence::new(
+        format!(
+            "{} does nothing but wait, and what is ordered after network-online.target waits for it",
+            longest.unit
+        ),
+        longest.evidence.source.clone(),
+    ));
+    finding.ns = run.boot.then_some(longest.ns);
+    finding.asker.name.process = longest.unit.clone();
+    for (one, interface) in logs::told(observed, |event| match event {
+        KernelEvent::Step(BootStep::LinkUp { interface }) => Some(interface),
+        _ => None,
+    })
+    .into_iter()
+    .take(logs::QUOTED)
+    {
+        let at = one
+            .since_boot
+            .map(|ns| format!(" {} after boot", logs::seconds(ns)))
+            .unwrap_or_default();
+        finding = finding.and(logs::about(
+            observed,
+            one,
+            format!("{interface} had its link{at}"),
+        ));
+    }
+    let networkd = longest.unit.contains("networkd") || longest.unit.starts_with("Wait for Network");
+    let finding = match networkd {
+        true => finding.remedy(
+            Remedy::safe("see which interface is not configured: each that is managed has to be, unless it is told otherwise")
+                .with_command("networkctl"),
+        ),
+        false => finding.remedy(Remedy::safe("see which connection does not come up").with_command("nmcli device; ip -br address")),
+    };
+    let finding = match networkd {
+        true => finding.remedy(Remedy::changing(
+            "for an interface that may be without a network: RequiredForOnline=no in the [Link] section of its .network file",
+            "services that need the network may start before that interface has an address",
+        )),
+        false => finding,
+    };
+    finding
+        .remedy(
+            Remedy::safe("see who asks for it: what listens on all addresses needs network.target at most")
+                .with_command(format!(
+                    "systemctl list-dependencies --reverse network-online.target; systemctl cat {}",
+                    say::quoted(&longest.unit)
+                )),
+        )
+        .remedy(Remedy::pointless(
+            "a longer time-out: it then waits longer for the same thing",
+        ))
+        .confidence(Confidence::Proved)
+}
+
+fn silent(observed: &Observed) -> Verdict {
+    let of_units = observed
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::UnitStart)
+        .count();
+    match of_units {
+        0 => logs::manager_silent(observed, "waiting for the network"),
+        units => Verdict::Clear(format!(
+            "0 of {units} units whose start is timed wait for the network"
+        )),
+    }
+}

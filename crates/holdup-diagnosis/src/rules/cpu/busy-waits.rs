@@ -1,0 +1,105 @@
+//! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
+
+use crate::rules::{
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::BusyWaits,
+    about: "it waits by asking again and again, on a CPU",
+    needs: &[Need::SchedulerEvents, Need::CpuSamples],
+    causes: &[Cause::CpuUser, Cause::CpuKernel],
+    // Half of what matters: what spins may be half in user mode and half in the kernel.
+    from: WORTH_A_NOTE / 2.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn spin(wait: &AttributedWait) -> Option<&String> {
+    wait.resource.detail.get(SPINS)
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let all = run.waits(|wait| RULE.causes.contains(&wait.cause) && spin(wait).is_some());
+    let cost = all.as_ref().map_or(0, Waits::cost);
+    let Some(spins) = all.filter(|spins| run.matters(spins.cost(), WORTH_A_NOTE)) else {
+        return Verdict::Clear(format!(
+            "functions and calls that are known to spin took {}, {} of the elapsed time",
+            duration(cost),
+            percent(run.share(cost))
+        ));
+    };
+    if spins.cause() != waits.cause() {
+        return Verdict::Clear(format!(
+            "{} of spinning is told under {}",
+            duration(spins.cost()),
+            spins.cause()
+        ));
+    }
+    let main = spins.main();
+    let what = spin(main).cloned().unwrap_or_default();
+    let title = format!(
+        "It waits on a CPU: {} of the time passes in {what}",
+        percent(run.share(spins.cost()))
+    );
+    let by: Vec<String> = spins
+        .split(|wait| spin(wait).cloned())
+        .iter()
+        .map(|group| {
+            let name = spin(group.main()).cloned().unwrap_or_default();
+            let own = percent(run.share(group.cost()));
+            match group.main().asker.frame.as_deref().filter(|frame| *frame != name) {
+                Some(frame) => format!("{name} {own}, asked by {frame}"),
+                None => format!("{name} {own}"),
+            }
+        })
+        .collect();
+    let finding = RULE
+        .finding(Severity::Warning, title, &spins)
+        .and(Evidence::new(by.join("; "), "CPU samples"))
+        .and_if(others(run, &spins))
+        .confidence(Confidence::Strong);
+    let mut finding = finding.remedy(Remedy::safe(cure(&what)));
+    finding.resource = Resource {
+        kind: ResourceKind::Name,
+        name: what,
+        detail: main.resource.detail.clone(),
+    };
+    fires(finding.remedy(Remedy::pointless(
+        "a faster CPU: it asks more often then, and waits as long",
+    )))
+}
+
+/// Threads of the run that work meanwhile: one of them may be what it waits for, which is not known.
+fn others(run: &Run<'_>, spins: &Waits<'_>) -> Option<Evidence> {
+    let spinner = &spins.main().asker.name;
+    let work = run.waits(|wait| {
+        wait.cause.on_cpu()
+            && spin(wait).is_none()
+            && (wait.asker.name.pid, wait.asker.name.tid) != (spinner.pid, spinner.tid)
+    })?;
+    let busiest = work.iter().max_by_key(|wait| wait.ns)?;
+    Some(Evidence::new(
+        format!(
+            "meanwhile {} ran for {}; what is waited for is not known",
+            say::who_with_pid(&busiest.asker.name),
+            duration(busiest.ns)
+        ),
+        say::SCHEDULER,
+    ))
+}
+
+fn cure(what: &str) -> &'static str {
+    if what.contains("gomp") || what.contains("kmp") {
+        "OMP_WAIT_POLICY=passive lets threads sleep at barriers; share the work more evenly between them"
+    } else if what.contains("poll") {
+        "give the poll a time limit, or none, and let the kernel wake it"
+    } else {
+        "wait with a mutex, a condition variable, a semaphore or an eventfd, so that the thread sleeps until it is woken"
+    }
+}

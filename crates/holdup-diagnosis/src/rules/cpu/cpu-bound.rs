@@ -1,0 +1,110 @@
+//! It does not wait: the time goes into its own code.
+
+use crate::rules::{
+    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// Share of the elapsed time on a CPU, in its own code or in the kernel for it, from which it does not wait. The rest
+/// of a fifth is what starting and ending a program costs.
+const DOES_NOT_WAIT: f64 = 0.80;
+
+/// Functions that are named at most.
+const FUNCTIONS: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CpuBound,
+    about: "it does not wait: it runs its own code",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::CpuUser],
+    from: WORTH_A_NOTE,
+    gives_way_to: &[
+        RuleId::LockConvoy,
+        RuleId::BusyWaits,
+        RuleId::AllocatorContended,
+        RuleId::InterpreterLockContended,
+        RuleId::ManyShortPrograms,
+        RuleId::ForkCopiesMemory,
+        RuleId::ManyShortThreads,
+        RuleId::BlockingEntropyDevice,
+        RuleId::GeneratorShared,
+        RuleId::LogHoldsUp,
+    ],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
+    let kernel = run.path(Cause::CpuKernel);
+    let share = run.share(user.path() + kernel);
+    if share < DOES_NOT_WAIT {
+        return Verdict::Clear(format!(
+            "it is on a CPU for {} of the elapsed time",
+            percent(share)
+        ));
+    }
+    let title = format!(
+        "It does not wait: it is on a CPU for {} of the time",
+        percent(share)
+    );
+    let text = format!(
+        "{} in its own code, {} in the kernel for it",
+        percent(run.share(user.path())),
+        percent(run.share(kernel))
+    );
+    let finding = RULE
+        .finding(Severity::Note, title, user)
+        .and(Evidence::new(text, "CPU samples"))
+        .about_if_unnamed(Some(function(user.main())))
+        .and_if(functions(run, user))
+        .and_if(queueing::stolen(run))
+        .confidence(Confidence::Strong);
+    fires(
+        finding
+            .remedy(Remedy::safe("a profiler tells more from here; faster code or more threads help, a faster disk or network does not")),
+    )
+}
+
+/// The function that the thread ran, in its module; without names the process.
+fn function(wait: &AttributedWait) -> Resource {
+    let asker = &wait.asker;
+    let name = asker
+        .frame
+        .as_ref()
+        .or(asker.module.as_ref())
+        .unwrap_or(&asker.name.process);
+    let module = asker
+        .module
+        .iter()
+        .map(|module| ("module".to_owned(), module.clone()));
+    Resource {
+        kind: ResourceKind::Name,
+        name: name.clone(),
+        detail: module.collect(),
+    }
+}
+
+/// The functions in which it runs the longest.
+fn functions(run: &Run<'_>, user: &Waits<'_>) -> Option<Evidence> {
+    let named = user.only(|wait| wait.asker.frame.is_some())?;
+    let groups = named.split(|wait| wait.asker.frame.clone());
+    let top: Vec<String> = groups
+        .iter()
+        .take(FUNCTIONS)
+        .map(|group| {
+            let name = group.main().asker.frame.clone().unwrap_or_default();
+            format!("{name} {}", percent(run.share(group.path())))
+        })
+        .collect();
+    Some(Evidence::new(
+        format!(
+            "mostly in {} ({})",
+            top.join(", "),
+            say::who(&named.main().asker.name)
+        ),
+        "user stacks",
+    ))
+}

@@ -1,0 +1,176 @@
+//! Ready to run, but others had the CPU.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Nanoseconds of queueing below which there is no harm, whatever its share: a program that shares a CPU waits for one
+/// turn of another as a matter of course, and a turn is 3 to 10 ms, longer while a machine is busy.
+const HARM: Ns = 30_000_000;
+
+/// Queueing, in nanoseconds, below which a turn is no more than being woken takes: an idle CPU has to leave its rest, in
+/// a guest by way of the hypervisor, which takes some tens of microseconds.
+const WAKING: Ns = 100_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CpuContended,
+    about: "it is ready to run, but others have the CPU",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::CollectingThreadsThrottled,
+        RuleId::CompilingTakesTheCpu,
+        RuleId::CpuQuotaSpent,
+        RuleId::PinnedToBusyCpu,
+        RuleId::RealTimeThreadHogsCpu,
+        RuleId::LowPriority,
+    ],
+    place: Place::End,
+    check: Check::Both(check, saturated::seen),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if waits.cause() == Cause::SchedSteal {
+        return fires(
+            RULE.finding(
+                Severity::Warning,
+                "The hypervisor ran something else on this machine's CPUs".into(),
+                waits,
+            )
+            .remedy(Remedy::safe(
+                "move the guest to a host with less on it, or give it CPUs of its own",
+            )),
+        );
+    }
+    if waits.cost() < HARM {
+        return fires(short(run, waits));
+    }
+    fires(queued(run, waits))
+}
+
+/// A nice value counts only within a session where each session has a group of its own.
+fn lower_them(run: &Run<'_>) -> &'static str {
+    match run
+        .facts
+        .sysctl
+        .get("kernel/sched_autogroup_enabled")
+        .map(String::as_str)
+    {
+        Some("1") => {
+            "move the others away, or give them less (cpu.weight; of another session, /proc/PID/autogroup instead of nice)"
+        }
+        _ => "move the others away, or give them a lower priority (nice, cpu.weight)",
+    }
+}
+
+/// Nobody is in the way of so little.
+fn short(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+    RULE.finding(
+        Severity::Note,
+        format!(
+            "It was ready to run for {} before it got a CPU: a turn or two of another",
+            duration(waits.cost())
+        ),
+        waits,
+    )
+    .and_if(queueing::who_ran(run, waits))
+    .remedy(Remedy::safe(
+        "nothing, unless it is so each time and each millisecond counts",
+    ))
+}
+
+/// Nobody else had the CPU for most of it: it is what being woken takes, very often.
+fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
+    let title = format!(
+        "{who} waits {} times for a CPU to take it up, {} each time",
+        waits.count(),
+        duration(waits.median())
+    );
+    RULE.finding(Severity::Note, title, waits)
+        .and(Evidence::new(
+            format!(
+                "others ran for only {} of {} meanwhile: the rest is what being woken takes",
+                duration(others),
+                duration(waits.own())
+            ),
+            "sched_switch",
+        ))
+        .confidence(Confidence::Suspect)
+        .remedy(Remedy::safe(
+            "hand over more work at a time, so that threads are woken less often",
+        ))
+}
+
+/// Others ran.
+fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+    let instead = queueing::ran_instead(waits);
+    let (who, pid) = queueing::who(waits);
+    let own = |name: &str| {
+        run.attributed
+            .threads
+            .iter()
+            .any(|thread| thread.name.process == name || thread.name.thread == name)
+    };
+    let own_ns: Ns = instead
+        .iter()
+        .filter(|(name, _)| own(name))
+        .map(|(_, ns)| ns)
+        .sum();
+    let all_ns: Ns = instead.iter().map(|(_, ns)| ns).sum();
+    // Who had the CPU is said only where most of the queueing shows it; a guest's CPU may not have run at all.
+    let seen = all_ns.saturating_mul(2) >= waits.own();
+    let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
+    if !seen && waits.median() < WAKING {
+        return slow_wakings(waits, &who, all_ns);
+    }
+    let (severity, title) = match instead.first() {
+        Some(_) if by_itself => (
+            Severity::Note,
+            "It has more work ready than CPUs to run it on".to_owned(),
+        ),
+        Some((name, _)) if seen => (
+            Severity::Warning,
+            format!("{name} had the CPU while {who} was ready to run"),
+        ),
+        _ => (
+            Severity::Warning,
+            format!("{who} was ready to run, and had to wait for a CPU"),
+        ),
+    };
+    let finding = RULE
+        .finding(severity, title, waits)
+        .about_if_unnamed(queueing::winner(waits).filter(|_| seen));
+    let finding = match (instead.is_empty(), seen) {
+        (true, _) => finding.confidence(Confidence::Suspect),
+        (false, true) => finding
+            .and_if(queueing::who_ran(run, waits))
+            .confidence(Confidence::Proved),
+        (false, false) => finding
+            .and(Evidence::new(
+                format!(
+                    "others ran for only {} of {} meanwhile: {}",
+                    duration(all_ns),
+                    duration(waits.own()),
+                    queueing::names(run, &instead)
+                ),
+                "sched_switch",
+            ))
+            .confidence(Confidence::Suspect),
+    };
+    let finding = finding.and_if(queueing::stolen(run));
+    match by_itself {
+        true => finding.remedy(Remedy::safe(
+            "give it more CPUs; with fewer threads it takes as long, but disturbs others less",
+        )),
+        false => finding
+            .remedy(Remedy::changing(lower_them(run), "they take longer then"))
+            .remedy(
+                Remedy::safe("let it run on more CPUs: see whether it is bound to one")
+                    .with_command(format!("taskset -pc {pid}")),
+            ),
+    }
+}

@@ -1,0 +1,68 @@
+//! A CPU did not switch tasks for so long that the kernel complains.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CpuLockedUp,
+    about: "a CPU was kept by one task for many seconds",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::CpuKernel],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| match event {
+        KernelEvent::SoftLockup { cpu, process, ns } => Some(Some((*cpu, process.as_str(), *ns))),
+        KernelEvent::RcuStall => Some(None),
+        _ => None,
+    });
+    let Some((first, _)) = told.first() else {
+        return logs::kernel_silent(observed, "a CPU that does not switch tasks");
+    };
+    let lockups = told.iter().filter_map(|(one, lockup)| Some((*one, (*lockup)?)));
+    let longest = lockups.clone().max_by_key(|(_, (_, _, ns))| *ns);
+    let (line, title) = match longest {
+        Some((one, (cpu, process, ns))) => (
+            one,
+            format!("CPU {cpu} was kept by {process} for {}", logs::seconds(ns)),
+        ),
+        None => (
+            *first,
+            "A CPU did not come to rest for so long that RCU complains".to_owned(),
+        ),
+    };
+    let mut cpus: Vec<u32> = lockups.clone().map(|(_, (cpu, _, _))| cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let counted = lockups.count();
+    let text = format!(
+        "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged",
+        cpus.len(),
+        told.len() - counted
+    );
+    let finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Critical,
+        title,
+        Cause::CpuKernel,
+        logs::quote(observed, line),
+    )
+    .and(logs::about(observed, line, text));
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("in a virtual machine look at the host first: a virtual CPU that gets no real one looks the same")
+                    .with_command("vmstat 1 5    # column st: time that the host took"),
+            )
+            .remedy(Remedy::safe(
+                "on a real machine the stack behind the line names the driver or file system that keeps the CPU",
+            )),
+    )
+}

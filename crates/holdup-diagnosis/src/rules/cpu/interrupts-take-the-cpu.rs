@@ -1,0 +1,64 @@
+//! Interrupts run on its CPU while it is on it.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::InterruptsTakeTheCpu,
+    about: "interrupts use the CPU while it is its turn",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::CpuInterrupt],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let kind = say::name_or(&main.resource.name, "interrupts");
+    let about = if run.attributed.by_looks { "~" } else { "" };
+    let title = format!(
+        "Interrupts take {about}{} of the time while it is on a CPU, mostly for {kind}",
+        percent(run.share(waits.cost()))
+    );
+    let kinds: Vec<String> = main
+        .resource
+        .detail
+        .iter()
+        .map(|(kind, ns)| format!("{kind} {ns}"))
+        .collect();
+    let text = format!(
+        "{} of {}'s time on a CPU went to interrupts: {}",
+        duration(main.ns),
+        say::who(&main.asker.name),
+        kinds.join(", ")
+    );
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and(Evidence::new(text, "entry and exit of interrupts"))
+        .confidence(match run.attributed.by_looks {
+            true => Confidence::Strong,
+            false => Confidence::Proved,
+        });
+    let finding = match kind {
+        "timers" => finding.remedy(Remedy::safe(
+            "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",
+        )),
+        "network packets" | "calls from other CPUs" | "devices" => finding.remedy(
+            Remedy::changing(
+                "let another CPU serve them (irqbalance, smp_affinity, rps_cpus), or let this program run on others",
+                "that CPU is busy with them then",
+            )
+            .with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
+        ),
+        _ => finding.remedy(
+            Remedy::safe("see which of them grow").with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
+        ),
+    };
+    fires(finding.remedy(Remedy::pointless(
+        "a higher priority: interrupts come before every thread",
+    )))
+}

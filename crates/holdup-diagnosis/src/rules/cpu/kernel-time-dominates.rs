@@ -1,0 +1,136 @@
+//! The kernel works for it: which call, and on what.
+
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::KernelTimeDominates,
+    about: "much of the time the kernel works for it",
+    needs: &[Need::SchedulerEvents, Need::CpuSamples],
+    causes: &[Cause::CpuKernel],
+    from: WORTH_A_NOTE,
+    gives_way_to: &[
+        RuleId::RandomReadsDominate,
+        RuleId::BusyWaits,
+        RuleId::SlowClocksource,
+        RuleId::ReclaimTakesCpu,
+        RuleId::CopyUp,
+        RuleId::ManyShortPrograms,
+        RuleId::ForkCopiesMemory,
+        RuleId::ManyShortThreads,
+    ],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// Key of a resource's detail: the kernel function that takes the spinning lock.
+const SPINLOCK: &str = "spinlock";
+
+/// Askers that are named at most.
+const ASKERS: usize = 3;
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if let Some(spins) = waits
+        .only(|wait| wait.resource.detail.contains_key(SPINLOCK))
+        .filter(|spins| spins.cost().saturating_mul(2) >= waits.cost())
+    {
+        return spinning(run, &spins);
+    }
+    let calls = waits.split(|wait| wait.call.clone());
+    let top = &calls[0];
+    let main = top.main();
+    let share = percent(run.share(waits.cost()));
+    if main.call.is_none() && (run.attributed.by_looks || main.why_unknown.is_some()) {
+        return fires(calls_not_seen(waits, &share));
+    }
+    let title = match main.call.as_deref() {
+        Some(call) => format!("The kernel works for it {share} of the time, mostly in {call}"),
+        None => format!("The kernel works for it {share} of the time, mostly outside system calls"),
+    };
+    let on = match main.resource.name.as_str() {
+        // A call without an object is named by itself.
+        name if name.is_empty() || main.call.as_deref() == Some(name) => String::new(),
+        name => format!(", the most of it on {name}"),
+    };
+    let call = main.call.as_deref().unwrap_or("page faults and the like");
+    let cost = percent(run.share(top.cost()));
+    let text = format!("{cost} of the elapsed time in {call}{on}");
+    let finding = RULE
+        .finding(Severity::Note, title, waits)
+        .and(Evidence::new(text, "CPU samples"))
+        .and_if(askers(run, top))
+        .and_if(say::kernel_top(top))
+        .confidence(Confidence::Strong);
+    fires(finding.remedy(Remedy::safe(match main.call {
+        Some(_) => "make fewer of these calls: larger buffers, several requests in one call",
+        None => "touch less memory for the first time: use blocks again instead of mapping new ones",
+    })))
+}
+
+/// Of a thread that runs, looks show neither its call nor where in the kernel it is.
+fn calls_not_seen(waits: &Waits<'_>, share: &str) -> Finding {
+    let title = format!("The kernel works for it ~{share} of the time; in which calls was not seen");
+    let text = "of a thread that runs the kernel tells an ordinary user nothing but how long";
+    let counted = "how it splits into its own code and the kernel's is counted in ticks of 10 ms";
+    RULE.finding(Severity::Note, title, waits)
+        .and(Evidence::new(text, "/proc/PID/syscall"))
+        .and(Evidence::new(counted, "CPU samples"))
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe("see which calls it makes most: as root, `holdup run` names them")
+                .with_command("strace -f -c COMMAND"),
+        )
+}
+
+/// The user functions that make the calls, with what each costs.
+fn askers(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
+    let named = waits.only(|wait| wait.asker.frame.is_some())?;
+    let groups = named.split(|wait| wait.asker.frame.clone());
+    let names: Vec<String> = groups
+        .iter()
+        .take(ASKERS)
+        .filter_map(|group| {
+            let frame = group.main().asker.frame.clone()?;
+            Some(format!("{frame} {}", percent(run.share(group.cost()))))
+        })
+        .collect();
+    Some(Evidence::new(
+        format!("asked by {}", names.join(", ")),
+        "user stacks",
+    ))
+}
+
+/// It is not work: threads take turns at a lock, and those that wait for it do not sleep.
+fn spinning(run: &Run<'_>, spins: &Waits<'_>) -> Verdict {
+    let by_lock = spins.split(|wait| wait.resource.detail.get(SPINLOCK).cloned());
+    let top = &by_lock[0];
+    let main = top.main();
+    let function = main.resource.detail.get(SPINLOCK).cloned().unwrap_or_default();
+    let title = format!(
+        "It spins in the kernel for {} of the time: the lock in {function} is held by others",
+        percent(run.share(spins.cost()))
+    );
+    let call = main.call.as_deref().unwrap_or("no system call");
+    let on = main
+        .resource
+        .detail
+        .get("of")
+        .filter(|of| main.call.as_deref() != Some(of.as_str()))
+        .map(|of| format!(" on {of}"))
+        .unwrap_or_default();
+    let finding = RULE
+        .finding(Severity::Warning, title, spins)
+        .and(Evidence::new(format!("in {call}{on}"), "CPU samples"))
+        .and_if(askers(run, top))
+        .and_if(say::kernel_top(top))
+        .confidence(Confidence::Strong);
+    fires(
+        finding
+            .remedy(Remedy::safe(
+                "fewer threads in this call at once, or each on an object of its own (file, socket, directory, futex)",
+            ))
+            .remedy(Remedy::pointless("more threads or CPUs: they wait for the same lock")),
+    )
+}

@@ -1,0 +1,267 @@
+//! The load average is high, and it is tasks that wait and not CPUs that are short.
+
+use crate::rules::blocked;
+use crate::rules::blocked::Series;
+use crate::rules::figures;
+use crate::rules::figures::{Intervals, mean, median, told};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Load from which it is worth a word at all: less is a few tasks on any machine.
+const HIGH: f64 = 4.0;
+
+/// Load for each CPU from which people call it high: twice as many tasks as can run.
+const HIGH_EACH: f64 = 2.0;
+
+/// Part of the load that blocked tasks must make up to be what it is.
+const MOST: f64 = 0.5;
+
+/// Percent of the CPUs' time in wait for disks from which it is told with the idle time: less is in the rounding.
+const WAITS_TOLD: f64 = 5.0;
+
+/// Percent of the CPUs' time, idle or waiting for disks, from which tasks beyond the number of CPUs do not want a CPU:
+/// the scheduler would have given them one.
+const SPARE: f64 = 30.0;
+
+/// Lists of tasks from which they tell of now: one may be of an odd moment.
+const LISTS: usize = 2;
+
+/// Percent up to which the CPUs have no time to spare.
+const NONE: f64 = 10.0;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::LoadIsNotCpu,
+    about: "the load average is high, and CPUs are not short",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::Unknown],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::CgroupLimitsDisk,
+        RuleId::MemoryShort,
+        RuleId::NetworkServerSilent,
+        RuleId::SwapThrash,
+        RuleId::TaskHung,
+    ],
+    place: Place::Way,
+    check: Check::Artefacts(check),
+};
+
+/// What the artefacts tell of the load.
+struct Told<'a> {
+    load: Intervals<'a>,
+    /// The median of its values.
+    value: f64,
+    /// The CPUs' time to spare, percent, and what shows it.
+    spare: Option<(f64, Intervals<'a>)>,
+    /// Blocked tasks by a list of them.
+    listed: Option<Series<'a>>,
+    /// Blocked tasks by vmstat or sar.
+    counted: Option<Intervals<'a>>,
+}
+
+fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let all = figures::of(observed, Metric::LoadAverage1);
+    let Some(load) = all.max_by(|a, b| median(&a.values()).total_cmp(&median(&b.values()))) else {
+        return Verdict::CannotTell("the load average: `uptime`, /proc/loadavg, `top -b`".to_owned());
+    };
+    let value = median(&load.values());
+    let cpus = run.facts.cpus.filter(|cpus| *cpus > 0).map(f64::from);
+    let high = cpus.map_or(HIGH, |cpus| HIGH.max(HIGH_EACH * cpus));
+    if value < high {
+        let machine = cpus.map(|cpus| format!(", of {}", say::several(cpus as u64, "CPU")));
+        return Verdict::Clear(format!("the load is {value:.1}{}", machine.unwrap_or_default()));
+    }
+    let told = Told {
+        load,
+        value,
+        spare: spare(observed),
+        listed: blocked::series(observed).filter(|series| series.whole),
+        counted: machine(observed, Metric::ProcessesBlocked),
+    };
+    let now = now(observed);
+    if let Some((tasks, lists)) = now.filter(|(tasks, _)| *tasks < MOST * value) {
+        return Verdict::Clear(format!(
+            "the load of {value:.0} is of the last minutes: {tasks:.0} tasks run or are blocked now, in {lists} lists"
+        ));
+    }
+    let listed = told
+        .listed
+        .as_ref()
+        .map_or(0.0, |series| median(&series.blocked()));
+    let counted = told.counted.map_or(0.0, |blocked| median(&blocked.values()));
+    // While the average still rises there are more than it tells, and those that run may be most of them.
+    let all = now.map_or(value, |(tasks, _)| tasks.max(value));
+    let enough = |blocked: f64| blocked >= MOST * all;
+    let idle = told
+        .spare
+        .as_ref()
+        .filter(|(_, idle)| !idle.doubtful())
+        .map(|(spare, _)| *spare);
+    if enough(listed) || enough(counted) || (cpus.is_some() && idle.is_some_and(|spare| spare >= SPARE)) {
+        return fires(finding(&told, cpus));
+    }
+    match idle {
+        Some(spare) if spare <= NONE => Verdict::Clear(format!(
+            "the load is {value:.0}, and the CPU has {spare:.0} % of its time to spare"
+        )),
+        _ => Verdict::CannotTell(missing(&told, cpus)),
+    }
+}
+
+/// Tasks that ran or were blocked at a time in lists of all threads, and how many lists there are; `None` where one alone might
+/// be of an odd moment.
+fn now(observed: &Observed) -> Option<(f64, usize)> {
+    let all = |list: &&Snapshot| list.kind == SnapshotKind::Kernel && list.states;
+    let lists = observed.snapshots.iter().filter(all);
+    let of_threads = lists.filter(|list| list.total.is_some() && list.of_threads == Some(true));
+    let counts: Vec<f64> = of_threads
+        .map(|list| {
+            let counted = |state| matches!(state, State::Runnable | State::Uninterruptible);
+            list.threads.iter().filter(|task| counted(task.state)).count() as f64
+        })
+        .collect();
+    (counts.len() >= LISTS).then(|| (median(&counts), counts.len()))
+}
+
+/// What would tell of what the load is.
+fn missing(told: &Told<'_>, cpus: Option<f64>) -> String {
+    let mut missing = Vec::new();
+    if told.spare.is_none() || told.spare.as_ref().is_some_and(|(_, idle)| idle.doubtful()) {
+        missing.push("how idle the CPUs are (`vmstat 1 5`)");
+    }
+    if cpus.is_none() {
+        missing.push("how many CPUs there are (`nproc`, the banner of iostat)");
+    }
+    if told.listed.is_none() {
+        missing.push("which tasks are blocked (`ps -eLo pid,tid,stat,wchan:32,comm`)");
+    }
+    format!(
+        "what the load of {:.0} is made of: {}",
+        told.value,
+        missing.join(", ")
+    )
+}
+
+fn machine(observed: &Observed, metric: Metric) -> Option<Intervals<'_>> {
+    figures::of(observed, metric).find(|series| series.of().is_empty())
+}
+
+/// Time that is idle or in wait for disks, percent, and the figures that show it.
+fn spare(observed: &Observed) -> Option<(f64, Intervals<'_>)> {
+    let all = figures::of(observed, Metric::CpuIdlePercent).filter(|idle| idle.of().is_empty());
+    // An only report of top is the worst of several.
+    let idle = all.min_by_key(Intervals::doubtful)?;
+    let waits = idle.other(Metric::CpuIowaitPercent, "");
+    let waits = waits.map_or(0.0, |waits| mean(&waits.values()));
+    Some((mean(&idle.values()) + waits, idle))
+}
+
+fn finding(told: &Told<'_>, cpus: Option<f64>) -> Finding {
+    let value = told.value;
+    let series = told
+        .listed
+        .as_ref()
+        .filter(|series| median(&series.blocked()) > 0.0);
+    let group = series.and_then(|series| series.largest(|_| true));
+    let who = series.zip(group.as_ref());
+    let blocked = series.map(|series| median(&series.blocked()));
+    let mut parts = Vec::new();
+    if let Some((_, group)) = who {
+        let place = match group.function {
+            "" => String::new(),
+            function => format!(", {} of them at {function}", group.tasks.len()),
+        };
+        let count = blocked.unwrap_or(0.0);
+        parts.push(format!(
+            "{count:.0} tasks are blocked{place} ({})",
+            blocked::most_named(&group.tasks)
+        ));
+    } else if let Some(counted) = told.counted.filter(|counted| counted.most() >= 1.0) {
+        parts.push(format!(
+            "{} tasks are blocked",
+            figures::told(&counted.values(), 0)
+        ));
+    }
+    if let Some((spare, idle)) = &told.spare {
+        // Time in wait for disks is the CPU's to spare, and some tools count it apart.
+        parts.push(match *spare - mean(&idle.values()) < WAITS_TOLD {
+            true => format!("the CPU is {} % idle", figures::told(&idle.values(), 0)),
+            false => format!("the CPU is {spare:.0} % idle or waiting for disks"),
+        });
+    }
+    let busy = told
+        .spare
+        .as_ref()
+        .is_some_and(|(spare, idle)| *spare <= NONE && !idle.doubtful());
+    let title = match busy {
+        true => format!(
+            "The load of {value:.0} is for the most part not the CPU's: {}",
+            parts.join(", ")
+        ),
+        false => format!("The load of {value:.0} is not the CPU's: {}", parts.join(", ")),
+    };
+    let (cause, demoted) = match who {
+        Some((series, group)) => {
+            let channel = series.channel(group);
+            (channel.cause, series.told_by_disk(channel))
+        }
+        None => (Cause::Unknown, disk_is_busy(told)),
+    };
+    let severity = if demoted {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let finding = Finding::without_duration(RULE.id.id(), severity, title, cause, first(told, cpus))
+        .and_if(idle(told))
+        .and_if(counted(told));
+    match who {
+        Some((series, group)) => {
+            let finding = finding.and(series.evidence(group, ""));
+            blocked::tell(finding, series, group).confidence(Confidence::Strong)
+        }
+        None => finding
+            .confidence(Confidence::Suspect)
+            .remedy(
+                Remedy::safe("see which tasks are blocked, and in what")
+                    .with_command("ps -eLo pid,tid,stat,wchan:32,comm | grep ' D'"),
+            )
+            .remedy(Remedy::pointless(
+                "more CPUs: those that are there have time to spare",
+            )),
+    }
+}
+
+fn disk_is_busy(told: &Told<'_>) -> bool {
+    /// Percent of an interval with a request in flight, as what calls a disk busy has it.
+    const BUSY: f64 = 60.0;
+    let mut disks = figures::of(told.load.observed, Metric::DiskUtilPercent);
+    disks.any(|disk| figures::often(disk.from(BUSY).len(), disk.count()))
+}
+
+fn first(told_: &Told<'_>, cpus: Option<f64>) -> Evidence {
+    let machine = cpus.map(|cpus| format!(" on {}", say::several(cpus as u64, "CPU")));
+    told_.load.evidence(format!(
+        "the load average is {}{}; it counts tasks that run or are ready to, and those that are blocked in the kernel (D)",
+        told(&told_.load.values(), 1),
+        machine.unwrap_or_default()
+    ))
+}
+
+fn idle(told: &Told<'_>) -> Option<Evidence> {
+    let (spare, idle) = told.spare.as_ref()?;
+    Some(idle.evidence(format!(
+        "the CPU has {spare:.0} % of its time to spare, idle or waiting for disks"
+    )))
+}
+
+fn counted(told: &Told<'_>) -> Option<Evidence> {
+    let counted = told.counted.filter(|counted| counted.most() >= 1.0)?;
+    Some(counted.evidence(format!(
+        "{} tasks are blocked for I/O at a time",
+        figures::told(&counted.values(), 0)
+    )))
+}

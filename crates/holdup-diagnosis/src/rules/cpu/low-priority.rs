@@ -1,0 +1,77 @@
+//! It has a low priority, and others use the CPU.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// How much of the queueing, one part in so many, must have been behind others of a better rank.
+const PART: Ns = 2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::LowPriority,
+    about: "its own low priority gives the CPU to others",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::SchedRunqueue],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let Some(queue) = queueing::known(waits) else {
+        return Verdict::CannotTell(format!(
+            "at which priority {} queued for {}",
+            queueing::who(waits).0,
+            duration(waits.cost())
+        ));
+    };
+    let rank = match (queue.idle_class, queue.nice) {
+        (true, _) => "the idle class (SCHED_IDLE)".to_owned(),
+        (_, Some(nice @ 1..)) => format!("nice {nice}"),
+        (_, nice) => {
+            return Verdict::Clear(match nice {
+                Some(nice) => format!("it runs at nice {nice}, which is not low"),
+                None => "0 s: it has a real-time policy itself".to_owned(),
+            });
+        }
+    };
+    if queue.outranked.saturating_mul(PART) < queue.told {
+        return Verdict::Clear(format!(
+            "it runs at {rank}, but only {} of {} that it queued were behind others of a better rank",
+            duration(queue.outranked),
+            duration(queue.told)
+        ));
+    }
+    let (who, pid) = queueing::who(waits);
+    let title = format!(
+        "{who} runs at {rank}: for {} of the time others of a better rank have the CPU",
+        percent(run.share(waits.cost()))
+    );
+    let text = format!(
+        "{} of {} that it queued it was behind others of a better rank",
+        duration(queue.outranked),
+        duration(queue.told)
+    );
+    fires(
+        RULE.finding(Severity::Warning, title, waits)
+            .about_if_unnamed(queueing::winner(waits))
+            .and(Evidence::new(text, "sched_switch"))
+            .and_if(queueing::who_ran(run, waits))
+            .confidence(Confidence::Proved)
+            .remedy(
+                Remedy::changing(
+                    "give it an ordinary priority",
+                    "the others get less of the CPU then",
+                )
+                .with_command(if queue.idle_class {
+                    format!("chrt --other --pid 0 {pid}")
+                } else {
+                    format!("renice 0 -p {pid}")
+                }),
+            ),
+    )
+}

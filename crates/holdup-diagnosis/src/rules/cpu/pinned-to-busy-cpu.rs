@@ -1,0 +1,99 @@
+//! It may run on some CPUs only, which are busy while others are idle.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// How much of its queueing, one part in so many, the CPUs that it may not use must have been idle for: less could be
+/// the end of the run, or the moments between others' turns.
+const IDLE_PART: Ns = 2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::PinnedToBusyCpu,
+    about: "it is bound to CPUs that are busy while others are idle",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::SchedRunqueue],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let cost = duration(waits.cost());
+    let Some(queue) = queueing::known(waits) else {
+        return Verdict::CannotTell(format!(
+            "on which CPUs {} might run while it queued for {cost}",
+            queueing::who(waits).0
+        ));
+    };
+    let behind_better = queue.real_time.saturating_add(queue.outranked);
+    if behind_better.saturating_mul(2) >= queue.told {
+        return Verdict::Clear(format!(
+            "{} of {} that it queued were behind tasks of a better rank",
+            duration(behind_better),
+            duration(queue.told)
+        ));
+    }
+    let Some(others) = queueing::forbidden(run, queue) else {
+        return Verdict::Clear(format!(
+            "{} might run on {} CPUs while it queued for {cost}",
+            queueing::who(waits).0,
+            queue.allowed_count
+        ));
+    };
+    let idle: Ns = others.iter().map(|(_, idle)| idle).sum();
+    if idle.saturating_mul(IDLE_PART) < waits.cost() {
+        return Verdict::Clear(format!(
+            "the CPUs that it may not use were busy too: idle for {} while it queued for {cost}",
+            duration(idle)
+        ));
+    }
+    let (who, pid) = queueing::who(waits);
+    let bound = queueing::cpus(&queue.allowed);
+    let title = format!(
+        "{who} is bound to {bound} and queues there for {} of the time, while other CPUs are idle",
+        percent(run.share(waits.cost()))
+    );
+    let each: Vec<String> = others
+        .iter()
+        .map(|(cpu, idle)| format!("CPU {cpu} for {}", duration(*idle)))
+        .collect();
+    let text = format!(
+        "idle meanwhile, of {}: {}",
+        duration(run.attributed.elapsed),
+        each.join(", ")
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and(Evidence::new(
+            format!("it may run on {bound} only"),
+            say::SCHEDULER,
+        ))
+        .and(Evidence::new(text, "/proc/stat"))
+        .and_if(queueing::who_ran(run, waits))
+        .confidence(Confidence::Proved);
+    finding.resource = Resource {
+        kind: ResourceKind::Kernel,
+        name: bound,
+        detail: queueing::winner(waits)
+            .map(|winner| ("ran".to_owned(), winner.name))
+            .into_iter()
+            .collect(),
+    };
+    fires(
+        finding
+            .remedy(
+                Remedy::changing(
+                    "let it run on more CPUs: its affinity (taskset), or the CPUs of its cgroup (cpuset.cpus)",
+                    "what was kept apart may disturb each other",
+                )
+                .with_command(format!("taskset -pc {pid}")),
+            )
+            .remedy(Remedy::pointless("more CPUs: there are idle ones that it may not use")),
+    )
+}

@@ -1,0 +1,75 @@
+//! A real-time task has its CPU.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// How much of the queueing, one part in so many, must have been behind real-time tasks.
+const PART: Ns = 2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::RealTimeThreadHogsCpu,
+    about: "a real-time task keeps the CPU for itself",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::SchedRunqueue],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let Some(queue) = queueing::known(waits) else {
+        return Verdict::CannotTell(format!(
+            "who had the CPU while {} queued for {}",
+            queueing::who(waits).0,
+            duration(waits.cost())
+        ));
+    };
+    if queue.real_time.saturating_mul(PART) < queue.told {
+        return Verdict::Clear(format!(
+            "of {} that it queued, {} were behind real-time tasks",
+            duration(queue.told),
+            duration(queue.real_time)
+        ));
+    }
+    let (who, _) = queueing::who(waits);
+    let winner = queueing::winner(waits);
+    let name = winner
+        .as_ref()
+        .map_or("a real-time task", |winner| winner.name.as_str());
+    let title = format!(
+        "{name}, a real-time task, has the CPU for {} of the time while {who} is ready to run",
+        percent(run.share(waits.cost()))
+    );
+    let text = format!(
+        "{} of {} that {who} queued it was behind a task of a real-time policy (SCHED_FIFO, SCHED_RR or SCHED_DEADLINE)",
+        duration(queue.real_time),
+        duration(queue.told)
+    );
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .about_if_unnamed(winner)
+        .and(Evidence::new(text, "sched_switch"))
+        .and_if(queueing::who_ran(run, waits));
+    let finding = finding.and_if(run.facts.sysctl.get("kernel/sched_rt_runtime_us").map(|runtime| {
+        Evidence::new(
+            format!("real-time tasks may use {runtime} µs of each second of a CPU"),
+            "kernel.sched_rt_runtime_us",
+        )
+    }));
+    fires(
+        finding
+            .confidence(Confidence::Proved)
+            .remedy(Remedy::changing(
+                "take the real-time policy from it (chrt -o -p 0 PID), or bind it to a CPU of its own",
+                "what it does may come too late then",
+            ))
+            .remedy(Remedy::pointless(
+                "a better nice value: real-time tasks come before all of them",
+            )),
+    )
+}

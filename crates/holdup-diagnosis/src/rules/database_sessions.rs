@@ -1,0 +1,362 @@
+//! What a database's sessions wait for, as its log and its lists tell it: who is in whose way.
+
+use super::{duration, logs};
+use holdup_artefacts::sessions::{Queue, Sessions, Told};
+use holdup_evidence::observed::{DatabaseServer, SessionDoing};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// What somebody waits for a lock before it is worth a word, in nanoseconds: PostgreSQL itself logs waits from there on
+/// (`deadlock_timeout`), and MySQL's list counts whole seconds.
+const LONG: Ns = 1_000_000_000;
+
+/// Sessions that wait where nothing tells for how long: one may have been caught in a wait of no account.
+const SEVERAL: usize = 2;
+
+/// Queues that are told, and waits of each.
+const QUEUES: usize = 3;
+const WAITS: usize = 3;
+
+/// PostgreSQL's lock that keeps everybody else out; what `alter table` and its like ask for.
+const EXCLUSIVE: &str = "AccessExclusiveLock";
+
+/// Judges what artefacts tell of sessions, as findings of `rule`.
+pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
+    let sessions = Sessions::of(observed);
+    if sessions.all.is_empty() {
+        return Verdict::CannotTell(
+            "what the sessions of a database wait for: its log with log_lock_waits, or its list of sessions (pg_stat_activity, \
+             SHOW FULL PROCESSLIST)"
+                .to_owned(),
+        );
+    }
+    let gave_up = |doing| {
+        sessions
+            .all
+            .iter()
+            .filter(move |told| told.session.doing == doing)
+            .count()
+    };
+    let failed = gave_up(SessionDoing::GaveUp) + gave_up(SessionDoing::Deadlocked);
+    let queues: Vec<Queue<'_>> = sessions
+        .queues()
+        .into_iter()
+        .filter(|queue| matters(queue))
+        .collect();
+    if queues.is_empty() {
+        let longest = sessions
+            .longest()
+            .map(|ns| format!(", the longest for {}", duration(ns)));
+        let waits = match sessions.waiting() {
+            1 => "1 session of the database waits".to_owned(),
+            number => format!("{number} sessions of the database wait"),
+        };
+        return Verdict::Clear(format!(
+            "{waits} for a lock{}, and {failed} gave up",
+            longest.unwrap_or_default()
+        ));
+    }
+    let findings = queues
+        .iter()
+        .take(QUEUES)
+        .map(|queue| finding(rule, observed, &sessions, queue));
+    Verdict::Fires(findings.collect())
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+fn matters(queue: &Queue<'_>) -> bool {
+    let timed = queue.waits.iter().any(|told| told.session.doing_ns.is_some());
+    let longest = queue.waits.iter().map(Told::waited).max().unwrap_or(0);
+    let deadlock = queue
+        .waits
+        .iter()
+        .any(|told| told.session.doing == SessionDoing::Deadlocked);
+    deadlock
+        || if timed {
+            longest >= LONG
+        } else {
+            queue.waits.len() >= SEVERAL
+        }
+}
+
+/// Who is at the root, and how that is known.
+enum Root<'a> {
+    /// The server says that these have the lock.
+    Told(Vec<&'a str>),
+    /// Nothing says who has it; but one session alone is idle, and has been since before the first began to wait.
+    Perhaps(Told<'a>),
+    Unknown,
+}
+
+fn root<'a>(sessions: &Sessions<'a>, queue: &Queue<'a>) -> Root<'a> {
+    if !queue.roots.is_empty() {
+        return Root::Told(queue.roots.clone());
+    }
+    let Some(first) = queue.waits.first() else {
+        return Root::Unknown;
+    };
+    let server = first.session.server;
+    // Who is said to be in a transaction comes first; a connection of MySQL's that sleeps may have one open.
+    let told = sessions
+        .that(server, SessionDoing::IdleInTransaction)
+        .next()
+        .is_some();
+    let idle = match told || server == DatabaseServer::Postgresql {
+        true => SessionDoing::IdleInTransaction,
+        false => SessionDoing::Idle,
+    };
+    let mut before = sessions
+        .that(server, idle)
+        .filter(|told| match told.session.doing_ns {
+            Some(idle) => idle >= first.waited(),
+            None => first.session.doing_ns.is_none(),
+        });
+    match (before.next(), before.next()) {
+        (Some(one), None) => Root::Perhaps(one),
+        _ => Root::Unknown,
+    }
+}
+
+fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Queue<'_>) -> Finding {
+    let first = queue.waits.first().expect("a queue has somebody who waits");
+    let server = first.session.server;
+    let longest = first.waited();
+    let root = root(sessions, queue);
+    let over = queue.waits.iter().all(|told| sessions.over(told));
+    let waits = match (queue.waits.len(), over) {
+        (_, true) => "waited",
+        (1, false) => "waits",
+        (_, false) => "wait",
+    };
+    let who = format!("{} of {}", count(queue.waits.len(), "session"), server.name());
+    let time = match longest {
+        0 => String::new(),
+        longest => format!(" for up to {}", duration(longest)),
+    };
+    let circle = is_circle(queue);
+    let title = match &root {
+        _ if circle => format!(
+            "{who} waited for each other, until {} ended one of them: a deadlock",
+            server.name()
+        ),
+        Root::Told(roots) => format!(
+            "{who} {waits}{time} behind {}{}",
+            session(roots),
+            idle(sessions, server, roots)
+        ),
+        Root::Perhaps(told) => format!(
+            "{who} {waits}{time} for locks, perhaps those of session {}",
+            told.session.id
+        ),
+        Root::Unknown => format!("{who} {waits}{time} for locks of other sessions"),
+    };
+    let (confidence, severity) = match &root {
+        _ if circle => (Confidence::Proved, Severity::Warning),
+        Root::Told(_) => (Confidence::Proved, Severity::Warning),
+        Root::Perhaps(_) | Root::Unknown if longest > 0 => (Confidence::Strong, Severity::Warning),
+        Root::Perhaps(_) | Root::Unknown => (Confidence::Suspect, Severity::Warning),
+    };
+    let mut shown = queue.waits.iter();
+    let longest_wait = evidence(
+        observed,
+        sessions,
+        shown.next().expect("a queue has somebody who waits"),
+    );
+    let total = queue.waits.iter().map(Told::waited).fold(0, Ns::saturating_add);
+    let mut finding = Finding::new(rule, severity, title, Cause::LockFutex, total, longest_wait);
+    for told in shown.take(WAITS - 1) {
+        finding = finding.and(evidence(observed, sessions, told));
+    }
+    for (told, text) in about_root(sessions, server, &root) {
+        finding = finding.and(logs::about(observed, told.happening, text));
+    }
+    if let Some(barrier) = queue
+        .waits
+        .iter()
+        .find(|told| is_barrier(told))
+        .filter(|_| queue.waits.len() > 1)
+    {
+        let text = format!(
+            "session {} asks to have a table for itself: whoever asks for that table after it queues behind it, readers too",
+            barrier.session.id
+        );
+        finding = finding.and(logs::about(observed, barrier.happening, text));
+    }
+    let finding = finding.confidence(confidence);
+    match circle {
+        true => finding
+            .remedy(Remedy::safe(
+                "let each transaction take its rows in the same order, and let the program try again when the server ends one",
+            ))
+            .remedy(Remedy::pointless("a longer deadlock_timeout: it is then found later")),
+        false => remedies(finding, server, &root),
+    }
+}
+
+/// Whether each waits for another, so that none is at the root.
+fn is_circle(queue: &Queue<'_>) -> bool {
+    let ended = |told: &Told<'_>| told.session.doing == SessionDoing::Deadlocked;
+    queue.roots.is_empty() && queue.waits.iter().any(ended)
+}
+
+fn session(ids: &[&str]) -> String {
+    match ids {
+        [one] => format!("session {one}"),
+        _ => format!("one of the sessions {}", ids.join(" and ")),
+    }
+}
+
+/// Whether the list says that the one at the root has nothing to do with its transaction.
+fn idle(sessions: &Sessions<'_>, server: DatabaseServer, roots: &[&str]) -> &'static str {
+    let [one] = roots else {
+        return "";
+    };
+    match sessions.doing(server, one, SessionDoing::IdleInTransaction) {
+        Some(_) => ", which is idle in its transaction",
+        None => "",
+    }
+}
+
+/// Something that stands in everybody's way: it waits for a lock that excludes all others.
+fn is_barrier(told: &&Told<'_>) -> bool {
+    let alters = told
+        .session
+        .statement
+        .get(..5)
+        .is_some_and(|word| word.eq_ignore_ascii_case("alter"));
+    told.session.lock.starts_with(EXCLUSIVE) || alters
+}
+
+fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &Told<'_>) -> Evidence {
+    let session = told.session;
+    let client = match session.client.as_str() {
+        "" => String::new(),
+        client => format!(" ({client})"),
+    };
+    let what = match session.lock.as_str() {
+        "" => "a lock".to_owned(),
+        lock => lock_in_words(lock),
+    };
+    let time = match (session.doing_ns, sessions.over(told)) {
+        (Some(ns), false) => format!("has waited {}", duration(ns)),
+        (Some(ns), true) => format!("waited {}", duration(ns)),
+        (None, false) => "waits".to_owned(),
+        (None, true) => "waited".to_owned(),
+    };
+    let holders = sessions.holders(*told);
+    let behind = match holders.as_slice() {
+        [] => String::new(),
+        more => format!(" behind {}", more.join(" and ")),
+    };
+    let statement = match session.statement.as_str() {
+        "" => String::new(),
+        statement => format!(": {statement}"),
+    };
+    let text = format!(
+        "session {}{client} {time}{behind} for {what}{statement}",
+        session.id
+    );
+    logs::about(observed, told.happening, text)
+}
+
+/// What PostgreSQL's list calls what is waited for, in words.
+fn lock_in_words(lock: &str) -> String {
+    match lock {
+        "transactionid" => "the end of a transaction that has changed its row".to_owned(),
+        "tuple" => "its turn at a row".to_owned(),
+        "relation" => "a table".to_owned(),
+        "virtualxid" => "the end of a transaction that began before".to_owned(),
+        "advisory" => "an advisory lock".to_owned(),
+        "extend" => "room at the end of a table".to_owned(),
+        _ => lock.to_owned(),
+    }
+}
+
+/// What is known of those at the root.
+fn about_root<'a>(
+    sessions: &Sessions<'a>,
+    server: DatabaseServer,
+    root: &Root<'a>,
+) -> Vec<(Told<'a>, String)> {
+    let since = |told: &Told<'_>| told.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
+    let last = |told: &Told<'_>| match told.session.statement.as_str() {
+        "" => String::new(),
+        statement => format!("; its last statement: {statement}"),
+    };
+    let of = |told: &Told<'_>| match told.session.client.as_str() {
+        "" => String::new(),
+        client => format!(" ({client})"),
+    };
+    match root {
+        Root::Told(roots) => roots
+            .iter()
+            .filter_map(|id| {
+                let idle = sessions.doing(server, id, SessionDoing::IdleInTransaction);
+                let works = sessions.doing(server, id, SessionDoing::Works);
+                let (told, does) = idle
+                    .map(|told| (told, "is idle in its transaction"))
+                    .or_else(|| works.map(|told| (told, "works")))?;
+                let since = since(&told).unwrap_or_default();
+                Some((
+                    told,
+                    format!("session {id}{} {does}{since}{}", of(&told), last(&told)),
+                ))
+            })
+            .collect(),
+        Root::Perhaps(told) => {
+            let idle = match told.session.doing {
+                SessionDoing::IdleInTransaction => "is idle in its transaction",
+                _ => "sleeps, perhaps in a transaction,",
+            };
+            let text = format!(
+                "session {}{} {idle}{}; no other has been idle for as long as these wait, so it may have what they wait for{}",
+                told.session.id,
+                of(told),
+                since(told).unwrap_or_default(),
+                last(told)
+            );
+            vec![(*told, text)]
+        }
+        Root::Unknown => Vec::new(),
+    }
+}
+
+fn remedies(finding: Finding, server: DatabaseServer, root: &Root<'_>) -> Finding {
+    let finding = match (server, root) {
+        (_, Root::Told(_)) => finding,
+        (DatabaseServer::Postgresql, _) => finding.remedy(
+            Remedy::safe("ask the server who is in whose way").with_command(
+                "psql -c \"select pid, pg_blocking_pids(pid), state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null\"",
+            ),
+        ),
+        (DatabaseServer::Mysql, _) => finding.remedy(
+            Remedy::safe("ask the server which transactions are open, and since when: the one at the root is the oldest").with_command(
+                "mysql -e \"select trx_mysql_thread_id, trx_state, trx_started, trx_query from information_schema.innodb_trx order by trx_started\"",
+            ),
+        ),
+    };
+    let finding = finding.remedy(Remedy::safe(
+        "look at the program at the root: what it has locked stays locked until it commits, whatever else it does before",
+    ));
+    let finding = match server {
+        DatabaseServer::Postgresql => finding.remedy(Remedy::changing(
+            "end transactions that nobody uses (idle_in_transaction_session_timeout), and let changes of tables give up instead of \
+             holding everybody up (lock_timeout)",
+            "the transaction that is ended has to be made again by its program",
+        )),
+        DatabaseServer::Mysql => finding.remedy(Remedy::changing(
+            "end the session at the root (KILL ID), and let changes of tables give up instead of holding everybody up \
+             (lock_wait_timeout is a year by default in MySQL, a day in MariaDB)",
+            "the transaction that is ended has to be made again by its program",
+        )),
+    };
+    finding.remedy(Remedy::pointless(
+        "a faster disk or more CPUs: these sessions wait for a commit, not for work",
+    ))
+}

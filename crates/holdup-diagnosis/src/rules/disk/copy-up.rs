@@ -1,0 +1,57 @@
+//! The first change of a file in an overlay copies all of it.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CopyUp,
+    about: "the first change of a file in an overlay copies all of it",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[
+        Cause::DiskRead,
+        Cause::DiskWrite,
+        Cause::DiskWriteback,
+        Cause::DiskSync,
+        Cause::CpuKernel,
+    ],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let copies = |wait: &holdup_model::attributed::AttributedWait| {
+        wait.kernel_stack
+            .iter()
+            .any(|function| function.starts_with("ovl_copy_up"))
+    };
+    let Some(waits) = waits
+        .only(copies)
+        .filter(|waits| run.matters(waits.cost(), MATTERS))
+    else {
+        return Verdict::Clear("ovl_copy_up took less than 10 % of the elapsed time".into());
+    };
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let call = main.call.as_deref().unwrap_or("a call");
+    let title = format!("{call} of {who} copies a whole file into the upper layer of an overlay first");
+    let finding = RULE
+        .finding(Severity::Warning, title, &waits)
+        .and_if(say::kernel_top(&waits));
+    fires(
+        finding
+            .remedy(Remedy::safe(
+                "keep large files that change in a volume (a bind mount), not in the image's layers",
+            ))
+            .remedy(Remedy::safe(
+                "change owner and mode of files when the image is built, and not when it starts",
+            ))
+            .remedy(Remedy::changing(
+                "mount the overlay with metacopy=on, so that a change of mode or owner copies no data",
+                "the upper layer alone is then no complete copy",
+            )),
+    )
+}

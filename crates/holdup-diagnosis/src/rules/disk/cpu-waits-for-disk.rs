@@ -1,0 +1,138 @@
+//! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
+
+use crate::rules::figures;
+use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, paging, say};
+use holdup_evidence::observed::Metric;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::{Asker, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Percent of CPU time in iowait from which waiting for disks is what the machine mostly does: one task that always waits
+/// is a quarter of four CPUs.
+const WAITS: f64 = 30.0;
+
+/// Percent of an interval with a request in flight from which a disk is worth naming.
+const NAMED: f64 = 10.0;
+
+/// Disks that are named.
+const DISKS: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CpuWaitsForDisk,
+    about: "the CPU has little to do but to wait for disks",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::DiskRead],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::CgroupLimitsDisk,
+        RuleId::DiskBusy,
+        RuleId::LoadIsNotCpu,
+        RuleId::MemoryShort,
+        RuleId::NetworkServerSilent,
+        RuleId::SwapThrash,
+        RuleId::TaskHung,
+        RuleId::TasksPileUp,
+    ],
+    place: Place::Way,
+    check: Check::Artefacts(check),
+};
+
+fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let machine = figures::of(observed, Metric::CpuIowaitPercent).filter(|cpu| cpu.of().is_empty());
+    let most = |cpu: &Intervals<'_>| mean(&cpu.values());
+    let Some(cpu) = machine.max_by(|a, b| most(a).total_cmp(&most(b))) else {
+        let what = "how much of its time the CPU waits for disks (iowait)";
+        return Verdict::CannotTell(figures::missing(observed, Metric::CpuIowaitPercent, what));
+    };
+    let high = cpu.from(WAITS);
+    if !often(high.len(), cpu.count()) {
+        if cpu.doubtful() {
+            return Verdict::CannotTell(figures::doubted("how much of its time the CPU waits for disks"));
+        }
+        return Verdict::Clear(format!(
+            "iowait is at most {:.1} % in {}",
+            cpu.most(),
+            say::several(cpu.count() as u64, "interval")
+        ));
+    }
+    fires(finding(run, &cpu, &high))
+}
+
+fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
+    let (waits, busy) = (told(&cpu.values(), 0), disks(cpu));
+    let names: Vec<&str> = busy.iter().map(Intervals::of).collect();
+    let title = match names.as_slice() {
+        [] => format!("The CPU waits for disks {waits} % of its time"),
+        _ => format!(
+            "The CPU waits for disks {waits} % of its time: {}",
+            names.join(", ")
+        ),
+    };
+    let first = cpu.evidence(format!(
+        "iowait is {waits} %; at least {WAITS:.0} % in {} of {}",
+        high.len(),
+        say::several(cpu.count() as u64, "interval")
+    ));
+    let resource = Resource {
+        kind: ResourceKind::Device,
+        name: names.first().map(|name| (*name).to_owned()).unwrap_or_default(),
+        ..Resource::default()
+    };
+    let mut finding =
+        Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
+            .about(resource, Asker::default())
+            .and_if(others(cpu, Metric::CpuUserPercent, "in its own code"))
+            .and_if(blocked(cpu));
+    for disk in &busy {
+        finding = finding.and(paging::disk(disk));
+    }
+    let paging = busy.iter().find(|disk| paging::looks_like_swap(disk));
+    if let Some(disk) = paging.filter(|_| run.facts.swaps.is_empty()) {
+        finding = finding
+            .and(disk.evidence(format!(
+                "suspect: {} is a swap disk, by the size of its requests: reads of a page, writes of a few. Then memory is \
+                 short, and the machine pages",
+                disk.of()
+            )))
+            .remedy(Remedy::safe("see which disks are swap, and read that with this").with_command("swapon --show"));
+    }
+    let unnamed = busy.is_empty();
+    if unnamed {
+        finding = finding.remedy(Remedy::safe("see which disk it is").with_command("iostat -xz 1 5"));
+    }
+    finding
+        .confidence(if unnamed {
+            Confidence::Suspect
+        } else {
+            Confidence::Strong
+        })
+        .remedy(Remedy::safe("see who waits").with_command("ps -eo pid,stat,wchan:24,comm | grep ' D'"))
+        .remedy(Remedy::pointless("more CPUs: they have nothing to do"))
+}
+
+/// The disks that do something meanwhile, busiest first.
+fn disks<'a>(cpu: &Intervals<'a>) -> Vec<Intervals<'a>> {
+    let own = figures::of(cpu.observed, Metric::DiskUtilPercent)
+        .filter(|disk| disk.series.source == cpu.series.source);
+    let mut disks: Vec<Intervals<'a>> = own.filter(|disk| disk.most() >= NAMED).collect();
+    disks.sort_by(|a, b| mean(&b.values()).total_cmp(&mean(&a.values())));
+    disks.truncate(DISKS);
+    disks
+}
+
+fn others(cpu: &Intervals<'_>, metric: Metric, what: &str) -> Option<Evidence> {
+    let other = cpu.other(metric, "")?;
+    Some(other.evidence(format!("the CPU is {} % {what}", told(&other.values(), 0))))
+}
+
+fn blocked(cpu: &Intervals<'_>) -> Option<Evidence> {
+    let blocked = cpu
+        .other(Metric::ProcessesBlocked, "")
+        .filter(|blocked| blocked.most() >= 1.0)?;
+    Some(blocked.evidence(format!(
+        "{} tasks are blocked for a disk at a time",
+        told(&blocked.values(), 0)
+    )))
+}

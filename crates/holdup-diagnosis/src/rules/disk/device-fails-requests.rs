@@ -1,0 +1,85 @@
+//! A device fails requests, or is reset because it does not answer.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DeviceFailsRequests,
+    about: "a device fails requests or has to be reset",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::DiskRead],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+/// Seconds that a request to a disk may take before it is given up: the default of the SCSI layer and of nvme.
+const COMMAND_SECONDS: u32 = 30;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Error,
+    Reset,
+}
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| match event {
+        KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
+        KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
+        _ => None,
+    });
+    let mut devices: Vec<&str> = told.iter().map(|(_, (device, _))| *device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let Some((first, (device, _))) = told.first() else {
+        return logs::kernel_silent(observed, "failed requests or resets");
+    };
+    let count = |kind| told.iter().filter(|(_, (_, other))| *other == kind).count();
+    let (errors, resets) = (count(Kind::Error), count(Kind::Reset));
+    let which = match devices.len() {
+        1 => (*device).to_owned(),
+        // A link, its drive and its partitions are several names of one trouble.
+        count => format!("{device} and {} more", count - 1),
+    };
+    let title = match (errors, resets) {
+        (0, _) => format!("The kernel had to reset {which}, because it did not answer"),
+        (_, 0) => format!("Requests to {which} fail"),
+        _ => format!("Requests to {which} fail, and it had to be reset"),
+    };
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Critical,
+        title,
+        Cause::DiskRead,
+        logs::quote(observed, first),
+    )
+    .and(logs::about(
+        observed,
+        first,
+        format!(
+            "{errors} errors and {resets} resets or time-outs are logged, of: {}",
+            devices.join(", ")
+        ),
+    ));
+    if resets > 0 {
+        let text = format!(
+            "each time-out costs whoever waits as long as the limit is, by default {COMMAND_SECONDS} s"
+        );
+        finding = finding.and(logs::about(observed, first, text));
+    }
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("ask the disk itself, and look at cable, slot and controller; in a virtual machine at the host's storage")
+                    .with_command(format!("smartctl -a /dev/{device}; dmesg | grep -E '{device}|ata|nvme'")),
+            )
+            .remedy(Remedy::changing(
+                "copy what matters away, and replace it",
+                "reading all of a failing disk can be its end: begin with what matters most",
+            )),
+    )
+}

@@ -1,0 +1,76 @@
+//! Writing into memory waits, because too much is on its way to the disk already.
+
+use crate::rules::devices::device;
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DirtyThrottled,
+    about: "it has written more than may wait to be written out",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::DiskWriteback],
+    from: MATTERS,
+    gives_way_to: &[RuleId::CopyUp],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let device = device(run, main);
+        let who = say::who(&main.asker.name);
+        let strict = device.dirty_limit.map(say::bytes);
+        let title = match &strict {
+            Some(limit) => format!(
+                "{who} is made to wait: of {} only {limit} may wait to be written",
+                device.name
+            ),
+            None => format!(
+                "{who} writes faster than {} takes it, and is made to wait",
+                device.name
+            ),
+        };
+        let finding = RULE
+            .finding(Severity::Warning, title, group)
+            .and_if(strict.map(|limit| {
+                let text = format!("its limit is strict: {limit}, whatever the machine has room for");
+                Evidence::new(text, "/sys/class/bdi strict_limit and max_bytes")
+            }))
+            .and_if(settings(run).filter(|_| device.dirty_limit.is_none()))
+            .and_if(say::kernel_top(group));
+        let finding = match device.dirty_limit {
+            Some(_) => finding.remedy(Remedy::changing(
+                "raise or lift the device's own limit (/sys/class/bdi: max_bytes, strict_limit)",
+                "more data is lost when the device is pulled out or the machine crashes",
+            )),
+            None => finding.remedy(Remedy::changing(
+                "allow more dirty pages (vm.dirty_bytes), which helps if it writes in bursts",
+                "a later sync takes longer, and more is lost in a crash",
+            )),
+        };
+        device
+            .tell(finding)
+            .remedy(Remedy::safe(
+                "write less, or where it is faster; keep scratch files off the disk (tmpfs)",
+            ))
+            .remedy(Remedy::safe(
+                "let bulk writers go past the cache (O_DIRECT) or sync as they go, so that they wait and not others",
+            ))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+/// What the machine allows.
+fn settings(run: &Run<'_>) -> Option<Evidence> {
+    let setting = |name: &str| run.facts.sysctl.get(name).filter(|value| *value != "0");
+    let text = match (setting("vm/dirty_bytes"), setting("vm/dirty_ratio")) {
+        (Some(bytes), _) => format!("vm.dirty_bytes is {bytes}"),
+        (None, Some(ratio)) => format!("vm.dirty_ratio is {ratio} % of the memory that is free or cache"),
+        (None, None) => return None,
+    };
+    Some(Evidence::new(text, "/proc/sys/vm"))
+}

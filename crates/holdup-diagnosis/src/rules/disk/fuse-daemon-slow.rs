@@ -1,0 +1,55 @@
+//! Waiting for the daemon behind a FUSE file system.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::FuseDaemonSlow,
+    about: "the daemon behind a FUSE mount is slow to answer",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::FsFuse],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let mount = |wait: &holdup_model::attributed::AttributedWait| {
+        wait.resource
+            .detail
+            .get("mount")
+            .unwrap_or(&wait.resource.name)
+            .clone()
+    };
+    let groups = run.worth(waits, waits.split(mount), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let holders = group.holders();
+        let daemon = holders
+            .first()
+            .map_or_else(|| "its daemon".to_owned(), |h| say::who_with_pid(&h.name));
+        let mount = mount(main);
+        let mount = say::name_or(&mount, "a FUSE mount");
+        let title = format!(
+            "{} waits for {daemon}, which serves {mount}",
+            say::who(&main.asker.name)
+        );
+        RULE.finding(Severity::Warning, title, group)
+            .and_if(holders.first().map(say::meanwhile))
+            .and_if(say::kernel_top(group))
+            .proved_if(!holders.is_empty())
+            .remedy(Remedy::safe(
+                "see what the daemon itself waits for, and mend that: holdup run its command",
+            ))
+            .remedy(Remedy::safe(
+                "ask it less often: copy the files first, or mount with longer attribute caching",
+            ))
+            .remedy(Remedy::pointless(
+                "a faster disk under the mount point: every call goes through the daemon",
+            ))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}

@@ -1,0 +1,63 @@
+//! A change of a file system has to wait for the transaction that is being written.
+
+use crate::rules::devices::device;
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::JournalWaits,
+    about: "changes wait for the file system's journal",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::DiskJournal],
+    from: MATTERS,
+    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk, RuleId::MappedWriteWaits],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let device = device(run, main);
+        let who = say::who(&main.asker.name);
+        let full = main.kernel_stack.iter().any(|function| is_full(function));
+        let state = match full {
+            true => "it is full, and must be emptied first",
+            false => "a transaction is being written, or waits for others",
+        };
+        let title = format!("{who} waits for the journal of {}: {state}", device.name);
+        let finding = RULE
+            .finding(Severity::Warning, title, group)
+            .and_if(say::kernel_top(group));
+        let finding = device.tell(finding);
+        let finding = match full {
+            true => finding.remedy(Remedy::changing(
+                "give the file system a larger journal (ext4: tune2fs -O ^has_journal, then -J size=…; XFS: at mkfs), or one on a \
+                 faster device",
+                "the file system has to be unmounted for that",
+            )),
+            false => finding.remedy(Remedy::safe(
+                "find who syncs on this file system, and let that be done less often or elsewhere",
+            )),
+        };
+        finding
+            .remedy(Remedy::safe(
+                "change less at once: fewer files made, renamed and deleted, one archive instead of many small files",
+            ))
+            .remedy(Remedy::pointless(
+                "syncing less in this program: this wait is not for its data, but to be let change anything at all",
+            ))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+/// Functions that wait for room in a journal, rather than for a transaction.
+fn is_full(function: &str) -> bool {
+    function.contains("log_wait_for_space")
+        || function.contains("log_do_checkpoint")
+        || function.starts_with("xlog_grant")
+        || function.starts_with("xfs_log_re")
+}

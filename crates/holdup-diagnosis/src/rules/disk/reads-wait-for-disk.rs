@@ -1,0 +1,60 @@
+//! Reading waits for a disk: files, metadata, pages of mapped files.
+
+use crate::rules::devices::device;
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
+
+/// Median wait from which a turning disk seeks for each read, nanoseconds: half a turn at 7200 per minute is 4.2 ms.
+const SEEK: Ns = 4_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ReadsWaitForDisk,
+    about: "reading waits for a disk, or for a limit on it",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::DiskRead, Cause::MemPagefault],
+    from: MATTERS,
+    gives_way_to: &[RuleId::CachePushedOut, RuleId::CopyUp],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let device = device(run, main);
+        let who = say::who(&main.asker.name);
+        let what = match group.cause() {
+            Cause::MemPagefault => "touches mapped files that must first be read from",
+            _ => "waits for reads from",
+        };
+        let title = match device.limited() {
+            true => format!("{who} {what} {}, which its cgroup limits", device.name),
+            false => format!("{who} {what} {}", device.name),
+        };
+        let mut finding = RULE.finding(Severity::Warning, title, group);
+        if let Some(file) = &device.file {
+            finding = finding.and(Evidence::new(format!("most of it for {file}"), "the open file"));
+        }
+        if device.rotational == Some(true) && group.median() >= SEEK {
+            let text = format!(
+                "{} turns, and {} a read is the time of a seek",
+                device.name,
+                duration(group.median())
+            );
+            finding = finding.and(Evidence::new(text, "/sys/block queue/rotational"));
+        }
+        finding = finding.and_if(say::clock(run, group));
+        device
+            .tell(finding)
+            .remedy(Remedy::safe(
+                "run it again: if it is fast then, the data fits into memory and only the first run pays",
+            ))
+            .remedy(Remedy::safe(
+                "ask for more at a time or ahead of need (larger reads, posix_fadvise, several readers)",
+            ))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}

@@ -1,0 +1,73 @@
+//! Tasks stand still for disks, by the kernel's own account.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use holdup_evidence::observed::Metric;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// Percent of the time in which some task waited for a disk from which that is what work mostly waits for. Lower, one
+/// program that reads a file is enough.
+const SOME: f64 = 50.0;
+
+/// The same in which all tasks did that had something to do: a quarter of the time is lost whole.
+const FULL: f64 = 25.0;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::TasksStallForIo,
+    about: "tasks stand still for disks",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::DiskRead],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::CgroupLimitsDisk,
+        RuleId::DiskBusy,
+        RuleId::DiskAnswersSlowly,
+        RuleId::CpuWaitsForDisk,
+        RuleId::LoadIsNotCpu,
+        RuleId::MemoryShort,
+        RuleId::NetworkServerSilent,
+        RuleId::SwapThrash,
+        RuleId::TaskHung,
+        RuleId::TasksPileUp,
+        RuleId::TasksStallForMemory,
+    ],
+    place: Place::Way,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let full = pressures::high(observed, Metric::PressureIoFullPercent, FULL);
+    let some = pressures::high(observed, Metric::PressureIoSomePercent, SOME);
+    let Some(worst) = full.or(some) else {
+        return match pressures::most(observed, Metric::PressureIoSomePercent) {
+            Some(most) => Verdict::Clear(format!("tasks waited for disks at most {most:.1} % of the time")),
+            None => Verdict::CannotTell(
+                "for what share of the time tasks waited for disks: `grep -H . /proc/pressure/*`".to_owned(),
+            ),
+        };
+    };
+    let who = if full.is_some() {
+        "Nothing could run but wait"
+    } else {
+        "Some task waited"
+    };
+    let title = format!("{who} for disks {}{}", worst.words(), worst.place());
+    fires(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::DiskRead,
+            worst.evidence("waiting for disks"),
+        )
+        .confidence(Confidence::Proved)
+        .and_if(
+            some.filter(|_| full.is_some())
+                .map(|some| some.evidence("some task waited")),
+        )
+        .remedy(Remedy::safe("see which disk it is, and whether it is busy").with_command("iostat -xz 1 5"))
+        .remedy(Remedy::safe("see who reads and writes, and who waits").with_command("pidstat -d 1 5"))
+        .remedy(Remedy::pointless("more CPUs: they wait for the same disks")),
+    )
+}

@@ -1,0 +1,57 @@
+//! Writing waits for a disk: syncing, direct writes, discards.
+
+use crate::rules::devices::device;
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WritesWaitForDisk,
+    about: "writing waits for a disk, or for a limit on it",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::SmallSynchronousWrites,
+        RuleId::SyncWaitsForAll,
+        RuleId::JvmFiguresOnSlowDisk,
+        RuleId::MappedWriteWaits,
+        RuleId::CopyUp,
+    ],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let device = device(run, main);
+        let who = say::who(&main.asker.name);
+        let what = match group.cause() {
+            Cause::DiskSync => "waits for its data to be safe on",
+            Cause::DiskDiscard => "waits for freed blocks to be discarded on",
+            _ => "waits for its writes to",
+        };
+        let title = match device.limited() {
+            true => format!("{who} {what} {}, which its cgroup limits", device.name),
+            false => format!("{who} {what} {}", device.name),
+        };
+        let finding = RULE
+            .finding(Severity::Warning, title, group)
+            .and_if(say::clock(run, group))
+            .and_if(say::kernel_top(group));
+        device.tell(finding).remedy(match group.cause() {
+            Cause::DiskSync => Remedy::changing(
+                "sync less, or later, or in another thread",
+                "after a crash what was not synced is gone",
+            ),
+            Cause::DiskDiscard => Remedy::safe(
+                "discard in the background (fstrim.timer) instead of at each deletion (mount option discard)",
+            ),
+            _ => Remedy::safe("write less, write to a faster device, or move other writers off this one"),
+        })
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}

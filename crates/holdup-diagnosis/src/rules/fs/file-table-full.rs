@@ -1,0 +1,58 @@
+//! The kernel's table of open files is nearly full.
+
+use crate::rules::levels;
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use holdup_evidence::observed::Metric;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// Share of the table from which the next burst fails: a tenth is left.
+const FULL: f64 = 0.90;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::FileTableFull,
+    about: "the machine has nearly as many files open as it may",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let shares = levels::with(observed, Metric::OpenFiles).filter_map(|level| {
+        let open = level.point(Metric::OpenFiles)?;
+        let most = level.value(Metric::OpenFilesLimit).filter(|most| *most > 0.0)?;
+        Some((level, open, most))
+    });
+    let fullest = shares.max_by(|a, b| (a.1.value / a.2).total_cmp(&(b.1.value / b.2)));
+    let Some((level, open, most)) = fullest else {
+        return Verdict::CannotTell("how many files are open, of how many: /proc/sys/fs/file-nr".to_owned());
+    };
+    if open.value < FULL * most {
+        return Verdict::Clear(format!(
+            "{:.0} files are open, of {most:.0} that may be",
+            open.value
+        ));
+    }
+    fires(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            format!("The machine has {:.0} files open, of {most:.0} that it may", open.value),
+            Cause::NetConnect,
+            level.evidence(format!("{:.0} of {most:.0} entries are used", open.value), open),
+        )
+        .confidence(Confidence::Proved)
+        .remedy(
+            Remedy::safe("see who has so many, and whether it closes them (sockets count, too)")
+                .with_command("for p in /proc/[0-9]*; do echo \"$(ls $p/fd 2>/dev/null | wc -l) $p\"; done | sort -n | tail"),
+        )
+        .remedy(Remedy::changing(
+            "raise fs.file-max",
+            "each open file takes memory of the kernel's; a program that never closes fills the larger table, too",
+        )),
+    )
+}

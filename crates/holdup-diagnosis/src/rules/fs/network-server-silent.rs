@@ -1,0 +1,103 @@
+//! The server of a network file system does not answer.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use holdup_artefacts::clock::Clock;
+use holdup_evidence::observed::{Happening, KernelEvent};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::NetworkServerSilent,
+    about: "the server of a network file system does not answer",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::FsNetwork],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| match event {
+        KernelEvent::NfsServer { server, ok } => Some((server.as_str(), *ok)),
+        _ => None,
+    });
+    let mut servers: Vec<&str> = Vec::new();
+    for (_, (server, ok)) in &told {
+        if !ok && !servers.contains(server) {
+            servers.push(server);
+        }
+    }
+    if servers.is_empty() {
+        return logs::kernel_silent(observed, "a file server that does not answer");
+    }
+    let clock = Clock::of(observed);
+    let findings = servers.iter().filter_map(|server| {
+        let of_it: Vec<(&Happening, bool)> = told
+            .iter()
+            .filter(|(_, (name, _))| name == server)
+            .map(|(one, (_, ok))| (*one, *ok))
+            .collect();
+        finding(observed, &clock, server, &of_it)
+    });
+    Verdict::Fires(findings.collect())
+}
+
+fn finding(
+    observed: &Observed,
+    clock: &Clock<'_>,
+    server: &str,
+    told: &[(&Happening, bool)],
+) -> Option<Finding> {
+    let silences = told.iter().filter(|(_, ok)| !ok).count();
+    let first = told.iter().find(|(_, ok)| !ok).map(|(one, _)| *one)?;
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Critical,
+        format!("The file server {server} did not answer"),
+        Cause::FsNetwork,
+        logs::quote(observed, first),
+    );
+    let mut began: Option<&Happening> = None;
+    let mut longest: Option<(Ns, &Happening)> = None;
+    for (one, ok) in told {
+        if !ok {
+            began = began.or(Some(one));
+        } else if let Some(from) = began.take() {
+            let times = from.at.zip(one.at);
+            let apart = times.and_then(|(at, later)| clock.apart((&from.quote, at), (&one.quote, later)));
+            if let Some(ns) = apart.and_then(|ns| Ns::try_from(ns).ok())
+                && longest.is_none_or(|(most, _)| ns > most)
+            {
+                longest = Some((ns, one));
+            }
+        }
+    }
+    let still = began.is_some();
+    if let Some((ns, answered)) = longest {
+        let text = format!(
+            "it answered again {} later; the kernel said {} that it did not",
+            logs::seconds(ns),
+            logs::times(silences)
+        );
+        finding = finding.and(logs::about(observed, answered, text));
+    }
+    if still && let Some((last, _)) = told.last() {
+        finding = finding.and(logs::about(
+            observed,
+            last,
+            "the log has no word that it answered again",
+        ));
+    }
+    let finding = finding
+        .remedy(
+            Remedy::safe("see whether the server and the way to it are up, and what waits for it")
+                .with_command(format!("ping -c 3 {}; grep -h . /proc/fs/nfsfs/servers; mount -t nfs,nfs4,cifs", crate::rules::say::quoted(server))),
+        )
+        .remedy(Remedy::changing(
+            "mount what can be done without with soft and a timeo, so that programs get an error in place of a wait",
+            "a program that does not expect errors may lose what it writes",
+        ));
+    Some(finding)
+}

@@ -1,0 +1,70 @@
+//! Sending to a message queue that is full.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::MessageQueueFull,
+    about: "a message queue is full",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::IpcQueue],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check: Check::Waits(check),
+};
+
+/// POSIX's and System V's calls that wait for room in a queue.
+fn sends(wait: &AttributedWait) -> bool {
+    matches!(wait.call.as_deref(), Some("mq_timedsend" | "msgsnd"))
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let sending = waits.only(sends);
+    let Some(sending) = sending.filter(|sending| run.matters(sending.cost(), MATTERS)) else {
+        return Verdict::Clear(format!(
+            "{} of the elapsed time in queues and events, and not for room in a message queue",
+            percent(run.share(waits.cost()))
+        ));
+    };
+    let key = |wait: &AttributedWait| (wait.asker.name.pid, wait.resource.name.clone());
+    let groups = run.worth(&sending, sending.split(key), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let queue = say::name_or(&main.resource.name, "a message queue");
+    let holders = group.holders();
+    let title = match holders.first() {
+        Some(holder) => format!(
+            "{queue} is full: {who} waits for {} to take messages",
+            say::who(&holder.name)
+        ),
+        None => format!("{queue} is full: {who} waits, and nobody takes messages"),
+    };
+    let severity = if group.handed_on() {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let see = match main.call.as_deref() {
+        Some("msgsnd") => "ipcs -q",
+        _ => "ls -l /dev/mqueue",
+    };
+    RULE.finding(severity, title, group)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(!holders.is_empty())
+        .remedy(
+            Remedy::safe("make the receiver faster, or start more of them: it is what this waits for")
+                .with_command(see),
+        )
+        .remedy(Remedy::pointless(
+            "a larger queue: it only delays the wait while the receiver is slower",
+        ))
+}

@@ -1,0 +1,79 @@
+//! A pipe does not end because a process that was left behind still has it open.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::PipeHeldOpen,
+    about: "a process left behind keeps a pipe open",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::IpcPipe],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let held = waits.only(|wait| wait.held_open_ns > 0);
+    let groups = held.map_or_else(Vec::new, |held| held.split(|wait| wait.asker.name.pid));
+    let findings: Vec<Finding> = groups
+        .iter()
+        .filter(|group| run.matters(cost(group), MATTERS))
+        .map(|group| finding(run, group))
+        .collect();
+    if findings.is_empty() {
+        let most = groups.iter().map(cost).max().unwrap_or(0);
+        return Verdict::Clear(format!(
+            "processes that were left behind held a pipe open for {} of the elapsed time",
+            percent(run.share(most))
+        ));
+    }
+    Verdict::Fires(findings)
+}
+
+/// What it cost the run that pipes were held open.
+fn cost(group: &Waits<'_>) -> u64 {
+    let held = group.iter().map(|wait| wait.held_open_ns);
+    held.fold(0, u64::saturating_add).min(group.cost())
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let who = say::who(&group.main().asker.name);
+    let holders = group.holders();
+    let holder = holders.first().map_or_else(
+        || "a process".to_owned(),
+        |holder| say::who_with_pid(&holder.name),
+    );
+    let held = cost(group);
+    let title =
+        format!("{who} waits for the end of a pipe that {holder}, left in the background, still has open");
+    let held = duration(held);
+    // Looks do not show what is written.
+    let text = match run.attributed.by_looks {
+        false => format!(
+            "for {held} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} closed it"
+        ),
+        true => format!(
+            "for {held} nobody else had the pipe open to write to it, the process that had started {holder} was gone, and the wait ended when {holder} did"
+        ),
+    };
+    let mut finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "births, ends and wakings"))
+        .and_if(holders.first().map(say::meanwhile))
+        .confidence(match run.attributed.by_looks {
+            false => Confidence::Proved,
+            true => Confidence::Strong,
+        });
+    finding.ns = Some(cost(group));
+    finding
+        .remedy(Remedy::safe(
+            "start what stays in the background with its output elsewhere: command >/dev/null 2>&1 &, or a log file",
+        ))
+        .remedy(Remedy::safe(
+            "a daemon closes what it inherited (daemon(3), setsid with redirections, or a service manager)",
+        ))
+}

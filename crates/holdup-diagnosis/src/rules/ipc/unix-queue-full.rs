@@ -1,0 +1,62 @@
+//! A Unix socket's listener whose queue of clients is full.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::UnixQueueFull,
+    about: "a Unix socket's listener does not accept the clients that queue for it",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::IpcUnix],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check: Check::Both(check, listeners::seen_unix),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // A connect to a Unix socket is done at once unless the listener's queue has no room for it.
+    let queued = waits.only(|wait| wait.call.as_deref() == Some("connect"));
+    let cost = queued.as_ref().map_or(0, Waits::cost);
+    let Some(queued) = queued.filter(|queued| run.matters(queued.cost(), MATTERS)) else {
+        let cost = duration(cost);
+        return Verdict::Clear(format!("connecting took {cost} of the time on Unix sockets"));
+    };
+    let socket = |wait: &AttributedWait| wait.resource.name.clone();
+    let groups = run.worth(&queued, queued.split(socket), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let socket = &group.main().resource.name;
+    let holders = group.holders();
+    let listener = match holders.first() {
+        Some(holder) => format!("{}, which listens at {socket},", say::who(&holder.name)),
+        None => format!("The listener at {socket}"),
+    };
+    let title = format!("{listener} does not accept its clients, and its queue is full");
+    let severity = match group.handed_on() {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let text = "a connect to a Unix socket waits for nothing but room in the listener's queue";
+    RULE.finding(severity, title, group)
+        .and(Evidence::new(text, "the system call"))
+        .and_if(say::kernel_top(group))
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(true)
+        .remedy(
+            Remedy::safe("see how many wait (Recv-Q) and how many may (Send-Q)").with_command("ss -xlp"),
+        )
+        .remedy(Remedy::safe(
+            "let the listener accept faster: more workers (php-fpm: pm.max_children), or find out what they wait for",
+        ))
+        .remedy(Remedy::changing(
+            "if clients come in bursts only: a longer backlog (php-fpm: listen.backlog)",
+            "where the listener is too slow on average, they only wait longer in the queue",
+        ))
+}

@@ -1,0 +1,95 @@
+//! Waits of a Java virtual machine's threads as rules ask about them.
+
+use super::{Run, Waits, say};
+use holdup_evidence::{Cause, Language};
+use holdup_knowledge::java;
+use holdup_model::attributed::{AWAITS, AttributedWait, Holder, JAVA_LOCK};
+use holdup_model::finding::Evidence;
+use std::collections::BTreeSet;
+
+/// The Java frames of who asked, innermost first.
+pub(super) fn frames(wait: &AttributedWait) -> Vec<&str> {
+    let stack = wait.asker.stack.iter();
+    stack
+        .filter(|frame| frame.language == Language::Java)
+        .filter_map(|frame| frame.symbol.as_deref())
+        .collect()
+}
+
+/// Of which kind the lock of Java's is that a wait is for.
+pub(super) fn lock(wait: &AttributedWait) -> Option<&str> {
+    wait.resource.detail.get(JAVA_LOCK).map(String::as_str)
+}
+
+/// Which object of its class a lock is, where that is known.
+pub(super) fn identity(wait: &AttributedWait) -> Option<&str> {
+    wait.resource.detail.get("address").map(String::as_str)
+}
+
+/// Of which kind is what another thread of the same JVM does, and this one waits for.
+pub(super) fn awaits(wait: &AttributedWait) -> Option<&str> {
+    wait.resource.detail.get(AWAITS).map(String::as_str)
+}
+
+/// The outermost frame of the first run of frames that satisfy `which`: of a library, what the program called.
+pub(super) fn entry<'a>(frames: &[&'a str], which: impl Fn(&str) -> bool) -> Option<&'a str> {
+    let inside = frames.iter().position(|frame| which(frame))?;
+    let run = frames[inside..].iter().take_while(|frame| which(frame));
+    run.last().map(|frame| java::bare(frame))
+}
+
+/// How many threads wait.
+pub(super) fn threads(waits: &Waits<'_>) -> usize {
+    let tids: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
+    tids.len()
+}
+
+/// Who asked, each place once, costliest first, so many at most.
+pub(super) fn askers<'a>(waits: &Waits<'a>, most: usize) -> Vec<&'a str> {
+    let mut askers: Vec<&str> = Vec::new();
+    for frame in waits.iter().filter_map(|wait| wait.asker.frame.as_deref()) {
+        if askers.len() < most && !askers.contains(&frame) {
+            askers.push(frame);
+        }
+    }
+    askers
+}
+
+/// What those who queue for a lock wait for when it is theirs: the costliest of their other waits, if it is half of what the queue costs.
+/// One that has it is mostly seen in the queue itself, where it stood before.
+pub(super) fn between<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Option<&'a AttributedWait> {
+    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
+    let other = |wait: &AttributedWait| {
+        let waits = waits_for_something(wait.cause) && !matches!(wait.cause, Cause::Idle | Cause::LockFutex);
+        waits && wait.cause != queue.cause() && tids.contains(&wait.asker.name.tid)
+    };
+    let all = run.waits(other)?;
+    let main = all.main();
+    let same = all.only(|wait| wait.cause == main.cause)?;
+    (same.cost().saturating_mul(2) >= queue.cost()).then_some(main)
+}
+
+/// The same, in words.
+pub(super) fn meanwhile(wait: &AttributedWait) -> Evidence {
+    let on = match wait.resource.name.as_str() {
+        "" => String::new(),
+        name => format!(": {name}"),
+    };
+    let text = format!(
+        "who has it is mostly {} ({}){on}",
+        wait.cause.phrase(),
+        wait.cause
+    );
+    Evidence::new(text, say::SCHEDULER)
+}
+
+/// Whether a thread waits then for something that its code asked for: neither for a CPU nor in the same queue.
+pub(super) fn waits_for_something(cause: Cause) -> bool {
+    !cause.on_cpu() && !cause.id().starts_with("sched.") && cause != Cause::LockMonitor
+}
+
+/// Of those in the way, who waited for something meanwhile, else the first.
+pub(super) fn worst<'h>(holders: &[&'h Holder]) -> Option<&'h Holder> {
+    let waits = |holder: &&&Holder| holder.doing.is_some_and(waits_for_something);
+    holders.iter().find(waits).or(holders.first()).copied()
+}

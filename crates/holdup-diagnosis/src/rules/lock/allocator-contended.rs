@@ -1,0 +1,70 @@
+//! Threads wait in turn for a lock of the C library's allocator.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use holdup_evidence::Cause;
+use holdup_knowledge::user_code;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::AllocatorContended,
+    about: "threads contend for the allocator's lock",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockFutex],
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let inside = waits.only(|wait| user_code::allocator(&wait.asker.stack).is_some());
+    let cost = inside.as_ref().map_or(0, Waits::cost);
+    let processes = inside.map_or_else(Vec::new, |inside| inside.split(|wait| wait.asker.name.pid));
+    let worth: Vec<Finding> = processes
+        .iter()
+        .filter(|process| run.matters_without_queueing(process.cost(), MATTERS))
+        .map(finding)
+        .collect();
+    if worth.is_empty() {
+        return Verdict::Clear(format!(
+            "waits for locks that the allocator asked for took {} of the elapsed time",
+            percent(run.share(cost))
+        ));
+    }
+    Verdict::Fires(worth)
+}
+
+fn finding(waits: &Waits<'_>) -> Finding {
+    let process = &waits.main().asker.name.process;
+    let threads: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
+    let functions: BTreeSet<&str> = waits
+        .iter()
+        .filter_map(|wait| user_code::allocator(&wait.asker.stack))
+        .collect();
+    let functions: Vec<&str> = functions.into_iter().collect();
+    let who = say::name_or(process, "the program");
+    let title = format!("Threads of {who} contend for the lock of the memory allocator");
+    let text = format!(
+        "{} waited in {}",
+        say::several(threads.len() as u64, "thread"),
+        functions.join(", ")
+    );
+    RULE.finding(Severity::Warning, title, waits)
+        .and(Evidence::new(text, "user stacks"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "allocate less often: keep and use blocks again, and free them in the thread that made them",
+        ))
+        .remedy(Remedy::safe(
+            "if MALLOC_ARENA_MAX (or M_ARENA_MAX) is set, raise it: an arena is what a lock is for",
+        ))
+        .remedy(Remedy::changing(
+            "try an allocator that is made for many threads (jemalloc, tcmalloc, mimalloc), by LD_PRELOAD",
+            "it uses memory otherwise; measure both",
+        ))
+        .remedy(Remedy::pointless(
+            "more threads: each one more waits for the same lock",
+        ))
+}

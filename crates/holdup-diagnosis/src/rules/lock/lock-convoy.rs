@@ -1,0 +1,514 @@
+//! Threads of one process queue for one lock.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
+    percent, say,
+};
+use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_evidence::observed::{LockRef, SnapshotKind};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_knowledge::user_code;
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Threads from which it is a queue.
+const QUEUE: usize = 2;
+
+/// Threads from which it is a queue in a dump: two may meet by chance in the instant that a dump is of.
+const DUMPED_QUEUE: usize = 3;
+
+/// Holders that are named at most.
+const NAMED: usize = 3;
+
+/// Functions of the C library under which a futex is a condition, a join or a barrier: nobody holds anything.
+const NOT_A_LOCK: [&str; 6] = [
+    "cond_wait",
+    "cond_timedwait",
+    "cond_clockwait",
+    "join",
+    "sem_",
+    "barrier",
+];
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::LockConvoy,
+    about: "threads queue for one lock",
+    needs: &[Need::SchedulerEvents, Need::LockHolders],
+    causes: &[Cause::LockFutex, Cause::LockMonitor],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::BlockingEntropyDevice,
+        RuleId::GeneratorShared,
+        RuleId::LogHoldsUp,
+    ],
+    place: Place::End,
+    check: Check::Both(check, seen),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if waits.cause() == Cause::LockMonitor {
+        return in_java(run, waits);
+    }
+    let locks = waits.split(|wait| (wait.asker.name.pid, wait.resource.name.clone()));
+    let mut findings = Vec::new();
+    for lock in locks.iter().filter(|lock| run.matters(lock.cost(), MATTERS)) {
+        if let Some(queue) = lock
+            .only(|wait| {
+                // Those that were not told apart are many locks, and no queue for one.
+                !wait.resource.is_many()
+                    && !is_condition(wait)
+                    && !wait.deadlock
+                    && wait.orphaned.is_none()
+                    && user_code::allocator(&wait.asker.stack).is_none()
+            })
+            .filter(|queue| threads(queue) >= QUEUE)
+        {
+            findings.extend(convoy(run, &queue));
+        }
+    }
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    let lock = &locks[0];
+    Verdict::Clear(format!(
+        "the costliest futex took {} of the elapsed time from {}, and no queue for a held lock formed",
+        percent(run.share(lock.cost())),
+        say::several(threads(lock) as u64, "thread"),
+    ))
+}
+
+/// By the waits of a JVM's threads: that somebody has what they wait for is known by the frames in which they do. Where a monitor is
+/// not known, the place in which it is entered stands for it. Connections of pools are no locks. A class that is being initialised is
+/// one for as long as that takes; which class it is must be known.
+fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let queued = waits.only(|wait| {
+        let class = java::lock(wait) == Some("class");
+        let untold = class && !wait.holders.iter().any(owner);
+        !wait.resource.is_many() && !wait.deadlock && !untold && java::lock(wait) != Some("pool")
+    });
+    let locks = queued.map_or_else(Vec::new, |queued| {
+        queued.split(|wait| {
+            (
+                wait.asker.name.pid,
+                wait.resource.name.clone(),
+                java::identity(wait),
+            )
+        })
+    });
+    let findings: Vec<Finding> = locks
+        .iter()
+        .filter(|lock| run.matters(lock.cost(), MATTERS) && java::threads(lock) >= QUEUE)
+        .map(|lock| java_queue(run, lock))
+        .collect();
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    let most = locks.iter().map(java::threads).max().unwrap_or(0);
+    Verdict::Clear(format!(
+        "at most {} for one lock of Java's",
+        say::several(most as u64, "thread")
+    ))
+}
+
+fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
+    let main = queue.main();
+    let holders = queue.holders();
+    let owners: Vec<&Holder> = holders.iter().filter(|holder| owner(holder)).collect();
+    let told: Vec<&Holder> = if owners.is_empty() {
+        holders.iter().collect()
+    } else {
+        owners.clone()
+    };
+    let threads = java::threads(queue);
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let class = java::lock(main) == Some("class");
+    let title = match owners.first() {
+        Some(holder) if class => format!(
+            "{threads} threads of {who} wait for {} by {}",
+            main.resource.name,
+            say::who(&holder.name)
+        ),
+        Some(holder) => format!(
+            "{threads} threads of {who} wait for what {} holds",
+            say::who(&holder.name)
+        ),
+        None => format!("{threads} threads of {who} queue for one lock"),
+    };
+    let names: BTreeSet<String> = told
+        .iter()
+        .take(NAMED)
+        .map(|holder| say::who(&holder.name))
+        .collect();
+    let names: Vec<String> = names.into_iter().collect();
+    let by = match (names.as_slice(), owners.is_empty()) {
+        ([], _) => "; who holds it could not be read".to_owned(),
+        (names, true) => format!(", released by {}", names.join(", ")),
+        (names, false) if class => format!(" by {}", names.join(", ")),
+        (names, false) => format!(", held by {}", names.join(", ")),
+    };
+    let text = format!(
+        "{}{by}; asked for in {}",
+        main.resource.name,
+        java::askers(queue, NAMED).join(", ")
+    );
+    let worst = java::worst(&told);
+    let between = java::between(run, queue);
+    let doing = between
+        .map(|wait| wait.cause)
+        .or(worst.and_then(|worst| worst.doing));
+    let shorten = match doing {
+        Some(cause) if class && java::waits_for_something(cause) => format!(
+            "do not wait in a class's static initialiser: the one that runs it is {}",
+            cause.phrase()
+        ),
+        _ if class => {
+            "do less in the class's static initialiser, or have it done before other threads start".to_owned()
+        }
+        Some(cause) if java::waits_for_something(cause) => {
+            format!("do not wait while holding it: the holder is {}", cause.phrase())
+        }
+        _ => "do less while holding it, or split it into several locks".to_owned(),
+    };
+    RULE.finding(Severity::Warning, title, queue)
+        .and(Evidence::new(
+            text,
+            worst.map_or("Java frames of the waits", |worst| {
+                say::how_known(worst.how_known)
+            }),
+        ))
+        .and_if(between.map(java::meanwhile).or(worst.map(say::meanwhile)))
+        .and_if(say::clock(run, queue))
+        .confidence(if owners.is_empty() {
+            Confidence::Strong
+        } else {
+            Confidence::Proved
+        })
+        .remedy(Remedy::safe(shorten))
+        .remedy(Remedy::pointless(
+            "more threads: each one more waits in the same queue",
+        ))
+}
+
+/// By thread dumps: threads that wait for what one thread holds, directly or through others. Where that one reads a seed,
+/// another rule says more. A holder is told once, in the dump where its queue is longest; so is a lock that nobody is said
+/// to hold: dumps do not name the owner of every lock, and none that is a virtual thread.
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let dumps = dumps(observed);
+    if dumps.is_empty() {
+        return Verdict::CannotTell(dumped::NO_DUMP.to_owned());
+    }
+    let mut longest: BTreeMap<&str, (usize, usize, &Dump<'_>)> = BTreeMap::new();
+    let mut ownerless: BTreeMap<&str, Ownerless<'_, '_>> = BTreeMap::new();
+    let mut most = 0;
+    let mut untold: Option<(usize, &str)> = None;
+    for dump in &dumps {
+        let graph = Graph::of(dump);
+        for queue in without_owner(dump, &graph) {
+            most = most.max(queue.waiters.len());
+            let known = ownerless.get(queue.lock.id.as_str());
+            let longer = known.is_none_or(|known| known.waiters.len() < queue.waiters.len());
+            if longer && queue.waiters.len() >= DUMPED_QUEUE {
+                ownerless.insert(&queue.lock.id, queue);
+            }
+        }
+        let mut taking = dump.threads.iter().filter_map(Seen::takes_untold_lock);
+        if let Some(method) = taking.next() {
+            untold = untold.max(Some((1 + taking.count(), method)));
+        }
+        let mut queues: BTreeMap<usize, usize> = BTreeMap::new();
+        for place in 0..dump.threads.len() {
+            if let Some(root) = graph.root(place) {
+                *queues.entry(root).or_default() += 1;
+            }
+        }
+        for (root, queue) in queues {
+            let Some(holder) = dump.threads.get(root) else {
+                continue;
+            };
+            most = most.max(queue);
+            let seeds = holder.doing == Doing::Waits(Cause::RandomDevice);
+            if queue < DUMPED_QUEUE || seeds {
+                continue;
+            }
+            let known = longest.entry(&holder.thread.name).or_insert((queue, root, dump));
+            if known.0 < queue {
+                *known = (queue, root, dump);
+            }
+        }
+    }
+    let mut findings: Vec<Finding> = longest
+        .into_values()
+        .filter_map(|(queue, root, dump)| queue_behind(run, dump, root, queue))
+        .collect();
+    findings.extend(ownerless.values().filter_map(|queue| queue_for(run, queue)));
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    match untold {
+        Some((threads, method)) if threads >= DUMPED_QUEUE => Verdict::CannotTell(format!(
+            "which lock {threads} threads in {method} wait for, each its own or all the same: a dump with locks (`jcmd PID \
+             Thread.print -l`; of virtual threads, `Thread.dump_to_file` of JDK 24 or later)"
+        )),
+        _ => Verdict::Clear(format!(
+            "at most {} behind one holder or for one lock",
+            say::several(most as u64, "thread")
+        )),
+    }
+}
+
+/// Threads that wait for a lock of which the dump does not say who has it.
+struct Ownerless<'d, 'a> {
+    lock: &'a LockRef,
+    waiters: Vec<&'d Seen<'a>>,
+    /// Threads in the dump.
+    of: usize,
+}
+
+/// The queues for locks without an owner. A condition is none: nobody holds it.
+fn without_owner<'d, 'a>(dump: &'d Dump<'a>, graph: &Graph) -> Vec<Ownerless<'d, 'a>> {
+    let mut queues: BTreeMap<&str, Ownerless<'d, 'a>> = BTreeMap::new();
+    for (place, seen) in dump.threads.iter().enumerate() {
+        let Some(lock) = &seen.thread.waits_for else {
+            continue;
+        };
+        // A class that is not named has no id: those who wait so may wait for different ones.
+        let is_lock = dumped::wants_lock(seen) && !lock.id.is_empty();
+        if is_lock && graph.holder(place).is_none() {
+            let queue = queues.entry(&lock.id).or_insert_with(|| Ownerless {
+                lock,
+                waiters: Vec::new(),
+                of: dump.threads.len(),
+            });
+            queue.waiters.push(seen);
+        }
+    }
+    queues.into_values().collect()
+}
+
+fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
+    let first = queue.waiters.first()?;
+    let count = queue.waiters.len();
+    let name = dumped::lock_name(queue.lock);
+    let threads = dumped::threads(first.kind);
+    let askers: BTreeSet<&str> = queue.waiters.iter().filter_map(|seen| seen.asker()).collect();
+    let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
+    let text = format!(
+        "{count} of {} {threads} wait for {name}; among them {}, in {}",
+        queue.of,
+        dumped::name(first),
+        askers.join(", ")
+    );
+    let owner = format!("no thread of the dump is said to hold {name}");
+    Some(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            format!("{count} {threads} wait for one lock; who holds it, the dump does not tell"),
+            dumped::lock_cause(first.kind),
+            Evidence::new(text, dumped::place(run, first)),
+        )
+        .and(Evidence::new(owner, dumped::place(run, first)))
+        .about(dumped::lock(queue.lock), dumped::asker(first))
+        .confidence(Confidence::Proved)
+        .remedy(Remedy::safe(who_holds(first.kind, queue.lock)))
+        .remedy(Remedy::safe(
+            "hold it for less: do what takes long first, then take the lock",
+        ))
+        .remedy(Remedy::pointless(format!(
+            "more {threads}: each one more waits in the same queue"
+        ))),
+    )
+}
+
+/// How to find who has a lock, where the dump does not tell.
+fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
+    match kind {
+        SnapshotKind::Native => format!(
+            "find the holder: in gdb, `print ((pthread_mutex_t *) {})->__data.__owner` is the number of the thread that has it \
+             (LWP in `info threads`); a lock for readers and writers tells the writer as `__cur_writer`",
+            lock.id
+        ),
+        SnapshotKind::Go => "find the holder: a mutex of Go's does not know who has it, so look which goroutine stands behind the \
+             code that takes this lock and does not wait for it"
+            .to_owned(),
+        _ => "find the holder: `jcmd PID Thread.print -l` names the locks that platform threads own; a virtual thread's are \
+             not told, so look which thread stands behind the code that takes this lock and does not wait for it"
+            .to_owned(),
+    }
+}
+
+fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Option<Finding> {
+    let graph = Graph::of(dump);
+    let holder = dump.threads.get(root)?;
+    let waiters = dump.threads.iter().enumerate();
+    let waiters: Vec<_> = waiters
+        .filter(|(place, _)| graph.root(*place) == Some(root))
+        .collect();
+    let direct = waiters
+        .iter()
+        .find(|(place, _)| graph.holder(*place) == Some(root))?
+        .1;
+    let lock = direct.thread.waits_for.as_ref()?;
+    let askers: BTreeSet<&str> = waiters.iter().filter_map(|(_, seen)| seen.asker()).collect();
+    let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
+    let title = format!("{queue} threads wait for what {} holds", dumped::name(holder));
+    let text = format!(
+        "{queue} of {} threads wait for {}, directly or behind one that does; among them {}, in {}",
+        dump.threads.len(),
+        dumped::lock_name(lock),
+        dumped::name(direct),
+        askers.join(", ")
+    );
+    let meanwhile = format!(
+        "its holder {} {}",
+        dumped::name(holder),
+        dumped::doing(holder.doing)
+    );
+    let shorten = match holder.doing {
+        Doing::Runs => "do less while holding it, or split it into several locks",
+        _ => "do not wait while holding it: do what takes long first, then take the lock",
+    };
+    Some(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            dumped::lock_cause(direct.kind),
+            Evidence::new(text, dumped::place(run, direct)),
+        )
+        .and(Evidence::new(meanwhile, dumped::place(run, holder)))
+        .and(dumped::stands(run, holder))
+        .about(dumped::lock(lock), dumped::asker(direct))
+        .confidence(Confidence::Proved)
+        .remedy(Remedy::safe(shorten))
+        .remedy(Remedy::pointless(
+            "more threads: each one more waits in the same queue",
+        )),
+    )
+}
+
+fn threads(waits: &Waits<'_>) -> usize {
+    let mut tids: Vec<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
+    tids.sort_unstable();
+    tids.dedup();
+    tids.len()
+}
+
+/// Whether the stack says that the futex is something that nobody holds.
+fn is_condition(wait: &AttributedWait) -> bool {
+    let names = wait
+        .asker
+        .stack
+        .iter()
+        .filter_map(|frame| frame.symbol.as_deref());
+    names.chain(wait.asker.frame.as_deref()).any(|name| {
+        // Only the library's own names: a program may well have a function called `join_tables`.
+        let of_library = name.trim_start_matches('_');
+        let of_library = of_library
+            .strip_prefix("pthread_")
+            .or(of_library.strip_prefix("sem_").map(|_| "sem_"));
+        of_library.is_some_and(|name| NOT_A_LOCK.iter().any(|not| name.contains(not)))
+    })
+}
+
+/// Whether the lock's own word named its owner.
+fn owner(holder: &Holder) -> bool {
+    matches!(
+        holder.how_known,
+        HowKnown::MutexOwner
+            | HowKnown::PiFutex
+            | HowKnown::RobustList
+            | HowKnown::Monitor
+            | HowKnown::Vmstructs
+    )
+}
+
+/// The queue, if those who end its waits are its own members or are named as owners by the lock itself. Whoever wakes
+/// the waiters of a condition is neither.
+fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
+    let holders = queue.holders();
+    let owners: Vec<&Holder> = holders.iter().filter(|holder| owner(holder)).collect();
+    let member = |holder: &Holder| queue.iter().any(|wait| wait.asker.name.tid == holder.name.tid);
+    let by_members: u64 = holders
+        .iter()
+        .filter(|holder| member(holder))
+        .map(|holder| holder.ns)
+        .sum();
+    let all: u64 = holders.iter().map(|holder| holder.ns).sum();
+    if owners.is_empty() && (holders.is_empty() || by_members.saturating_mul(2) < all) {
+        return None;
+    }
+    let main = queue.main();
+    let worst = owners.first().copied().or(holders.first())?;
+    let threads = threads(queue);
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let title = format!("{threads} threads of {who} queue for one lock");
+    let name = main.resource.detail.get("symbol").unwrap_or(&main.resource.name);
+    let how = if owners.is_empty() {
+        "released by"
+    } else {
+        "held by"
+    };
+    let mut held: Vec<String> = holders.iter().map(|holder| say::who(&holder.name)).collect();
+    held.dedup();
+    held.truncate(NAMED);
+    let text = format!(
+        "the lock at {}, {how} {}",
+        say::name_or(name, "one address"),
+        held.join(", ")
+    );
+    // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
+    let inside = between(run, queue).filter(|_| owners.is_empty());
+    let finding = RULE
+        .finding(Severity::Warning, title, queue)
+        .and(Evidence::new(text, say::how_known(worst.how_known)))
+        .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), with_it))
+        .and_if(say::clock(run, queue))
+        .confidence(if owners.is_empty() {
+            Confidence::Suspect
+        } else {
+            Confidence::Proved
+        });
+    let doing = match &inside {
+        Some((cause, ..)) => Some(*cause),
+        None => worst.doing.filter(|cause| *cause != main.cause),
+    };
+    let shorten = match doing {
+        Some(cause) if !cause.on_cpu() && cause != Cause::SchedRunqueue => {
+            format!("do not wait while holding it: the holder is {}", cause.phrase())
+        }
+        _ => "do less while holding it, or split it into several locks".to_owned(),
+    };
+    Some(finding.remedy(Remedy::safe(shorten)).remedy(Remedy::pointless(
+        "more threads: each one more waits in the same queue",
+    )))
+}
+
+/// What the path mostly went through in the threads of a queue while others of them waited: cause, time, and who asked.
+fn between(run: &Run<'_>, queue: &Waits<'_>) -> Option<(Cause, Ns, String)> {
+    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
+    let cause = queue.cause();
+    let own =
+        run.waits(|wait| wait.cause != cause && tids.contains(&wait.asker.name.tid) && wait.path_ns > 0)?;
+    let causes = own.split(|wait| wait.cause);
+    let most = causes.iter().max_by_key(|group| group.path())?;
+    // Threads do other things, too: what they did with the lock is most of what they did.
+    let mostly = most.path().saturating_mul(2) > own.path();
+    let asker = most.main().asker.frame.clone().unwrap_or_default();
+    mostly.then(|| (most.cause(), most.path(), asker))
+}
+
+fn with_it((cause, ns, asker): &(Cause, Ns, String)) -> Evidence {
+    let asked = match asker.as_str() {
+        "" => String::new(),
+        asker => format!(", asked by {asker}"),
+    };
+    let text = format!(
+        "between them these threads spent {} {} ({cause}){asked}, one after the other",
+        say::duration(*ns),
+        cause.phrase()
+    );
+    Evidence::new(text, "the critical path")
+}

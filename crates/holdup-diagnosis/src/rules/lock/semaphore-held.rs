@@ -1,0 +1,62 @@
+//! Waiting for a System V semaphore.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SemaphoreHeld,
+    about: "a System V semaphore is not released",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockSysv],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let sets = run.worth(waits, waits.split(|wait| wait.resource.name.clone()), MATTERS);
+    Verdict::Fires(sets.iter().map(finding).collect())
+}
+
+fn finding(waits: &Waits<'_>) -> Finding {
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let set = say::name_or(&main.resource.name, "a System V semaphore");
+    let holders = waits.holders();
+    let title = match holders.first() {
+        Some(holder) => format!(
+            "{who} waits for {} to release {set}",
+            say::who_with_pid(&holder.name)
+        ),
+        None => format!("{who} waits for {set}, which nobody releases"),
+    };
+    // A thread of the run has its own time judged by other rules; anyone else is where the search must go on.
+    let severity = if waits.handed_on() {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let see = match main.resource.detail.get("semaphore_set") {
+        Some(id) => format!("ipcs -s -i {}", say::quoted(id)),
+        None => "ipcs -s".to_owned(),
+    };
+    let finding = RULE
+        .finding(severity, title, waits)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(waits))
+        .proved_if(!holders.is_empty())
+        .remedy(Remedy::safe("see the values, who used each last, and how many wait").with_command(see));
+    match holders.first() {
+        Some(holder) => finding.remedy(Remedy::safe(format!(
+            "make {} release it sooner: its own time is what this wait is",
+            say::who(&holder.name)
+        ))),
+        None => finding.remedy(Remedy::changing(
+            "if the process that took it has died, start its users again with a new set (ipcrm -s), and let them use SEM_UNDO",
+            "whoever still uses the set fails",
+        )),
+    }
+}

@@ -1,0 +1,60 @@
+//! SQLite waits for another connection's lock by sleeping and looking again.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_evidence::Cause;
+use holdup_knowledge::user_code;
+use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SqliteBusy,
+    about: "an SQLite database is locked by another connection",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let busy = waits.only(|wait| user_code::sqlite_waits(&wait.asker.stack));
+    let Some(busy) = busy.filter(|busy| run.matters(busy.cost(), MATTERS)) else {
+        return Verdict::Clear(format!(
+            "it slept {} of the elapsed time, and not in SQLite",
+            percent(run.share(waits.cost()))
+        ));
+    };
+    let who = say::who(&busy.main().asker.name);
+    let title = format!("{who} waits for another connection to let go of an SQLite database");
+    let text = format!(
+        "SQLite looks at the lock, sleeps, and looks again: {} times, up to {} at a time",
+        busy.count(),
+        duration(busy.longest().max)
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, &busy)
+        .and(Evidence::new(text, "user stacks"))
+        .confidence(Confidence::Strong);
+    finding.resource = Resource {
+        kind: ResourceKind::Lock,
+        name: "the lock of an SQLite database".to_owned(),
+        ..Resource::default()
+    };
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("find the connection that keeps a transaction open, and end it sooner")
+                    .with_command("lslocks"),
+            )
+            .remedy(Remedy::safe(
+                "begin a transaction that will write as one that writes (BEGIN IMMEDIATE), and do nothing slow in it",
+            ))
+            .remedy(Remedy::changing(
+                "let readers and a writer work at once: PRAGMA journal_mode=WAL",
+                "it needs shared memory beside the file, so not on a network file system; two writers still wait in turn",
+            ))
+            .remedy(Remedy::pointless("a longer busy time-out: it waits longer instead of failing")),
+    )
+}

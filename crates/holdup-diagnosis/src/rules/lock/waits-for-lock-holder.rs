@@ -1,0 +1,68 @@
+//! Waiting for a file lock that someone else holds.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::Holder;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WaitsForLockHolder,
+    about: "a file lock is held by someone else",
+    needs: &[Need::SchedulerEvents, Need::LockHolders],
+    causes: &[Cause::LockFile],
+    from: MATTERS,
+    gives_way_to: &[RuleId::PackageManagerLocked],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| wait.resource.name.clone()), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        let who = say::who(&main.asker.name);
+        let file = say::name_or(&main.resource.name, "a file");
+        let holders = group.holders();
+        let title = match holders.first() {
+            Some(holder) => format!(
+                "{who} waits for a lock on {file} that {} holds",
+                say::who_with_pid(&holder.name)
+            ),
+            None => format!("{who} waits for a lock on {file} that someone else holds"),
+        };
+        let finding = RULE
+            .finding(Severity::Warning, title, group)
+            .and_if(holders.first().map(say::meanwhile))
+            .and_if(say::way(group))
+            .and_if(say::clock(run, group))
+            .proved_if(!holders.is_empty());
+        let stopped = |holder: &&Holder| holder.doing == Some(Cause::ProcessStopped);
+        let finding = match holders.first() {
+            Some(holder) if stopped(&holder) && holder.name.pid != 0 => finding.remedy(
+                Remedy::changing(
+                    format!(
+                        "let {} go on: while it is stopped it releases nothing",
+                        say::who_with_pid(&holder.name)
+                    ),
+                    "whoever stopped it had a reason: a terminal (Ctrl-Z), a debugger, an operator",
+                )
+                .with_command(format!("kill -CONT {}", holder.name.pid)),
+            ),
+            Some(holder) => finding.remedy(Remedy::safe(format!(
+                "let {} finish first, or start the two at different times",
+                say::who_with_pid(&holder.name)
+            ))),
+            None => finding.remedy(
+                Remedy::safe("see who has the file open while it waits")
+                    .with_command(format!("fuser -v {}", say::quoted(file))),
+            ),
+        };
+        finding
+            .remedy(Remedy::safe("make the holder keep the lock for a shorter time, or lock a smaller part"))
+            .remedy(Remedy::pointless(
+                "removing the lock file: a waiter and a newcomer then each hold a lock, on two different files",
+            ))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
+}

@@ -1,0 +1,166 @@
+//! Nothing was logged for long, after a line that says that something begins.
+
+use super::super::log_times::{of_source, quote};
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration};
+use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::LogGap,
+    about: "a log is silent for long after something began",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::Unknown],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+/// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before
+/// they look for something else to do.
+const LONG: Ns = 10_000_000_000;
+
+/// Where it is known what is usual, a second is long,
+const LONGER: Ns = 1_000_000_000;
+
+/// if it is ten times that,
+const TIMES: Ns = 10;
+
+/// and if it is known from at least so many.
+const KNOWN_FROM: u64 = 5;
+
+/// Gaps that are shown.
+const SHOWN: usize = 4;
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let kinds = [SpanKind::LogGap, SpanKind::LogSilence];
+    let gaps = observed.spans.iter().filter(|span| kinds.contains(&span.kind));
+    let Some(longest) = gaps.clone().max_by_key(|gap| gap.ns) else {
+        return match observed
+            .spans
+            .iter()
+            .find(|span| span.kind == SpanKind::LogCovers)
+        {
+            Some(log) => Verdict::Clear(format!("0 gaps in {}", log.name)),
+            None => Verdict::CannotTell("where a program was silent: a log of its own with times".to_owned()),
+        };
+    };
+    let mut unusual: Vec<&Span> = gaps.filter(|gap| unusual(gap)).collect();
+    unusual.sort_by_key(|gap| std::cmp::Reverse((begins(gap), gap.ns)));
+    if unusual.is_empty() {
+        return Verdict::Clear(format!(
+            "the longest time without a line is {}, which is not long or usual there",
+            duration(longest.ns)
+        ));
+    }
+    // Each log has its own silence, and one headline.
+    let mut told: Vec<u32> = Vec::new();
+    let mut findings = Vec::new();
+    for first in &unusual {
+        if !told.contains(&first.quote.source) {
+            told.push(first.quote.source);
+            findings.push(of_log(observed, first, &unusual));
+        }
+    }
+    Verdict::Fires(findings)
+}
+
+/// The finding about one log: its longest gap, and others that are like it.
+fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
+    let source = first.quote.source;
+    let shown: Vec<&Span> = unusual
+        .iter()
+        .filter(|gap| gap.quote.source == source && begins(gap) == begins(first))
+        .take(SHOWN)
+        .copied()
+        .collect();
+    let named: Vec<String> = shown
+        .iter()
+        .map(|gap| format!("for {} after {}", duration(gap.ns), from(gap)))
+        .collect();
+    let silent = match (&first.thread, shown.len()) {
+        (Some(thread), 1) => format!("{thread} logged nothing"),
+        _ => "Nothing was logged".to_owned(),
+    };
+    let total = shown.iter().map(|gap| gap.ns).fold(0, Ns::saturating_add);
+    let severity = if begins(first) {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let title = format!("{silent} {}", named.join(" and "));
+    let mut finding = Finding::new(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::Unknown,
+        total,
+        evidence(observed, first),
+    );
+    for gap in shown.iter().skip(1) {
+        finding = finding.and(evidence(observed, gap));
+    }
+    let covers: Option<&Span> = of_source(observed, SpanKind::LogCovers, source).next();
+    if let Some(log) = covers {
+        let text = format!("the log has {} in {}", log.name, duration(log.ns));
+        finding = finding.and(quote(observed, text, &log.quote));
+    }
+    let idle = match begins(first) {
+        true => "the line before says that something begins; what it waited for can't be told from the log",
+        false => "the line before does not say that something begins: there may have been nothing to do",
+    };
+    finding
+        .and(quote(observed, idle, &first.quote))
+        .confidence(Confidence::Suspect)
+        .remedy(
+            Remedy::safe("run it again and see what its threads wait for while it is silent")
+                .with_command("holdup run -- COMMAND"),
+        )
+        .remedy(Remedy::safe(
+            "of a JVM take three thread dumps a few seconds apart in the gap, and read them together with this log",
+        ))
+}
+
+/// Whether it is long, and long for what it is.
+fn unusual(gap: &Span) -> bool {
+    match gap.usual {
+        Some((usual, count)) if count >= KNOWN_FROM => {
+            gap.ns >= LONGER && gap.ns >= usual.saturating_mul(TIMES)
+        }
+        Some((usual, _)) => gap.ns >= LONG && gap.ns >= usual.saturating_mul(3),
+        None => gap.ns >= LONG,
+    }
+}
+
+/// Whether the line before the gap says that something begins.
+fn begins(gap: &Span) -> bool {
+    gap.kind == SpanKind::LogGap
+}
+
+/// The line before the gap.
+fn from(gap: &Span) -> &str {
+    gap.name
+        .split_once(" to `")
+        .map_or(gap.name.as_str(), |(from, _)| from)
+}
+
+fn evidence(observed: &Observed, gap: &Span) -> holdup_model::finding::Evidence {
+    let usual = match gap.usual {
+        Some((usual, count)) => format!(", {} at the mean of {} others", duration(usual), count),
+        None => String::new(),
+    };
+    let thread = gap
+        .thread
+        .as_deref()
+        .map(|thread| format!(" on {thread}"))
+        .unwrap_or_default();
+    let text = format!(
+        "{} from {}{thread}{usual}; {}",
+        duration(gap.ns),
+        gap.name,
+        gap.text.replace('\n', " | ")
+    );
+    quote(observed, text, &gap.quote)
+}

@@ -1,0 +1,309 @@
+//! Connections that are made anew for each request, as they were seen live: what they carried, what making them cost, and
+//! how their TLS handshakes went.
+//!
+//! In: [`Churn`]. Out: the verdicts of `connections-made-anew` and `tls-never-resumed` on what runs.
+
+use super::sockets::{self, EACH};
+use super::{Extend, HARM_FLOOR, MATTERS, RuleId, Run, duration, percent, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_model::churn::{Churn, Conversations};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Closed connections with one end from which it is not that a pool fills, shrinks or moves: pools of clients have some ten
+/// connections.
+const MANY: u64 = 20;
+
+/// Share of them that carried one request each, from which that is the way it is done: a few of any client end so.
+const MOSTLY: f64 = 0.90;
+
+/// A second, from which they are worth a note: what lists of sockets are judged by, 500 in the minute that Linux remembers
+/// them.
+const PER_SECOND: f64 = 500.0 / 60.0;
+
+/// Handshakes from which "none was resumed" is the way it is done. What begins at once finds nothing to take up, and a
+/// client's pool has some ten connections.
+const HANDSHAKES: u64 = 20;
+
+/// Share of handshakes that take up a session below which sessions are as good as not kept: tickets that expire and servers
+/// that are restarted leave far more.
+const RESUMED: f64 = 0.10;
+
+/// Where it was seen.
+const SOURCE: &str = "inet_sock_set_state, sock_send_length, sock_recv_length";
+const RECORDS: &str = "first records of each connection";
+
+/// What is missing on kernels that do not tell what is sent and received.
+const NOT_TOLD: &str = "what connections carried: Linux 6.3 or later tells";
+
+/// Whether they carried one request each.
+fn once_each(one: &Conversations) -> bool {
+    one.closed >= MANY && one.once as f64 >= MOSTLY * one.closed as f64
+}
+
+/// What making them cost, of the whole that is told.
+fn cost(run: &Run<'_>, ns: Ns) -> Ns {
+    ns.min(run.attributed.elapsed)
+}
+
+fn about(one: &Conversations) -> Resource {
+    Resource {
+        kind: ResourceKind::Socket,
+        name: one.end.clone(),
+        ..sockets::socket(&one.end)
+    }
+}
+
+/// The verdict of `connections-made-anew`.
+pub(super) fn connections(run: &Run<'_>, churn: &Churn) -> Verdict {
+    let closed: u64 = churn.connections.iter().map(|one| one.closed).sum();
+    if closed > 0 && !churn.traffic_told {
+        return Verdict::CannotTell(NOT_TOLD.to_owned());
+    }
+    let worth = |one: &&Conversations| {
+        once_each(one) && (churn.per_second(one.closed) >= PER_SECOND || is_costly(run, one))
+    };
+    let found: Vec<&Conversations> = churn.connections.iter().filter(worth).collect();
+    if found.is_empty() {
+        let once: u64 = churn.connections.iter().map(|one| one.once).sum();
+        return Verdict::Clear(format!(
+            "{} closed, {once} of them after one request",
+            match closed {
+                1 => "1 connection was".to_owned(),
+                closed => format!("{closed} connections were"),
+            }
+        ));
+    }
+    Verdict::Fires(
+        found
+            .iter()
+            .take(EACH)
+            .map(|one| made_anew(run, churn, one))
+            .collect(),
+    )
+}
+
+/// Whether making them takes so much that it is trouble. Of those that were accepted the time is the client's.
+fn is_costly(run: &Run<'_>, one: &Conversations) -> bool {
+    !one.accepted && matters(run, one, one.setup_ns)
+}
+
+/// Whether a part of what they took matters: of the whole, or, where they are made to answer requests, of the time that those take.
+fn matters(run: &Run<'_>, one: &Conversations, ns: Ns) -> bool {
+    let of_requests = of_requests(run, one, ns).is_some_and(|share| share >= MATTERS);
+    run.matters(cost(run, ns), MATTERS) || of_requests && cost(run, ns) >= HARM_FLOOR
+}
+
+/// Share of the time with requests to answer; `None` where most of these connections were not made for any.
+fn of_requests(run: &Run<'_>, one: &Conversations, ns: Ns) -> Option<f64> {
+    let requests = run.attributed.requests.as_ref()?;
+    let whole: Ns = requests.causes.values().map(|tally| tally.ns).sum();
+    let made_for_them = one.for_requests * 2 > one.made && whole > 0;
+    made_for_them.then(|| (ns as f64 / whole as f64).min(1.0))
+}
+
+fn made_anew(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
+    let who = say::name_or(&one.by.name.process, "The program").to_owned();
+    let end = &one.end;
+    let rate = churn.per_second(one.closed);
+    let title = match one.accepted {
+        false => format!("{who} makes a connection to {end} for each request: {rate:.0} a second"),
+        true => format!("Clients of {end} make a connection for each request: {rate:.0} a second"),
+    };
+    let (ours, theirs) = match one.accepted {
+        false => (who.as_str(), "the server"),
+        true => (who.as_str(), "the client"),
+    };
+    let carried = format!(
+        "{} of {} that were closed had carried one request and its answer; {ours} closed {} of them first, {theirs} {}",
+        one.once,
+        say::several(one.closed, "connection"),
+        one.closed_here,
+        one.closed_by_peer
+    );
+    let took = (!one.accepted).then(|| {
+        Evidence::new(
+            format!(
+                "making one takes {}, {} of the {} for which it is open",
+                duration(one.setup_ns / one.closed.max(1)),
+                percent(one.setup_ns as f64 / one.open_ns.max(1) as f64),
+                duration(one.open_ns / one.closed.max(1)),
+            ),
+            SOURCE,
+        )
+    });
+    let handshakes = (one.tls.all() > 0).then(|| Evidence::new(handshakes(one), RECORDS));
+    let of_requests = of_requests(run, one, one.setup_ns).filter(|_| !one.accepted).map(|share| {
+        let text = format!(
+            "they are made for requests that are to be answered, and making them is {} of the time that those take",
+            percent(share)
+        );
+        Evidence::new(text, SOURCE)
+    });
+    let costly = is_costly(run, one);
+    let severity = if costly { Severity::Warning } else { Severity::Note };
+    let cause = match one.tls.ns.saturating_mul(2) > one.setup_ns {
+        true => Cause::NetTls,
+        false => Cause::NetConnect,
+    };
+    let first = Evidence::new(carried, SOURCE);
+    let id = RuleId::ConnectionsMadeAnew.id();
+    let finding = match one.accepted {
+        true => Finding::without_duration(id, severity, title, cause, first),
+        false => Finding::new(id, severity, title, cause, cost(run, one.setup_ns), first),
+    };
+    let closer_is_server = one.accepted == (one.closed_here > one.closed_by_peer);
+    let mostly_full = one.tls.full > one.tls.resumed;
+    let finding = finding
+        .about(about(one), one.by.clone())
+        .and_if(took)
+        .and_if(of_requests)
+        .and_if(handshakes)
+        .and_if(asked_by(one))
+        .confidence(Confidence::Proved)
+        .remedy(Remedy::safe(match closer_is_server {
+            true => "let the server keep connections open after an answer (keep-alive); it is what closes them",
+            false => "keep connections and use them again: one client object or session for all requests, or a pool",
+        }));
+    let finding = match closer_is_server {
+        true => finding.remedy(Remedy::safe(
+            "then let the client use them again: one client object for all requests, or a pool",
+        )),
+        false => finding,
+    };
+    let finding = match mostly_full {
+        true => finding.remedy(Remedy::safe(SESSIONS)),
+        false => finding,
+    };
+    finding.remedy(Remedy::pointless(
+        "fewer seconds of TIME-WAIT: the cost is in making the connections, and in their TLS handshakes",
+    ))
+}
+
+/// Where in its code it asks for them.
+fn asked_by(one: &Conversations) -> Option<Evidence> {
+    let frame = one.by.frame.as_deref()?;
+    let name = &one.by.name;
+    Some(Evidence::new(
+        format!("asked for in {frame}, by {}", say::who(name)),
+        "user stacks at connect",
+    ))
+}
+
+/// What a full handshake costs where a connection can't be kept, and what can be saved of it.
+const SESSIONS: &str = "where connections can't be kept: let sessions be taken up (one TLS context for all connections, and a \
+                        server that keeps sessions or gives tickets); of TLS 1.3 a ticket serves one connection, so that of \
+                        several at once only as many are resumed as there are tickets";
+
+fn handshakes(one: &Conversations) -> String {
+    let tls = &one.tls;
+    let mean = match tls.mean() {
+        0 => String::new(),
+        mean if one.accepted => format!(", {} each", duration(mean)),
+        mean => format!(
+            ", {} each, {} of the time for which connections are open",
+            duration(mean),
+            percent((tls.ns as f64 / one.open_ns.max(1) as f64).min(1.0))
+        ),
+    };
+    let untold = match tls.untold {
+        0 => String::new(),
+        untold => format!(", {untold} of a kind that could not be told"),
+    };
+    format!(
+        "TLS handshakes: {} full, {} resumed{untold}{mean}",
+        tls.full, tls.resumed
+    )
+}
+
+/// The verdict of `tls-never-resumed`.
+pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
+    let sum = |of: &dyn Fn(&Conversations) -> u64| -> u64 { churn.connections.iter().map(of).sum() };
+    let (full, resumed) = (sum(&|one| one.tls.full), sum(&|one| one.tls.resumed));
+    let made = sum(&|one| one.made);
+    if made > 0 && !churn.traffic_told {
+        return Verdict::CannotTell(NOT_TOLD.to_owned());
+    }
+    let never = |one: &&Conversations| {
+        let told = one.tls.full + one.tls.resumed;
+        told >= HANDSHAKES && (one.tls.resumed as f64) < RESUMED * told as f64
+    };
+    let found: Vec<&Conversations> = churn.connections.iter().filter(never).collect();
+    if found.is_empty() {
+        let untold = sum(&|one| one.tls.untold);
+        if untold >= HANDSHAKES && full + resumed < HANDSHAKES {
+            return Verdict::CannotTell(format!(
+                "how {untold} TLS handshakes went: their first records could not be read whole"
+            ));
+        }
+        return Verdict::Clear(format!(
+            "{resumed} of {} took up an earlier session",
+            say::several(full + resumed, "TLS handshake")
+        ));
+    }
+    Verdict::Fires(
+        found
+            .iter()
+            .take(EACH)
+            .map(|one| never_resumed(run, churn, one))
+            .collect(),
+    )
+}
+
+fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
+    let tls = &one.tls;
+    let told = tls.full + tls.resumed;
+    let who = say::name_or(&one.by.name.process, "The program").to_owned();
+    let none = match tls.resumed {
+        0 => "None".to_owned(),
+        some => format!("Only {some}"),
+    };
+    let with = match one.accepted {
+        true => format!("with clients at {}", one.end),
+        false => format!("of {who} with {}", one.end),
+    };
+    let title = format!("{none} of {told} TLS handshakes {with} took up an earlier session");
+    let refuses = tls.in_vain * 2 > tls.full;
+    // Whoever makes a connection for each request keeps it instead, and needs no session: that is told by its own rule.
+    let told_already = once_each(one) && is_costly(run, one);
+    let harm = match one.accepted {
+        true => refuses,
+        false => !told_already && matters(run, one, tls.ns),
+    };
+    let severity = if harm { Severity::Warning } else { Severity::Note };
+    let text = format!(
+        "{} full handshakes, {:.1} a second, {} resumed; {} earlier session",
+        tls.full,
+        churn.per_second(tls.full),
+        tls.resumed,
+        match tls.in_vain {
+            0 => "no client offered an".to_owned(),
+            1 => "1 client offered an".to_owned(),
+            many => format!("{many} clients offered an"),
+        }
+    );
+    let first = Evidence::new(text, RECORDS);
+    let id = RuleId::TlsNeverResumed.id();
+    let finding = match one.accepted {
+        true => Finding::without_duration(id, severity, title, Cause::NetTls, first),
+        false => Finding::new(id, severity, title, Cause::NetTls, cost(run, tls.ns), first),
+    };
+    let took = (tls.mean() > 0).then(|| {
+        let text = format!("one takes {}", duration(tls.mean()));
+        Evidence::new(text, SOURCE)
+    });
+    finding
+        .about(about(one), one.by.clone())
+        .and_if(took)
+        .and_if(asked_by(one))
+        .confidence(if refuses { Confidence::Proved } else { Confidence::Strong })
+        .remedy(Remedy::safe(
+            "keep connections open and use them again: HTTP keep-alive, a pool of connections",
+        ))
+        .remedy(Remedy::safe(match refuses {
+            true => "let the server keep sessions or give tickets (nginx: `ssl_session_cache`, `ssl_session_tickets`), with \
+                     common keys where several servers stand behind one address",
+            false => "let the client keep sessions: one TLS context (SSLContext, SSL_CTX) for all connections, and, where the \
+                      library does not do it by itself, the last session given to the next connection",
+        }))
+}

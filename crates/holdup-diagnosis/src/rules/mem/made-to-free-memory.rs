@@ -1,0 +1,66 @@
+//! Whoever asks for memory has to free some first.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::MadeToFreeMemory,
+    about: "it has to free memory before it gets any",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::MemReclaim],
+    from: MATTERS,
+    gives_way_to: &[RuleId::OutOfMemoryPaused],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let function = main.resource.detail.get("function").map(String::as_str);
+    let compacts = function.is_some_and(|name| name.contains("compact"));
+    let limit = memory::limit_reached(run).filter(|_| in_cgroup(waits));
+    let title = match (&limit, compacts) {
+        (Some(limit), _) => format!(
+            "{who} has to free memory before it gets any: its cgroup may keep {}",
+            say::bytes(limit.bytes)
+        ),
+        (None, true) => format!("{who} waits until the kernel has moved memory together for a large page"),
+        (None, false) => format!("{who} has to free memory before it gets any: the machine is short of it"),
+    };
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and_if(say::kernel_top(waits));
+    let finding = match (&limit, compacts) {
+        (Some(limit), _) => limit.tell(finding),
+        (None, true) => finding.remedy(
+            Remedy::changing(
+                "let the kernel make large pages in the background only",
+                "programs that profit from large pages get them later",
+            )
+            .with_command("echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"),
+        ),
+        (None, false) => finding.and_if(watermark(run)).remedy(Remedy::changing(
+            "let the kernel free memory earlier, in the background (vm.watermark_scale_factor)",
+            "some more memory stays unused",
+        )),
+    };
+    fires(finding.remedy(Remedy::safe(
+        "write and read less at once, and sync in between, so that there are pages that can be let go",
+    )))
+}
+
+/// Whether the memory was freed for a cgroup's limit, by the kernel's functions for that.
+fn in_cgroup(waits: &Waits<'_>) -> bool {
+    let of_cgroup = |name: &String| name.contains("mem_cgroup") || name.contains("memcg");
+    let main = waits.main();
+    main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.get("function").is_some_and(of_cgroup)
+}
+
+fn watermark(run: &Run<'_>) -> Option<Evidence> {
+    let value = run.facts.sysctl.get("vm/watermark_scale_factor")?;
+    let text = format!("the kernel begins to free memory by itself at {value}/10000 of it");
+    Some(Evidence::new(text, "/proc/sys/vm/watermark_scale_factor"))
+}

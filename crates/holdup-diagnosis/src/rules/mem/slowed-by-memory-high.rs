@@ -1,0 +1,52 @@
+//! Slowed on purpose by its cgroup's memory.high.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::ResourceKind;
+use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SlowedByMemoryHigh,
+    about: "its cgroup's memory.high slows it on purpose",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::MemLimit],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let facts = &run.facts.cgroup;
+    let who = say::who(&waits.main().asker.name);
+    let cgroup = facts
+        .memory
+        .cgroup
+        .as_ref()
+        .map_or_else(|| "its cgroup".to_owned(), |cgroup| format!("cgroup {cgroup}"));
+    let limit = match facts.memory_high {
+        Some(bytes) => format!("memory.high, {} for {cgroup}", say::bytes(bytes)),
+        None => format!("memory.high of {cgroup}"),
+    };
+    let title = format!("{who} is slowed on purpose: it uses more than {limit}");
+    let mut finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and_if(say::kernel_top(waits));
+    finding.resource.kind = ResourceKind::Cgroup;
+    if let Some(times) = facts.memory.high_reached.filter(|times| *times > 0) {
+        let text = format!("it was over memory.high {}", say::several(times, "time"));
+        finding = finding.and(Evidence::new(text, "memory.events high"));
+    }
+    fires(
+        finding
+            .remedy(Remedy::changing(
+                format!("raise {limit}"),
+                "the machine has less memory for others then",
+            ))
+            .remedy(Remedy::safe("let it use less: smaller caches, fewer workers"))
+            .remedy(Remedy::pointless(
+                "waiting for the OOM killer: memory.high never ends anybody, it slows them without end",
+            )),
+    )
+}

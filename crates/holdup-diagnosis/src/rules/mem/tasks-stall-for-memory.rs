@@ -1,0 +1,63 @@
+//! Tasks stand still because memory is short, by the kernel's own account.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use holdup_evidence::observed::Metric;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// Percent of the time in which some task waited for memory from which the machine is noticeably slower.
+const SOME: f64 = 20.0;
+
+/// The same in which all tasks did that had something to do: that time is lost whole. A tenth.
+const FULL: f64 = 10.0;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::TasksStallForMemory,
+    about: "tasks stand still because memory is short",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::MemReclaim],
+    from: MATTERS,
+    gives_way_to: &[RuleId::MemoryShort, RuleId::SwapThrash],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let full = pressures::high(observed, Metric::PressureMemoryFullPercent, FULL);
+    let some = pressures::high(observed, Metric::PressureMemorySomePercent, SOME);
+    let Some(worst) = full.or(some) else {
+        return match pressures::most(observed, Metric::PressureMemorySomePercent) {
+            Some(most) => Verdict::Clear(format!("tasks waited for memory at most {most:.1} % of the time")),
+            None => Verdict::CannotTell(
+                "for what share of the time tasks waited for memory: `grep -H . /proc/pressure/*`".to_owned(),
+            ),
+        };
+    };
+    let who = if full.is_some() {
+        "Nothing could run"
+    } else {
+        "Some task stood still"
+    };
+    let title = format!("{who} for want of memory {}{}", worst.words(), worst.place());
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::MemReclaim,
+        worst.evidence("waiting for memory"),
+    )
+    .confidence(Confidence::Proved)
+    .and_if(
+        some.filter(|_| full.is_some())
+            .map(|some| some.evidence("some task waited")),
+    );
+    finding = finding
+        .remedy(
+            Remedy::safe("see whether pages go to swap and back, and who has the memory")
+                .with_command("vmstat 1 5; ps -eo pid,rss,comm --sort=-rss | head"),
+        )
+        .remedy(Remedy::safe("give less to what runs there, or more memory to it (a cgroup's memory.high and memory.max make pressure, too)"))
+        .remedy(Remedy::pointless("a faster CPU: what runs here waits for memory"));
+    fires(finding)
+}

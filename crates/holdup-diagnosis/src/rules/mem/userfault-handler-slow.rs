@@ -1,0 +1,49 @@
+//! Plain memory that another process fills on demand.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::UserfaultHandlerSlow,
+    about: "the process that fills its memory on demand is slow",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::MemUserfault],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let who = say::who(&waits.main().asker.name);
+    let holders = waits.holders();
+    let handler = holders.first();
+    let by = handler.map_or_else(
+        || "a userfaultfd handler, which has not answered".to_owned(),
+        |holder| say::who_with_pid(&holder.name),
+    );
+    let severity = if waits.open() && handler.is_none() {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
+    let title = format!("{who} touches memory that is filled by {by}");
+    let mut finding = RULE
+        .finding(severity, title, waits)
+        .and_if(handler.map(say::meanwhile))
+        .and_if(say::kernel_top(waits))
+        .proved_if(handler.is_some());
+    if let Some(handler) = handler {
+        finding.resource = say::in_the_way(handler);
+    }
+    fires(
+        finding
+            .remedy(Remedy::safe("see what the handler itself waits for: holdup run its command"))
+            .remedy(Remedy::safe(
+                "let it fill more pages at a time, or ahead of need (a restored or migrated machine: pre-copy)",
+            ))
+            .remedy(Remedy::pointless("more memory or CPU: the program only reads its own memory, and no call is in progress")),
+    )
+}

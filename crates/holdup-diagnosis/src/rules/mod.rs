@@ -1,0 +1,444 @@
+//! The rule base: from what a run waited for to what is wrong with it.
+//!
+//! In: [`Attributed`] and [`SystemFacts`]. Out: a [`Judgement`]: findings worst first, what was ruled out
+//! (each with its number) and what could not be told (each with what is missing).
+//!
+//! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
+//! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
+//! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
+
+mod awaited_threads;
+mod blocked;
+mod calls;
+mod clocks;
+mod connections;
+mod database_sessions;
+mod decisions;
+mod devices;
+mod doubt;
+mod dumps;
+#[cfg(test)]
+mod examples;
+mod figures;
+mod halted;
+mod java_seeds;
+mod java_waits;
+mod levels;
+mod libuv_pool;
+mod list;
+mod listeners;
+mod log_times;
+pub(crate) mod logs;
+mod made_anew;
+mod memory;
+#[cfg(test)]
+mod pages;
+mod paging;
+mod pressures;
+mod queueing;
+mod run;
+mod saturated;
+pub(crate) mod say;
+mod sockets;
+mod sources;
+#[cfg(test)]
+mod tests;
+pub(crate) mod waiters;
+
+pub use clocks::clock_of;
+pub use list::{ALL, RuleId};
+pub use run::{Run, Waits};
+pub use say::{duration, percent};
+
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::attributed::{Requests, Resource};
+use holdup_model::churn::Churn;
+use holdup_model::finding::{Confidence, Evidence, FINDINGS, Finding, Severity, Verdict, Verdicts};
+
+/// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
+/// about the noise of repeated runs of one command.
+pub(crate) const MATTERS: f64 = 0.10;
+
+/// Share from which something that is not trouble is worth a note. The contract wants every cause above 30 % to be
+/// spoken of; a little less leaves room for rounding.
+pub(crate) const WORTH_A_NOTE: f64 = 0.25;
+
+/// Share above which the length does not count: of a command that takes 2 ms, people still ask where they went.
+const ALWAYS: f64 = 0.30;
+
+/// Nanoseconds below which no finding is made unless its share is above [`ALWAYS`]: 10 ms is the order of what a
+/// scheduler tick or one slow disk request adds to any run.
+const FLOOR: Ns = 10_000_000;
+
+/// Nanoseconds below which nothing is called trouble: 0.1 s is the length up to which people take an answer as
+/// immediate.
+const HARM_FLOOR: Ns = 100_000_000;
+
+/// What a rule must be able to see. Without it the rule is blind; `holdup doctor` lists the rules that are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Need {
+    /// Every switch and waking of the run's threads, by BPF.
+    SchedulerEvents,
+    /// Kernel stacks of waits, with names.
+    KernelStacks,
+    /// The memory of a woken thread: what it polled, whether its time ran out.
+    WaitMemory,
+    /// Samples of running threads: user or kernel, in which call.
+    CpuSamples,
+    /// Who holds a lock: the kernel's list of file locks, the words at a futex.
+    LockHolders,
+    /// The kernel log of this boot.
+    KernelLog,
+    /// What people bring: a live run doesn't have it.
+    Artefacts,
+}
+
+impl Need {
+    /// Every need.
+    pub const ALL: &'static [Need] = &[
+        Need::SchedulerEvents,
+        Need::KernelStacks,
+        Need::WaitMemory,
+        Need::CpuSamples,
+        Need::LockHolders,
+        Need::KernelLog,
+        Need::Artefacts,
+    ];
+
+    /// In plain words.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Need::SchedulerEvents => "scheduler events by BPF",
+            Need::KernelStacks => "kernel stacks with names",
+            Need::WaitMemory => "the memory of woken threads",
+            Need::CpuSamples => "samples of running threads",
+            Need::LockHolders => "holders of locks",
+            Need::KernelLog => "the kernel log",
+            Need::Artefacts => "artefacts, for `holdup read`",
+        }
+    }
+}
+
+/// Where along the chain of waits a rule looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Where the time really went.
+    End,
+    /// On the way there: waiting for another thread or process whose own time is judged by other rules. Printed after
+    /// the ends of the same severity.
+    Way,
+}
+
+/// A rule: what it looks at, as data, and one check.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id; the stem of its files.
+    pub id: RuleId,
+    /// The trouble in one line, for lists.
+    pub about: &'static str,
+    /// What it must be able to see.
+    pub needs: &'static [Need],
+    /// The causes it looks at, one at a time.
+    pub causes: &'static [Cause],
+    /// Share of the elapsed time (0..1) that one cause must have for the check to be made.
+    pub from: f64,
+    /// Rules that say more about the same time: where one of them speaks of the same cause, or of one that this rule
+    /// does not look at, this one is silent.
+    pub gives_way_to: &'static [RuleId],
+    /// End or way.
+    pub place: Place,
+    /// How it judges.
+    check: Check,
+}
+
+/// How a rule judges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Check {
+    /// By the waits of one cause at a time, whose cost is known to matter.
+    Waits(ByWaits),
+    /// By what artefacts show: figures, log lines, thread dumps.
+    Artefacts(ByArtefacts),
+    /// By either, whichever there is; where both speak, the waits do.
+    Both(ByWaits, ByArtefacts),
+    /// By what was made anew while what runs already was watched, or by what artefacts show, whichever there is.
+    Live(ByChurn, ByArtefacts),
+    /// By the requests that were answered while what runs already was watched.
+    Requests(ByRequests),
+    /// By what was found out about processes that ran already.
+    Attached(ByAttached),
+}
+
+/// Judges the waits of one cause, whose cost is known to matter.
+type ByWaits = fn(&Run<'_>, &Waits<'_>) -> Verdict;
+/// Judges what was made anew.
+type ByChurn = fn(&Run<'_>, &Churn) -> Verdict;
+/// Judges requests.
+type ByRequests = fn(&Run<'_>, &Requests) -> Verdict;
+/// Judges processes that ran already.
+type ByAttached = fn(&Run<'_>) -> Verdict;
+/// Judges what artefacts show.
+type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
+
+/// What a rule about requests lacks where none could be told.
+const NO_REQUESTS: &str = "what is sent and received on sockets: Linux 6.3 or later tells";
+
+/// What a rule that needs waits lacks where the artefacts show none.
+const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
+
+impl Rule {
+    /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
+    /// asked, because it judges by artefacts and there are none.
+    #[must_use]
+    pub fn verdict(&self, run: &Run<'_>) -> Option<Verdict> {
+        let (by_waits, by_artefacts) = match self.check {
+            Check::Waits(check) => (Some(check), None),
+            Check::Artefacts(check) => (None, Some(check)),
+            Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
+            Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
+            Check::Live(live, artefacts) => {
+                if let Some(observed) = run.observed {
+                    return Some(artefacts(run, observed));
+                }
+                let churn = run
+                    .attributed
+                    .churn
+                    .as_ref()
+                    .filter(|_| run.attributed.of_threads);
+                return churn.map(|churn| live(run, churn));
+            }
+            Check::Requests(check) => {
+                return run.attributed.of_threads.then(|| match &run.attributed.requests {
+                    Some(requests) => check(run, requests),
+                    None => Verdict::CannotTell(NO_REQUESTS.to_owned()),
+                });
+            }
+        };
+        // Artefacts without any wait say nothing of waits, and nothing is ruled out by that.
+        let waits_told = run.observed.is_none() || !run.attributed.waits.is_empty();
+        let told = by_waits.map(|check| match waits_told {
+            true => self.by_waits(run, check),
+            false => Verdict::CannotTell(NO_WAITS.to_owned()),
+        });
+        match (told, by_artefacts.zip(run.observed)) {
+            (Some(fires @ Verdict::Fires(_)), _) => Some(fires),
+            (told, Some((check, observed))) => Some(match (check(run, observed), told) {
+                // What the waits rule out stays so where other artefacts say nothing.
+                (Verdict::CannotTell(_), Some(clear @ Verdict::Clear(_))) => clear,
+                (seen, _) => seen,
+            }),
+            (told, None) => told,
+        }
+    }
+
+    /// Whether it is asked of a command's run.
+    #[must_use]
+    pub fn of_runs(&self) -> bool {
+        matches!(self.check, Check::Waits(_) | Check::Both(..))
+    }
+
+    /// Whether it judges by artefacts alone, and is not asked of a live run.
+    #[must_use]
+    pub fn of_artefacts_only(&self) -> bool {
+        matches!(self.check, Check::Artefacts(_))
+    }
+
+    fn by_waits(&self, run: &Run<'_>, check: ByWaits) -> Verdict {
+        let mut findings = Vec::new();
+        let mut clear: Option<String> = None;
+        for &cause in self.causes {
+            let Some(waits) = run.of(cause).filter(|waits| run.matters(waits.cost(), self.from)) else {
+                continue;
+            };
+            match check(run, &waits) {
+                Verdict::Fires(found) => findings.extend(found),
+                Verdict::Clear(why) => clear = clear.or(Some(why)),
+                told @ Verdict::CannotTell(_) => return told,
+            }
+        }
+        if !findings.is_empty() {
+            return Verdict::Fires(findings.into_iter().map(harmless_if_short).collect());
+        }
+        if let Some(missing) = run
+            .hidden(self.causes, self.from)
+            .or_else(|| run.untold(self.causes))
+        {
+            return Verdict::CannotTell(missing);
+        }
+        Verdict::Clear(clear.unwrap_or_else(|| run.little(self.causes)))
+    }
+
+    /// A finding of this rule about some waits: their cost, the costliest one's resource and asker, and how often and
+    /// how long, as its first evidence.
+    pub(crate) fn finding(&self, severity: Severity, title: String, waits: &Waits<'_>) -> Finding {
+        self.finding_by(severity, title, waits, say::how_long(waits))
+    }
+
+    /// The same with a first evidence that says more.
+    pub(crate) fn finding_by(
+        &self,
+        severity: Severity,
+        title: String,
+        waits: &Waits<'_>,
+        first: Evidence,
+    ) -> Finding {
+        let main = waits.main();
+        let cost = waits.cost();
+        let mut finding = Finding::new(self.id.id(), severity, title, waits.cause(), cost, first);
+        finding.error = waits.error().min(cost);
+        finding.about(main.resource.clone(), main.asker.clone())
+    }
+}
+
+/// Trouble that costs nobody anything worth mending is a note.
+fn harmless_if_short(mut finding: Finding) -> Finding {
+    if finding.ns.is_some_and(|ns| ns < HARM_FLOOR) {
+        finding.severity = Severity::Note;
+    }
+    finding
+}
+
+/// What all rules say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judgement {
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// Rules that say "not that", each with the number that says so.
+    pub ruled_out: Vec<(RuleId, String)>,
+    /// Rules that could not tell, each with what is missing.
+    pub cannot_tell: Vec<(RuleId, String)>,
+}
+
+impl From<Judgement> for Verdicts {
+    fn from(judgement: Judgement) -> Verdicts {
+        let by_id = |said: Vec<(RuleId, String)>| {
+            said.into_iter()
+                .map(|(rule, why)| (rule.id().to_owned(), why))
+                .collect()
+        };
+        Verdicts {
+            findings: judgement.findings,
+            ruled_out: by_id(judgement.ruled_out),
+            cannot_tell: by_id(judgement.cannot_tell),
+        }
+    }
+}
+
+/// Asks every rule.
+#[must_use]
+pub fn judge(run: &Run<'_>) -> Judgement {
+    let mut judgement = Judgement::default();
+    let mut found: Vec<(&Rule, Finding)> = Vec::new();
+    for rule in ALL {
+        match rule.verdict(run) {
+            Some(Verdict::Fires(findings)) => {
+                found.extend(told(findings).into_iter().map(|finding| (*rule, finding)));
+            }
+            Some(Verdict::Clear(why)) => judgement.ruled_out.push((rule.id, why)),
+            Some(Verdict::CannotTell(missing)) => judgement.cannot_tell.push((rule.id, missing)),
+            None => {}
+        }
+    }
+    // A finding without a duration neither outweighs nor is outweighed: it gives way to a better one in any case.
+    let speakers: Vec<(RuleId, Cause, Option<Ns>)> =
+        found.iter().map(|(rule, f)| (rule.id, f.cause, f.ns)).collect();
+    found.retain(|(rule, finding)| {
+        let better = speakers.iter().find(|(id, cause, ns)| {
+            // Half, so that a better rule that explains a small part does not silence the rest.
+            let same_time = *cause == finding.cause || !rule.causes.contains(cause);
+            let enough = match (ns, finding.ns) {
+                (Some(better), Some(own)) => better.saturating_mul(2) >= own,
+                _ => true,
+            };
+            rule.gives_way_to.contains(id) && same_time && enough
+        });
+        let Some((id, _, ns)) = better else { return true };
+        if !judgement
+            .ruled_out
+            .iter()
+            .any(|(ruled_out, _)| *ruled_out == rule.id)
+        {
+            let why = match ns {
+                Some(ns) => format!("{} is told by {}", duration(*ns), id.id()),
+                None => format!("1 better rule tells it: {}", id.id()),
+            };
+            judgement.ruled_out.push((rule.id, why));
+        }
+        false
+    });
+    let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
+    judgement.ruled_out.retain(|(id, _)| !still(*id));
+    judgement.ruled_out.sort_by_key(|(id, _)| *id);
+    if run.attributed.by_looks {
+        let doubted = |(rule, finding)| (rule, doubt::by_looks(finding));
+        found = found.into_iter().map(doubted).collect();
+    }
+    found.sort_by_key(|(rule, finding)| {
+        (
+            std::cmp::Reverse(finding.severity),
+            // A suspicion that nobody measured comes after what is known.
+            finding.ns.is_none() && finding.confidence == Confidence::Suspect,
+            rule.place,
+            std::cmp::Reverse(finding.ns),
+        )
+    });
+    judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
+    if run.attributed.by_looks {
+        judgement.findings.iter_mut().for_each(sources::by_looks);
+    }
+    judgement
+}
+
+/// So many of a rule's findings as anybody reads: the longest of the worst, with the number of the others.
+fn told(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let others = findings.len().saturating_sub(FINDINGS);
+    if others > 0 {
+        findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.ns)));
+        findings.truncate(FINDINGS);
+    }
+    let last = findings.len().saturating_sub(1);
+    let with =
+        |(place, finding): (usize, Finding)| finding.with_left_out(if place == last { others } else { 0 });
+    findings.into_iter().enumerate().map(with).collect()
+}
+
+/// One finding, as a verdict.
+fn fires(finding: Finding) -> Verdict {
+    Verdict::Fires(vec![finding])
+}
+
+/// What a finding gets where there is some.
+trait Extend: Sized {
+    /// Another piece of evidence.
+    fn and_if(self, evidence: Option<Evidence>) -> Self;
+
+    /// *Proved* where the one in the way or the end of the wait is known, else *strong*.
+    fn proved_if(self, known: bool) -> Self;
+
+    /// What it is about, where the waits themselves name nothing.
+    fn about_if_unnamed(self, resource: Option<Resource>) -> Self;
+}
+
+impl Extend for Finding {
+    fn and_if(self, evidence: Option<Evidence>) -> Finding {
+        match evidence {
+            Some(evidence) => self.and(evidence),
+            None => self,
+        }
+    }
+
+    fn proved_if(self, known: bool) -> Finding {
+        self.confidence(if known {
+            Confidence::Proved
+        } else {
+            Confidence::Strong
+        })
+    }
+
+    fn about_if_unnamed(mut self, resource: Option<Resource>) -> Finding {
+        if let Some(resource) = resource.filter(|_| self.resource.name.is_empty()) {
+            self.resource = resource;
+        }
+        self
+    }
+}

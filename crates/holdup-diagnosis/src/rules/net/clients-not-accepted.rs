@@ -1,0 +1,211 @@
+//! Clients stand in the queue of an observed listener, and it does not accept them.
+
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, say};
+use holdup_evidence::facts::Unaccepted;
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ClientsNotAccepted,
+    about: "clients wait for an observed server to accept them, and it does something else",
+    needs: &[Need::SchedulerEvents],
+    causes: Cause::ALL,
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Attached(check),
+};
+
+fn check(run: &Run<'_>) -> Verdict {
+    let Some(queues) = &run.facts.unaccepted else {
+        return Verdict::CannotTell("how many clients its listeners had not accepted".to_owned());
+    };
+    // Who has left its clients to children that were not watched is not the one to blame.
+    let left: Vec<Finding> = queues
+        .iter()
+        .filter_map(|queue| left_to_children(run, queue))
+        .collect();
+    if !left.is_empty() {
+        return Verdict::Fires(left);
+    }
+    // A few that stand there at two instants may be others each time: those that found it full tell that it is.
+    let full = queues
+        .iter()
+        .filter(|queue| queue.knocking > 0 || queue.overflows > 0);
+    let mut findings: Vec<Finding> = full.filter_map(|queue| finding(run, queue)).collect();
+    if findings.is_empty() {
+        let standing = queues.iter().filter(|queue| queue.before > 0 && queue.after > 0);
+        findings.extend(standing.filter_map(|queue| one_after_another(run, queue)));
+    }
+    if findings.is_empty() {
+        let most = queues.iter().map(|queue| queue.after).max();
+        return Verdict::Clear(format!(
+            "at most {} stood at a listener as observation began and as it ended, and none found its queue full",
+            say::several(most.unwrap_or(0).into(), "client")
+        ));
+    }
+    Verdict::Fires(findings)
+}
+
+/// Of the time of a listener's threads, so little was waiting for clients: one part of this many at most.
+const NEVER_FREE: Ns = 20;
+
+/// Clients that stand there both times may be others each time. Where no thread was ever free for them, each of them waits for its
+/// turn all the same.
+fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let theirs = |wait: &AttributedWait| queue.processes.contains(&wait.asker.name.pid);
+    let own = run.waits(theirs)?.own();
+    let free = |wait: &AttributedWait| theirs(wait) && matches!(wait.cause, Cause::Idle | Cause::NetAccept);
+    let free = run.waits(free).map_or(0, |waits| waits.own());
+    if own == 0 || free.saturating_mul(NEVER_FREE) > own {
+        return None;
+    }
+    let main = instead(run, queue)?;
+    let title = format!(
+        "{} has no thread free for its clients at {}: some stand in the queue while it is mostly {}",
+        say::who(&main.asker.name),
+        queue.address,
+        main.cause.phrase()
+    );
+    let stand = standing(queue);
+    let busy = Evidence::new(
+        format!(
+            "of {} of its threads, {} was waiting for clients",
+            duration(own),
+            duration(free)
+        ),
+        say::source(main),
+    );
+    let listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
+    };
+    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .and(busy)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "shorten what it does for a client, or let more threads or processes accept: what clients wait in the queue is in no figure \
+             of the server's own",
+        ))
+        .remedy(Remedy::pointless("a longer queue: clients then wait in it for just as long"));
+    Some(finding)
+}
+
+/// Causes of a process that leaves its clients to others: it waits for those, or for a word to itself.
+const LEAVES: [Cause; 3] = [Cause::Idle, Cause::IpcSignal, Cause::ProcessChild];
+
+/// Clients that stand at a listener of a process whose children accept them: where those were not watched, nothing is known of why.
+fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let children = match queue.children.len() {
+        0 => return None,
+        1 => "a child".to_owned(),
+        many => format!("{many} children"),
+    };
+    let main = instead(run, queue).filter(|main| LEAVES.contains(&main.cause))?;
+    let at = queue.address.to_string();
+    let accepts = |wait: &AttributedWait| {
+        let clients =
+            matches!(wait.cause, Cause::Idle | Cause::NetAccept) && wait.resource.name.contains(&at);
+        clients && queue.processes.contains(&wait.asker.name.pid)
+    };
+    if run.waits(accepts).is_some() {
+        return None;
+    }
+    let title = format!(
+        "{} has {children} to answer clients at {}, not watched here, and some stand in the queue",
+        say::who(&main.asker.name),
+        queue.address
+    );
+    let pids: Vec<String> = queue.children.iter().map(|pid| format!("-p {pid}")).collect();
+    let listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
+    };
+    let stand = standing(queue);
+    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe("watch those that answer: what they wait for is why the clients wait")
+                .with_command(format!("holdup attach {}", pids.join(" "))),
+        );
+    Some(finding)
+}
+
+/// How many clients stood in a listener's queue, both times.
+fn standing(queue: &Unaccepted) -> Evidence {
+    Evidence::new(
+        format!(
+            "{} stood in its queue as observation began, and {} as it ended",
+            say::several(queue.before.into(), "client"),
+            queue.after
+        ),
+        "/proc/net/tcp",
+    )
+}
+
+/// What the processes of a listener did most of the time.
+fn instead<'a>(run: &Run<'a>, queue: &Unaccepted) -> Option<&'a AttributedWait> {
+    let theirs = |wait: &&AttributedWait| queue.processes.contains(&wait.asker.name.pid);
+    run.attributed
+        .waits
+        .iter()
+        .filter(theirs)
+        .max_by_key(|wait| wait.ns)
+}
+
+fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let main = instead(run, queue)?;
+    let title = format!(
+        "{} does not accept its clients at {}, whose queue is full: it was mostly {}",
+        say::who(&main.asker.name),
+        queue.address,
+        main.cause.phrase()
+    );
+    let stand = standing(queue);
+    let knock = (queue.knocking > 0).then(|| {
+        let text = format!(
+            "{} on this machine asked for a connection there and had no answer",
+            say::several(queue.knocking.into(), "more client")
+        );
+        Evidence::new(text, "/proc/net/tcp")
+    });
+    let overflows = (queue.overflows > 0).then(|| {
+        let text = format!(
+            "clients found a queue full {} meanwhile",
+            say::several(queue.overflows, "time")
+        );
+        Evidence::new(text, "ListenOverflows of /proc/net/netstat")
+    });
+    let did = Evidence::new(
+        format!("{} for {}", main.cause.phrase(), duration(main.ns)),
+        say::source(main),
+    );
+    let mut listener = Resource {
+        kind: ResourceKind::Socket,
+        name: queue.address.to_string(),
+        ..Resource::default()
+    };
+    listener
+        .detail
+        .insert("waiting".to_owned(), queue.after.to_string());
+    let finding = Finding::new(RULE.id.id(), Severity::Warning, title, main.cause, main.ns, stand)
+        .about(listener, main.asker.clone())
+        .and_if(knock)
+        .and_if(overflows)
+        .and(did)
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe("end or shorten what it does instead, or let more threads or processes accept")
+                .with_command(format!("holdup explain {}", main.cause)),
+        )
+        .remedy(Remedy::pointless(
+            "a longer queue: clients then wait in it instead of before it, for just as long",
+        ));
+    Some(finding)
+}

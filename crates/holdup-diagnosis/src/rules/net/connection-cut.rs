@@ -1,0 +1,62 @@
+//! A connection through which nothing comes any more.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionCut,
+    about: "what is sent over a connection is not acknowledged any more",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Both(check, connections::cut),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let cut = waits.mostly(|tcp| tcp.unanswered_ns);
+    let Some(cut) = cut.filter(|cut| run.matters(cut.cost(), MATTERS)) else {
+        let tcp = waits.tcp();
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} on TCP connections, {} ended with data that nobody acknowledged",
+                say::several(tcp.seen, "wait"),
+                tcp.unanswered
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
+    };
+    let peer = |wait: &AttributedWait| wait.resource.name.clone();
+    let groups = run.worth(&cut, cut.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let peer = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let title = format!(
+        "The connection to {} is cut: what {} sends is not acknowledged any more",
+        say::name_or(peer, "the peer"),
+        say::who(&main.asker.name)
+    );
+    let tcp = group.tcp();
+    let text = format!(
+        "the kernel repeated it {} times on end without an answer, and the connection counts as established",
+        tcp.repeated
+    );
+    let retries = run.facts.sysctl.get("net/ipv4/tcp_retries2").map(|retries| {
+        let text = format!("it gives up after {retries} repetitions; 15 of them take a quarter of an hour");
+        Evidence::new(text, "/proc/sys/net/ipv4/tcp_retries2")
+    });
+    RULE.finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "the socket's state as the wait ended"))
+        .and_if(retries)
+        .proved_if(true)
+        .remedy(Remedy::safe("see whether the peer still lives, and who between here and there has forgotten the connection (a firewall, a load balancer with an idle limit, a tunnel that is down)").with_command("ss -tnoi state established"))
+        .remedy(Remedy::safe("give the program a time-out of its own for answers, and let it connect anew"))
+        .remedy(Remedy::safe("notice it sooner: SO_KEEPALIVE for connections that are idle for long, TCP_USER_TIMEOUT for those that send"))
+}

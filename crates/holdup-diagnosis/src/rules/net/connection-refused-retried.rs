@@ -1,0 +1,98 @@
+//! Asking a closed port again and again, with sleeps in between.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_model::connections::Connections;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Refusals from which it is a program that tries again rather than one that goes on to the next address.
+const AGAIN: u64 = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionRefusedRetried,
+    about: "it asks a closed port again and again, and sleeps in between",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// The peer between whose refusals the most sleep was, if that is worth a finding.
+pub(in crate::rules) fn refused<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {
+    let peers = run.attributed.connections.iter();
+    let worst = peers
+        .filter(|peer| peer.refused >= AGAIN)
+        .max_by_key(|peer| peer.slept_ns)?;
+    let most_of_it = worst.slept_ns.saturating_mul(2) > waits.own();
+    (most_of_it && run.matters(worst.slept_ns.min(waits.cost()), MATTERS)).then_some(worst)
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    match refused(run, waits) {
+        Some(peer) => Verdict::Fires(vec![finding(waits, peer)]),
+        None => {
+            let refused = run.attributed.connections.iter().map(|peer| peer.refused).sum();
+            Verdict::Clear(format!(
+                "{} refused, and the sleep between them is not most of the sleep",
+                say::several(refused, "connection")
+            ))
+        }
+    }
+}
+
+fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
+    let address = &peer.peer;
+    let title = format!(
+        "{} finds nobody at {address} and tries again: {} refused, {} of sleep in between",
+        say::who(&peer.by),
+        say::several(peer.refused, "connection"),
+        duration(peer.slept_ns)
+    );
+    let text = format!(
+        "{} were refused at once, which is a port that nobody listens on; {} between them",
+        say::several(peer.refused, "request"),
+        say::several(peer.sleeps, "sleep")
+    );
+    let seen = match waits.main().read_at.as_str() {
+        "" => "what became of each request for a connection".to_owned(),
+        place => place.to_owned(),
+    };
+    let late = waits.median() / 2;
+    let then = match (peer.made, peer.refused_until) {
+        (0, _) | (_, 0) => "none was accepted before the end".to_owned(),
+        (_, until) => format!(
+            "the port was opened at last, {} after the first refusal; a sleep of {} finds that {} late on average",
+            duration(until),
+            duration(waits.median()),
+            duration(late)
+        ),
+    };
+    let mut finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and(Evidence::new(text, seen.as_str()))
+        .and(Evidence::new(then, seen.as_str()))
+        .proved_if(true);
+    finding.ns = finding.ns.map(|ns| ns.min(peer.slept_ns));
+    finding.resource = Resource {
+        kind: ResourceKind::Socket,
+        name: address.clone(),
+        detail: [("peer".to_owned(), address.clone())].into(),
+    };
+    let port = address.rsplit(':').next().unwrap_or_default();
+    finding
+        .remedy(
+            Remedy::safe("find out why nobody listens there yet: it starts slowly, it failed to, or it listens elsewhere")
+                .with_command(format!("ss -ltnp sport = :{}", say::quoted(port))),
+        )
+        .remedy(Remedy::safe(
+            "start the one that waits when the other is ready (systemd's Type=notify or socket activation, a health check that is asked for)",
+        ))
+        .remedy(Remedy::changing(
+            "sleep for less between attempts while they are few, and longer only later",
+            "a peer that is down is asked more often",
+        ))
+}

@@ -1,0 +1,93 @@
+//! The kernel's table of connections is full, and packets of new ones are dropped.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, logs};
+use holdup_evidence::observed::{KernelEvent, Metric};
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// Share of the table from which the next burst is dropped: a tenth is left.
+const FULL: f64 = 0.90;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionTableFull,
+    about: "the kernel's table of connections is full",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| {
+        matches!(event, KernelEvent::ConntrackFull).then_some(())
+    });
+    let Some((first, ())) = told.first() else {
+        return by_figures(observed);
+    };
+    let finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Critical,
+        "The kernel's connection table was full, and packets of new connections were dropped",
+        Cause::NetConnect,
+        logs::quote(observed, first),
+    )
+    .and(logs::about(
+        observed,
+        first,
+        format!(
+            "the kernel said so {}, and does not say so of every packet",
+            logs::times(told.len())
+        ),
+    ));
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("see how full it is, and of whose connections")
+                    .with_command("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -L"),
+            )
+            .remedy(Remedy::changing(
+                "raise net.netfilter.nf_conntrack_max, or leave traffic that needs no tracking out of it (notrack)",
+                "each entry costs some 300 bytes of memory that cannot be swapped",
+            )),
+    )
+}
+
+/// How full it is, where no log says that it was.
+fn by_figures(observed: &Observed) -> Verdict {
+    let all = levels::with(observed, Metric::ConntrackEntries).filter_map(|level| {
+        let entries = level.point(Metric::ConntrackEntries)?;
+        let most = level.value(Metric::ConntrackLimit).filter(|most| *most > 0.0)?;
+        Some((level, entries, most))
+    });
+    let Some((level, entries, most)) = all.max_by(|a, b| (a.1.value / a.2).total_cmp(&(b.1.value / b.2)))
+    else {
+        return logs::kernel_silent(observed, "a full connection table");
+    };
+    let (count, share) = (entries.value, 100.0 * entries.value / most);
+    if count < FULL * most {
+        return Verdict::Clear(format!(
+            "{count:.0} connections are tracked, of {most:.0} that may be"
+        ));
+    }
+    let title = format!(
+        "The kernel's connection table is {share:.0} % full: packets of new connections will be dropped"
+    );
+    fires(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::NetConnect,
+            level.evidence(format!("{count:.0} of {most:.0} connections are tracked"), entries),
+        )
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe("see of whose connections it is full").with_command("conntrack -L; conntrack -S"))
+        .remedy(Remedy::changing(
+            "raise net.netfilter.nf_conntrack_max, or leave traffic that needs no tracking out of it (notrack)",
+            "each entry costs some 300 bytes of memory that cannot be swapped",
+        )),
+    )
+}

@@ -1,0 +1,117 @@
+//! Connection requests that nobody answers.
+
+use super::accept_queue_full::is_queue;
+use super::ipv6_fails_first::in_vain;
+use super::metadata_service_unanswered::is_metadata;
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::net::SocketAddr;
+
+/// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s,
+/// and no distance on Earth makes an answer take as long.
+const REPEATED: Ns = 1_000_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionUnanswered,
+    about: "nobody answers a request for a connection",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Both(check, connections::unanswered),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let Some(unanswered) = waits
+        .only(|wait| {
+            !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
+                && (wait.max >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait))
+        })
+        .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
+    else {
+        let (count, longest) = (
+            say::several(waits.count(), "connection"),
+            duration(waits.longest().max),
+        );
+        return Verdict::Clear(format!(
+            "{count} took at most {longest}, less than the first repetition after 1 s"
+        ));
+    };
+    let groups = run.worth(&unanswered, unanswered.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+/// Whether nothing has become of any request to its peer. Looks see that for certain, and how long a single wait was they do not.
+pub(super) fn came_to_nothing(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let peer = peer(wait);
+    let mut requests = run.attributed.connections.iter().filter(|one| one.peer == peer);
+    run.attributed.by_looks
+        && requests.any(|one| one.made + one.refused == 0 && one.failed + one.given_up > 0)
+}
+
+fn peer(wait: &AttributedWait) -> String {
+    wait.resource
+        .detail
+        .get("peer")
+        .unwrap_or(&wait.resource.name)
+        .clone()
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let peer = peer(group.main());
+    let name = say::name_or(&peer, "the peer");
+    let address = peer
+        .parse::<SocketAddr>()
+        .map(|address| address.ip())
+        .or_else(|_| peer.parse())
+        .ok();
+    let title = format!("{name} does not answer requests for a connection");
+    let mut finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and_if(say::clock(run, group))
+        .and_if(given_up(run))
+        .and_if(came_to_nothing(run, group.main()).then(|| {
+            let text = "no request to it was answered before its socket was closed";
+            Evidence::new(text, "the socket's state as it was looked at (sock_diag)")
+        }))
+        .confidence(Confidence::Strong);
+    if group.timed_out() > 0 {
+        let text = say::ran_out(group.timed_out(), group.count());
+        finding = finding
+            .and(Evidence::new(text, "what poll returned"))
+            .confidence(Confidence::Proved);
+    }
+    match address {
+        Some(ip) if ip.is_loopback() => finding
+            .remedy(
+                Remedy::safe(
+                    "the listener is on this machine: see whether its queue is full (Recv-Q above Send-Q)",
+                )
+                .with_command("ss -ltn"),
+            )
+            .remedy(Remedy::safe("let it accept faster, or give it a longer backlog")),
+        ip => {
+            let route = Remedy::safe("see which way the packets go, and who drops them there");
+            finding
+                .remedy(match ip {
+                    Some(ip) => route.with_command(format!("ip route get {ip}")),
+                    None => route,
+                })
+                .remedy(Remedy::safe("let the firewall reject instead of drop: the program then fails at once"))
+                .remedy(Remedy::safe("give the program a time-out of its own for connecting, or take the dead address out of its list"))
+        }
+    }
+}
+
+/// How often the kernel repeats the request here.
+fn given_up(run: &Run<'_>) -> Option<Evidence> {
+    let retries = run.facts.sysctl.get("net/ipv4/tcp_syn_retries")?;
+    let text = format!("the kernel repeats the request {retries} times before it gives up");
+    Some(Evidence::new(text, "/proc/sys/net/ipv4/tcp_syn_retries"))
+}

@@ -1,0 +1,99 @@
+//! Connections that end as fast as they are made: one for each request. Here by lists of sockets; live, by `made_anew`.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{made_anew, sockets};
+use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+
+/// Connections with one peer, or of one service, that this machine closed within [`REMEMBERED`], from which it is not
+/// that some pool shrank.
+const MANY: u64 = 500;
+
+/// Seconds for which Linux remembers a connection that it closed (TIME-WAIT); it can't be set.
+const REMEMBERED: f64 = 60.0;
+
+/// How many times the established ones they must be.
+const TIMES: u64 = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ConnectionsMadeAnew,
+    about: "connections are made anew for each request",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetConnect, Cause::NetTls],
+    from: MATTERS,
+    gives_way_to: &[RuleId::LocalPortsUsedUp],
+    place: Place::End,
+    check: Check::Live(made_anew::connections, check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let of = |table: &SocketTable| sockets::of_state(table, TcpState::TimeWait);
+    let Some(table) = observed
+        .sockets
+        .iter()
+        .filter(|table| table.total > 0)
+        .max_by_key(|table| of(table))
+    else {
+        return Verdict::CannotTell("which connections there are, and in which state: `ss -tan`".to_owned());
+    };
+    // By peer it is the client that closes, by own address the server.
+    let both =
+        [SocketKey::Peer, SocketKey::Local].map(|by| sockets::counts(table, TcpState::TimeWait, by).next());
+    let many = both.into_iter().flatten().max_by_key(|count| count.count);
+    let established = |count: &SocketCount| -> u64 {
+        let same = sockets::counts(table, TcpState::Established, count.by);
+        same.filter(|other| other.of == count.of)
+            .map(|other| other.count)
+            .sum()
+    };
+    let Some(many) = many.filter(|count| count.count >= MANY && count.count >= TIMES * established(count))
+    else {
+        return Verdict::Clear(format!(
+            "{} of {} were closed in the last minute (TIME-WAIT)",
+            of(table),
+            say::several(table.total, "socket")
+        ));
+    };
+    let (count, rate) = (many.count, many.count as f64 / REMEMBERED);
+    let title = match many.by {
+        SocketKey::Peer => format!(
+            "Connections to {} are made anew all the time: some {rate:.0} a second end",
+            many.of
+        ),
+        _ => format!(
+            "Clients of {} make their connections anew: some {rate:.0} a second end",
+            many.of
+        ),
+    };
+    let text = format!(
+        "{count} connections were closed here within the last minute (TIME-WAIT), {} are established",
+        established(many)
+    );
+    let listed = table.listening.map(|count| {
+        sockets::evidence(
+            observed,
+            format!("{} in the list beside them", say::several(count, "listener")),
+            &table.quote,
+        )
+    });
+    fires(
+        Finding::without_duration(
+            RULE.id.id(),
+            Severity::Note,
+            title,
+            Cause::NetConnect,
+            sockets::evidence(observed, text, &many.quote),
+        )
+        .about(sockets::socket(&many.of), sockets::asker(None))
+        .and_if(listed)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "keep connections: a pool of the client's (large enough for its idle ones), keep-alive at the server and at proxies between",
+        ))
+        .remedy(Remedy::pointless(
+            "fewer seconds of TIME-WAIT: the cost is in making the connections, and in their TLS handshakes",
+        )),
+    )
+}

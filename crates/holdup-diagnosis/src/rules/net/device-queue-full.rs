@@ -1,0 +1,78 @@
+//! Sending that waits for this machine's own device, mostly because it is shaped.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DeviceQueueFull,
+    about: "data stands in a network device's queue on this machine",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetSend],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let queued = waits.mostly(|tcp| tcp.throttled_ns);
+    let Some(queued) = queued.filter(|queued| run.matters(queued.cost(), MATTERS)) else {
+        let tcp = waits.tcp();
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} to send, {} began with the device's queue full",
+                say::several(tcp.seen, "wait"),
+                tcp.throttled
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
+    };
+    let device = |wait: &AttributedWait| wait.tcp.as_ref().and_then(|tcp| tcp.device.clone());
+    let groups = run.worth(&queued, queued.split(device), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let tcp = group.tcp();
+    let device = tcp.device.as_deref().unwrap_or_default();
+    let name = match device {
+        "" => "The network device".to_owned(),
+        device => format!("The network device {device}"),
+    };
+    let title = format!("{name} of this machine takes what {who} sends only slowly");
+    let text = format!(
+        "{} of {} began while as much as one connection may have stood in the device's queue, with room at the receiver",
+        tcp.throttled,
+        say::several(tcp.seen, "wait")
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .proved_if(true);
+    if !device.is_empty() {
+        let peer = main.resource.name.clone();
+        finding.resource = Resource {
+            kind: ResourceKind::Device,
+            name: device.to_owned(),
+            detail: [("peer".to_owned(), peer)].into(),
+        };
+    }
+    let look =
+        Remedy::safe("see whether a limit is set on it (tbf, htb, cake), and whether its overlimits grow");
+    let look = match device {
+        "" => look.with_command("tc -s qdisc show"),
+        device => look.with_command(format!("tc -s qdisc show dev {}", say::quoted(device))),
+    };
+    finding
+        .remedy(look)
+        .remedy(Remedy::changing(
+            "raise or remove the limit; without one, the device is as fast as it can be, and less has to be sent",
+            "whoever set the limit protected something behind it",
+        ))
+        .remedy(Remedy::pointless("a larger send buffer: more would stand in the same queue"))
+}

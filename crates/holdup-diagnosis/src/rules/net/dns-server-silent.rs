@@ -1,0 +1,143 @@
+//! A name server that does not answer.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
+/// the resolver's default time-out of 5 s. A slow answer that travels round the world takes a tenth of it.
+const SILENT: Ns = 4_500_000_000;
+
+/// Where systemd-resolved listens; it passes questions on to the servers of each network.
+const RESOLVED: &str = "127.0.0.53";
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::DnsServerSilent,
+    about: "a name server does not answer",
+    needs: &[Need::SchedulerEvents, Need::WaitMemory],
+    causes: &[Cause::NetDns],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn server(wait: &AttributedWait) -> String {
+    let name = &wait.resource.name;
+    let server = wait.resource.detail.get("server").unwrap_or(name);
+    server.strip_suffix(":53").unwrap_or(server).to_owned()
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // A service of this machine has a path, and a rule of its own.
+    let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
+    let silent = waits.only(|wait| server(wait) && (wait.timed_out > 0 || wait.max >= SILENT));
+    let cost = silent.as_ref().map_or(0, Waits::cost);
+    let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
+        let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
+        let share = percent(run.share(cost));
+        return Verdict::Clear(format!(
+            "{all} for names, at most {longest}; unanswered ones are {share} of the time"
+        ));
+    };
+    let groups = run.worth(&silent, silent.split(self::server), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let server = server(main);
+    let server = say::name_or(&server, "of this machine");
+    let finding = RULE.finding(
+        Severity::Warning,
+        format!("The name server {server} does not answer"),
+        group,
+    );
+    let timed_out = group.timed_out();
+    let finding = finding.and_if(
+        (timed_out > 0).then(|| Evidence::new(say::ran_out(timed_out, group.count()), "what poll returned")),
+    );
+    let finding = finding
+        .and_if(names(group))
+        .and_if(say::clock(run, group))
+        .and_if(resolv_conf(run))
+        .proved_if(timed_out > 0);
+    let finding = match server {
+        RESOLVED => finding.remedy(
+            Remedy::safe(
+                "that is systemd-resolved on this machine: see which servers it asks, and mend those",
+            )
+            .with_command("resolvectl status"),
+        ),
+        _ => finding.remedy(Remedy::changing(
+            format!("take {server} out of /etc/resolv.conf, put one that answers before it, or mend it"),
+            "every program of this machine that starts afterwards asks the others instead",
+        )),
+    };
+    let finding = match by_address(group) {
+        true => finding.remedy(Remedy::safe(
+            "ask for the names of addresses where they are read, not where they are written: have a log keep the address \
+             (getHostAddress, `resolveHosts=false`, `HostnameLookups Off`)",
+        )),
+        false => finding,
+    };
+    finding
+        .remedy(Remedy::changing(
+            "until then: options timeout:1 attempts:2 in /etc/resolv.conf, or a local cache",
+            "a slow but living server is given up sooner, too",
+        ))
+        .remedy(Remedy::pointless(
+            "a longer time-out or more threads: each look-up waits for the same silence",
+        ))
+}
+
+/// Whether a program asked for the names of addresses, as logs and access lists do.
+fn by_address(group: &Waits<'_>) -> bool {
+    const BY_ADDRESS: [&str; 4] = [
+        "getnameinfo",
+        "gethostbyaddr",
+        "AddressImpl.getHostByAddr",
+        "InetAddress.getHostFromNameService",
+    ];
+    let frames = group.iter().flat_map(|wait| &wait.asker.stack);
+    let mut names = frames.filter_map(|frame| frame.symbol.as_deref());
+    names.any(|name| BY_ADDRESS.iter().any(|function| name.contains(function)))
+}
+
+/// Which names were asked for, and how often.
+fn names(group: &Waits<'_>) -> Option<Evidence> {
+    /// Names that are listed before it is said how many more there are.
+    const LISTED: usize = 3;
+    let mut names: Vec<&str> = group
+        .iter()
+        .filter_map(|wait| wait.resource.detail.get("name").map(String::as_str))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(LISTED);
+    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let asked = say::several(group.count(), "wait");
+    (!names.is_empty()).then(|| {
+        Evidence::new(
+            format!("{asked} for an answer about {listed}{more}"),
+            "the questions sent",
+        )
+    })
+}
+
+fn resolv_conf(run: &Run<'_>) -> Option<Evidence> {
+    let resolver = run.facts.resolver.as_ref()?;
+    let options = match resolver.options.is_empty() {
+        true => "no options".to_owned(),
+        false => format!("options {}", resolver.options.join(" ")),
+    };
+    let text = format!("asked in this order: {}; {options}", resolver.servers.join(", "));
+    Some(Evidence::new(text, "/etc/resolv.conf"))
+}

@@ -1,0 +1,104 @@
+//! A name service of this machine (a cache, a directory's daemon) that is slow or silent.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// Wait from which a local service counts as silent even where it was not seen how the wait ended, nanoseconds: just
+/// under the 5 s after which the C library gives up on its cache.
+const SILENT: Ns = 4_500_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::NameServiceSlow,
+    about: "a name service on this machine is slow or silent",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetDns],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check: Check::Waits(check),
+};
+
+/// Daemons behind these sockets, and how each is asked what it is doing.
+const SERVICES: [(&str, &str, &str); 7] = [
+    ("nscd/", "nscd", "systemctl restart nscd"),
+    ("nslcd/", "nslcd", "systemctl status nslcd"),
+    ("lib/sss/", "SSSD", "sssctl domain-status"),
+    ("systemd/resolve/", "systemd-resolved", "resolvectl status"),
+    ("systemd/userdb/", "systemd-userdbd", "userdbctl services"),
+    ("avahi-daemon/", "avahi-daemon", "systemctl status avahi-daemon"),
+    ("winbindd/", "winbind", "wbinfo --ping-dc"),
+];
+
+/// Local services are told from name servers by their address: a path.
+pub(super) fn is_local(wait: &AttributedWait) -> bool {
+    wait.resource.name.starts_with('/')
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let local = waits.only(is_local);
+    let Some(local) = local.filter(|local| run.matters(local.cost(), MATTERS)) else {
+        let all = say::several(waits.count(), "wait");
+        return Verdict::Clear(format!(
+            "{all} for names, next to nothing of it for a service of this machine"
+        ));
+    };
+    let groups = run.worth(&local, local.split(|wait| wait.resource.name.clone()), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let socket = &main.resource.name;
+    let service = SERVICES.iter().find(|(path, ..)| socket.contains(path));
+    let holders = group.holders();
+    let who = match (holders.first(), service) {
+        (Some(holder), _) => format!("{} at {socket}", say::who(&holder.name)),
+        (None, Some((_, name, _))) => format!("{name} at {socket}"),
+        (None, None) => socket.clone(),
+    };
+    let longest = group.longest().max;
+    let silent = group.timed_out() > 0 || longest >= SILENT;
+    let title = match silent {
+        true => format!("{who} does not answer questions for names"),
+        false => format!(
+            "{who} takes {} to answer a question for a name",
+            duration(longest)
+        ),
+    };
+    let severity = match group.handed_on() {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let finding = RULE
+        .finding(severity, title, group)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .and_if(say::clock(run, group))
+        .proved_if(group.timed_out() > 0 || !holders.is_empty());
+    let look = Remedy::safe(
+        "see what the service itself waits for: a directory or a name server behind it, or a lock",
+    );
+    let look = match service {
+        Some((_, _, command)) if !command.contains("restart") => look.with_command(*command),
+        _ => look,
+    };
+    let finding = finding.remedy(look);
+    let finding = match service {
+        Some((_, name, command)) if command.contains("restart") => finding.remedy(
+            Remedy::changing(
+                format!(
+                    "restart {name}: while it runs and is silent, every program on this machine asks it first"
+                ),
+                "what it had remembered is asked for anew",
+            )
+            .with_command(*command),
+        ),
+        _ => finding,
+    };
+    finding.remedy(Remedy::pointless(
+        "another name server in /etc/resolv.conf: this program has not got as far as asking one",
+    ))
+}

@@ -1,0 +1,76 @@
+//! A peer that does not take what it is sent.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::PeerDoesNotRead,
+    about: "the other end of a connection does not read what it is sent",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetSend],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check: Check::Both(check, connections::unread),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let full = waits.mostly(|tcp| tcp.no_room_ns);
+    let Some(full) = full.filter(|full| run.matters(full.cost(), MATTERS)) else {
+        let tcp = waits.tcp();
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} to send, {} were spent with no room at the other end",
+                say::several(tcp.seen, "wait"),
+                tcp.no_room
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
+    };
+    let peer = |wait: &AttributedWait| wait.resource.name.clone();
+    let groups = run.worth(&full, full.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let holders = group.holders();
+    let address = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let address = say::name_or(address, "the other end");
+    let peer = match holders.first() {
+        Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        None => address.to_owned(),
+    };
+    let title = format!("{peer} does not read what {who} sends");
+    let severity = match group.handed_on() {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let tcp = group.tcp();
+    let text = format!(
+        "{} of {} were spent with no room at the receiver, though the way to it would have allowed more",
+        tcp.no_room,
+        say::several(tcp.seen, "wait")
+    );
+    let finding = RULE
+        .finding(severity, title, group)
+        .and(Evidence::new(
+            text,
+            "the kernel's count of what kept the connection from sending",
+        ))
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(true);
+    finding
+        .remedy(
+            Remedy::safe(format!("look at {peer}: what does it do instead of reading?"))
+                .with_command("ss -tnpi"),
+        )
+        .remedy(Remedy::pointless(
+            "a larger send buffer or a faster network: neither is what is full",
+        ))
+}

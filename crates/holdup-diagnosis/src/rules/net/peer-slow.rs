@@ -1,0 +1,209 @@
+//! Waiting for the other end of a socket: TCP, UDP or Unix.
+
+use super::bus_call_unanswered::listens;
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
+use holdup_attribution::classify::UNSEEN_SOCKET;
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Holder};
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use std::net::SocketAddr;
+
+/// Requests from which their slowest hundredth says how long clients wait.
+const ENOUGH: u64 = 100;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::PeerSlow,
+    about: "the other end of a socket is slow",
+    needs: &[Need::SchedulerEvents],
+    causes: &[
+        Cause::NetReceive,
+        Cause::NetSend,
+        Cause::IpcUnix,
+        Cause::NetTls,
+        Cause::NetConnect,
+        Cause::NetDns,
+    ],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::AcceptQueueFull,
+        RuleId::BusCallUnanswered,
+        RuleId::ConnectionCut,
+        RuleId::ConnectionUnanswered,
+        RuleId::ConnectionsMadeAnew,
+        RuleId::DeviceQueueFull,
+        RuleId::DnsServerSilent,
+        RuleId::Ipv6FailsFirst,
+        RuleId::LocalPortsUsedUp,
+        RuleId::LogSocketFull,
+        RuleId::MetadataServiceUnanswered,
+        RuleId::NameSearchListMultiplies,
+        RuleId::NameServiceSlow,
+        RuleId::PeerDoesNotRead,
+        RuleId::SmallWritesHeldBack,
+        RuleId::TlsNeverResumed,
+        RuleId::UnixQueueFull,
+    ],
+    place: Place::Way,
+    check: Check::Waits(check),
+};
+
+fn peer(wait: &AttributedWait) -> String {
+    let detail = &wait.resource.detail;
+    detail
+        .get("peer")
+        .or_else(|| detail.get("server"))
+        .unwrap_or(&wait.resource.name)
+        .clone()
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let Some(asked) = waits.only(|wait| !listens(run, wait)) else {
+        let who = say::who(&waits.main().asker.name);
+        let listened = duration(waits.own());
+        return Verdict::Clear(format!(
+            "{who} listened on a message bus for {listened}, and had called nobody there"
+        ));
+    };
+    let Some(known) = asked.only(|wait| wait.resource.name != UNSEEN_SOCKET) else {
+        return Verdict::CannotTell(format!(
+            "whom {} waits for: {} on sockets whose ends were not seen",
+            say::who(&asked.main().asker.name),
+            duration(asked.own())
+        ));
+    };
+    let groups = run.worth(&known, known.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+/// Of processes that run already: whether most of the time was another wait, of a process that was asked about too, or such a
+/// process had no CPU. That is judged for itself.
+fn goes_on(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let subject = |pid: u32| run.attributed.threads.iter().any(|thread| thread.name.pid == pid);
+    let there = |wait: &&AttributedWait| match wait.chain.as_slice() {
+        [own, next, ..] => {
+            let waits = !next.cause.on_cpu() && next.cause != Cause::Idle;
+            waits && next.name.pid != own.name.pid && subject(next.name.pid)
+        }
+        _ => false,
+    };
+    let elsewhere = group.iter().filter(there).map(|wait| wait.ns);
+    run.attributed.of_threads && elsewhere.fold(0, u64::saturating_add) > group.own() / 2
+}
+
+/// Of processes that run already: whether those whom they serve have their answers at once all the same. A server that is
+/// busy asks others all the time, and that is no trouble.
+fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let requests = run.attributed.requests.as_ref();
+    let at_once = requests.is_some_and(|told| told.count >= ENOUGH && told.p99 < HARM_FLOOR);
+    run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
+}
+
+/// Who else is a client of a peer that does nothing but wait: a pool whose connections are all taken waits for one of those who
+/// have them.
+fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
+    let waits = |holder: &&Holder| {
+        matches!(
+            holder.doing,
+            Some(Cause::PollWait | Cause::Idle | Cause::NetAccept)
+        )
+    };
+    group.holders().first().filter(|holder| waits(holder))?;
+    let server: SocketAddr = peer(group.main()).parse().ok()?;
+    let there = run
+        .facts
+        .other_clients
+        .iter()
+        .filter(|client| client.server == server);
+    let names: Vec<String> = there
+        .map(|client| {
+            format!(
+                "{} (pid {})",
+                say::name_or(&client.process, "a process"),
+                client.pid
+            )
+        })
+        .collect();
+    (!names.is_empty()).then(|| {
+        let text = format!(
+            "connected there, too, and not asked about: {}: a pool that is used up waits for those who have its connections",
+            names.join(", ")
+        );
+        Evidence::new(text, "/proc/net/tcp and /proc/PID/fd")
+    })
+}
+
+/// With the command that looks at a peer of this machine, where it is another process than the one that waits.
+fn look(remedy: Remedy, main: &AttributedWait, peer: Option<&Holder>) -> Remedy {
+    match peer.map(|holder| holder.name.pid) {
+        Some(pid) if pid != 0 && pid != main.asker.name.pid => {
+            remedy.with_command(format!("holdup attach -p {pid}"))
+        }
+        _ => remedy,
+    }
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let holders = group.holders();
+    let address = peer(main);
+    let address = say::name_or(&address, "the other end");
+    let peer = match holders.first() {
+        Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        None => address.to_owned(),
+    };
+    let title = match main.cause {
+        Cause::NetSend => format!("{who} waits for {peer} to take what it sends"),
+        Cause::NetConnect => format!("{who} waits for {peer} to accept its connections"),
+        Cause::NetDns => format!("{who} waits for names from {peer}"),
+        Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
+        _ => format!("{who} waits for {peer} to answer"),
+    };
+    // What a thread of its own asks for names is never on the way itself.
+    let handed_on = group.handed_on() && main.cause != Cause::NetDns;
+    let judged_there = handed_on || goes_on(run, group);
+    let severity = if judged_there || served_at_once(run, group) {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let finding = RULE
+        .finding(severity, title, group)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(others(run, group))
+        .and_if(say::way(group))
+        .and_if(say::clock(run, group))
+        .proved_if(!holders.is_empty());
+    if judged_there {
+        return finding.remedy(Remedy::safe(format!(
+            "make {peer} faster: its own time is what this wait is"
+        )));
+    }
+    match main.cause {
+        Cause::NetSend => finding
+            .remedy(
+                Remedy::safe("see whether the peer reads at all, and at what rate").with_command("ss -tnoi"),
+            )
+            .remedy(Remedy::pointless(
+                "a larger send buffer: it only delays the wait while the peer is slower",
+            )),
+        Cause::NetConnect | Cause::NetTls => finding.remedy(Remedy::safe(
+            "keep connections open and use them again (keep-alive, a pool)",
+        )),
+        Cause::NetDns => finding.remedy(Remedy::safe(
+            "ask once and remember, or run a cache on this machine",
+        )),
+        _ => finding
+            .remedy(look(
+                Remedy::safe(format!("look at {peer} while this runs: what does it wait for?")),
+                main,
+                holders.first(),
+            ))
+            .remedy(Remedy::safe(
+                "ask for less, ask for several things at once, or ask ahead of need",
+            )),
+    }
+}

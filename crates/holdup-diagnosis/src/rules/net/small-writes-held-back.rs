@@ -1,0 +1,82 @@
+//! Small writes that wait for the acknowledgement of the one before (Nagle's algorithm and delayed acknowledgements).
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Waits from which it is how the program works rather than a coincidence.
+const AGAIN_AND_AGAIN: u64 = 5;
+
+/// Median length of such waits, nanoseconds: an acknowledgement is delayed for 40 ms at least on Linux and for 200 ms
+/// at most on most systems. What is shorter does no harm, what is longer is mostly the peer's own time.
+const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SmallWritesHeldBack,
+    about: "small pieces of a request are held back until the first is acknowledged",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetReceive],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let held = waits
+        .mostly(|tcp| tcp.held_back_ns)
+        .filter(|held| DELAYED.contains(&held.median()));
+    let Some(held) =
+        held.filter(|held| held.tcp().held_back >= AGAIN_AND_AGAIN && run.matters(held.cost(), MATTERS))
+    else {
+        let (all, held) = (waits.tcp().seen, waits.tcp().held_back);
+        let clear = || {
+            Verdict::Clear(format!(
+                "of {} for an answer over TCP, {held} began with a part of the request held back",
+                say::several(all, "wait")
+            ))
+        };
+        return waits.without_tcp().unwrap_or_else(clear);
+    };
+    let peer = |wait: &AttributedWait| wait.resource.name.clone();
+    let groups = run.worth(&held, held.split(peer), MATTERS);
+    Verdict::Fires(groups.iter().map(finding).collect())
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let peer = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let title = format!(
+        "{who} sends requests to {} in small pieces, and the kernel holds back each second one",
+        say::name_or(peer, "its peer")
+    );
+    let tcp = group.tcp();
+    let text = format!(
+        "{} of {} for the answer began while less than a segment was held back, because an earlier piece was not \
+         acknowledged and TCP_NODELAY is off",
+        tcp.held_back,
+        say::several(tcp.seen, "wait")
+    );
+    let text_too = format!(
+        "the other end delays its acknowledgement, by 40 ms or more, in the hope of sending it along with an answer: {} \
+         at the median",
+        duration(group.median())
+    );
+    RULE.finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .and(Evidence::new(text_too, say::SCHEDULER))
+        .proved_if(true)
+        .remedy(Remedy::safe(
+            "write a request in one piece: gather it in a buffer first, or use writev or sendmsg",
+        ))
+        .remedy(Remedy::changing(
+            "or switch the holding back off: TCP_NODELAY on this socket",
+            "a program that writes byte by byte then sends as many packets",
+        ))
+        .remedy(Remedy::pointless(
+            "a faster server or network: both ends are idle while they wait for each other",
+        ))
+}

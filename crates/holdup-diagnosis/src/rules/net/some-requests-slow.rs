@@ -1,0 +1,162 @@
+//! Most requests are answered quickly, and some take many times as long.
+
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, fires};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, Requests, SlowRequest};
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Requests below which the slowest hundredth is one, and one may be chance.
+const ENOUGH: u64 = 100;
+
+/// How many times as long as the others the slow ones take: less is within what load alone does to a queue.
+const TIMES: Ns = 3;
+
+/// By how much longer they take at least, nanoseconds: people begin to notice a tenth of a second, and a page has more than
+/// one request.
+const LONGER: Ns = 30_000_000;
+
+/// The part of the difference that one cause must explain.
+const EXPLAINS: f64 = 0.5;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SomeRequestsSlow,
+    about: "some requests take many times as long as the others",
+    needs: &[Need::SchedulerEvents],
+    causes: Cause::ALL,
+    from: 0.0,
+    gives_way_to: &[
+        RuleId::CpuContended,
+        RuleId::CollectingThreadsThrottled,
+        RuleId::CompilingTakesTheCpu,
+        RuleId::CpuQuotaSpent,
+        RuleId::LowPriority,
+        RuleId::PinnedToBusyCpu,
+        RuleId::RealTimeThreadHogsCpu,
+    ],
+    place: Place::Way,
+    check: Check::Requests(check),
+};
+
+/// Whether those who were waited for in waits of a cause mostly had no CPU: then that is what the time went into.
+fn ends_in_queue(run: &Run<'_>, cause: Cause) -> bool {
+    let rows = || run.attributed.waits.iter().filter(|wait| wait.cause == cause);
+    let sum = |waits: &mut dyn Iterator<Item = &AttributedWait>| {
+        waits.fold(0, |sum: Ns, wait| sum.saturating_add(wait.ns))
+    };
+    let queued = |wait: &&AttributedWait| {
+        let last = wait.chain.get(1..).and_then(<[_]>::last);
+        last.is_some_and(|link| link.cause == Cause::SchedRunqueue)
+    };
+    sum(&mut rows().filter(queued)) > sum(&mut rows()) / 2
+}
+
+fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
+    if requests.count < ENOUGH {
+        return Verdict::Clear(format!(
+            "{} requests were answered: too few to call some of them slow, below {ENOUGH}",
+            requests.count
+        ));
+    }
+    let Some(slow) = &requests.slow else {
+        return Verdict::CannotTell("how long single requests took".to_owned());
+    };
+    let longer = slow.ns.saturating_sub(slow.usual);
+    if slow.ns < slow.usual.saturating_mul(TIMES) || longer < LONGER {
+        return Verdict::Clear(format!(
+            "the slowest hundredth of {} requests took {} each, the middle half {}",
+            requests.count,
+            duration(slow.ns),
+            duration(slow.usual)
+        ));
+    }
+    let main = slow
+        .more
+        .first()
+        .filter(|(_, ns)| *ns as f64 >= longer as f64 * EXPLAINS);
+    let Some((cause, more)) = main else {
+        return Verdict::CannotTell(format!(
+            "what the slow ones waited for, {} each: no cause explains half of it, for instance because another thread \
+             answers than the one that reads",
+            duration(longer)
+        ));
+    };
+    let end = match ends_in_queue(run, *cause) {
+        true => Cause::SchedRunqueue,
+        false => *cause,
+    };
+    let waits = run.attributed.waits.iter().filter(|wait| wait.cause == *cause);
+    let finding = finding(requests, slow, (*cause, *more), end);
+    // Of the waits of that cause it is the one that took most.
+    fires(match waits.max_by_key(|wait| wait.ns) {
+        Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
+        None => finding,
+    })
+}
+
+/// `end`: what the time of those waits really went into.
+fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), end: Cause) -> Finding {
+    let line = slow.line.as_deref().map(|line| format!(", such as {line}"));
+    let meanwhile = match slow.nobody_else {
+        true => ", and nobody else is answered meanwhile",
+        false => "",
+    };
+    let title = format!(
+        "1 request in a hundred takes {} instead of {}: {}{meanwhile}",
+        duration(slow.ns),
+        duration(slow.usual),
+        end.phrase()
+    );
+    let one_thread = slow.nobody_else.then(|| {
+        let text = "one thread answers all clients, and answered no other while it was at one of these: what they wait for it is not in \
+                    their requests' time, which begins when they are read";
+        Evidence::new(text, SOURCE)
+    });
+    let end_of_it = (end != cause).then(|| {
+        let text = format!("who was waited for was mostly {}", end.phrase());
+        Evidence::new(text, "who woke whom")
+    });
+    let first = Evidence::new(
+        format!(
+            "the slowest {} of {} requests{}: {} each, {} of that {} ({cause}) and not in the others",
+            slow.number,
+            requests.count,
+            line.unwrap_or_default(),
+            duration(slow.ns),
+            duration(more),
+            cause.phrase()
+        ),
+        SOURCE,
+    );
+    let cost = slow.ns.saturating_sub(slow.usual).saturating_mul(slow.number);
+    let mend = match cause.on_cpu() {
+        true => {
+            "make what the slow ones compute cheaper: where the time on the CPU went is above, by function"
+        }
+        false => "mend what the slow ones wait for: the wait is above, with who asked and who was in the way",
+    };
+    let finding = Finding::new(RULE.id.id(), Severity::Warning, title, end, cost, first)
+        .and_if(end_of_it)
+        .and_if(one_thread)
+        .and(Evidence::new(
+            format!(
+                "median {}, 99 % within {}, slowest {}",
+                duration(requests.p50),
+                duration(requests.p99),
+                duration(requests.longest)
+            ),
+            SOURCE,
+        ))
+        .remedy(Remedy::safe(mend).with_command(format!("holdup explain {cause}")));
+    if slow.nobody_else {
+        return finding.remedy(Remedy::safe(
+            "leave what takes long to another thread or process, so that the one that answers can go on",
+        ));
+    }
+    finding.remedy(Remedy::pointless(
+        "more workers or a faster CPU: most requests are answered quickly as it is",
+    ))
+}
+
+/// Where requests are seen.
+const SOURCE: &str = "sock_recv_length and sock_send_length";

@@ -1,0 +1,63 @@
+//! Requests for connections come faster than a listener's queue takes them.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SynQueueFull,
+    about: "requests for connections overflow a listener's queue",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::NetConnect],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let told = logs::told(observed, |event| match event {
+        KernelEvent::SynFlood { port } => Some(*port),
+        _ => None,
+    });
+    let Some((first, port)) = told.first() else {
+        return logs::kernel_silent(observed, "a flood of connection requests");
+    };
+    let mut ports: Vec<u16> = told.iter().map(|(_, port)| *port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let title = match ports.len() {
+        1 => format!("More connection requests came to port {port} than its queue holds"),
+        count => format!(
+            "More connection requests came to {count} ports than their queues hold, port {port} first"
+        ),
+    };
+    let finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::NetConnect,
+        logs::quote(observed, first),
+    )
+    .and(logs::about(
+        observed,
+        first,
+        format!(
+            "the kernel said so {}; it says so once a listener",
+            logs::times(told.len())
+        ),
+    ));
+    fires(
+        finding
+            .remedy(
+                Remedy::safe("tell an attack from a busy service: who sends them, and how long the listener's queue may be")
+                    .with_command(format!("ss -ltn 'sport = :{port}'; ss -tn state syn-recv 'sport = :{port}' | head")),
+            )
+            .remedy(Remedy::changing(
+                "if they are clients: raise the listener's backlog, net.core.somaxconn and net.ipv4.tcp_max_syn_backlog",
+                "a longer queue lets clients wait longer for a service that does not keep up",
+            )),
+    )
+}

@@ -1,0 +1,27 @@
+//! A server without a client.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WaitsForClient,
+    about: "a server waits for a client to connect",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::NetAccept],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let main = waits.main();
+    let address = say::name_or(&main.resource.name, "its socket");
+    let title = format!("{} waits for a client at {address}", say::who(&main.asker.name));
+    let finding = RULE.finding(Severity::Note, title, waits);
+    fires(finding.remedy(Remedy::safe(
+        "nothing is wrong with a server that nobody asks; measure it under load",
+    )))
+}

@@ -1,0 +1,147 @@
+//! A cgroup has nearly all that it may have of processes or memory.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::{Asker, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Part of a limit on processes from which a burst of a few reaches it: then nothing can be started in there.
+const TASKS: f64 = 0.9;
+
+/// Part of a limit on memory from which it is worth a note: services that are given a heap of nine tenths of it are usual.
+const MEMORY: f64 = 0.9;
+
+/// The same from which the next wish for a few megabytes ends a process.
+const MEMORY_SHORT: f64 = 0.97;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::CgroupLimitNear,
+    about: "a cgroup has nearly all the processes or memory that it may have",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::KernelWork, Cause::MemReclaim],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let limited: Vec<&SeenCgroup> = observed
+        .cgroups
+        .iter()
+        .filter(|one| one.limit > 0.0 && one.what != Limited::CpuTime)
+        .collect();
+    let part = |one: &SeenCgroup| one.used / one.limit;
+    let Some(nearest) = limited.iter().max_by(|a, b| part(a).total_cmp(&part(b))) else {
+        return Verdict::CannotTell(
+            "which limits cgroups have, and what they use of them: `holdup host`".into(),
+        );
+    };
+    let found: Vec<Finding> = limited
+        .iter()
+        .filter_map(|one| Some(finding(observed, one, severity(one)?)))
+        .collect();
+    if !found.is_empty() {
+        return Verdict::Fires(found);
+    }
+    Verdict::Clear(format!(
+        "{}, the nearest to its limit, has {} of {}",
+        nearest.cgroup,
+        amount(nearest.what, nearest.used),
+        amount(nearest.what, nearest.limit)
+    ))
+}
+
+fn severity(one: &SeenCgroup) -> Option<Severity> {
+    let part = one.used / one.limit;
+    let refused = one.refused.unwrap_or(0) > 0;
+    match one.what {
+        Limited::Tasks if refused => Some(Severity::Critical),
+        Limited::Tasks if part >= TASKS => Some(Severity::Warning),
+        Limited::Memory if refused || part >= MEMORY_SHORT => Some(Severity::Warning),
+        Limited::Memory if part >= MEMORY => Some(Severity::Note),
+        Limited::Tasks | Limited::Memory | Limited::CpuTime => None,
+    }
+}
+
+fn amount(what: Limited, value: f64) -> String {
+    match what {
+        Limited::Memory => say::bytes(value as u64),
+        Limited::Tasks | Limited::CpuTime => say::several(value as u64, "task"),
+    }
+}
+
+fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding {
+    let (used, limit) = (amount(one.what, one.used), amount(one.what, one.limit));
+    let refused = one.refused.filter(|count| *count > 0);
+    let is_tasks = one.what == Limited::Tasks;
+    let then = match (is_tasks, refused) {
+        (true, Some(_)) => "none can be started there",
+        (true, None) => "soon none can be started there",
+        (false, Some(_)) => "a process was ended there for it",
+        (false, None) => "what asks for more there is ended",
+    };
+    let title = match is_tasks {
+        true => format!(
+            "The cgroup {} has {:.0} of the {limit} (processes and threads) that it may have: {then}",
+            one.cgroup, one.used
+        ),
+        false => format!(
+            "The cgroup {} has {used} of the {limit} of memory that it may have: {then}",
+            one.cgroup
+        ),
+    };
+    let place = match (observed.place(&one.quote), is_tasks) {
+        (place, _) if !place.is_empty() => place,
+        (_, true) => "pids.current".to_owned(),
+        (_, false) => "memory.current".to_owned(),
+    };
+    let (cause, setting, left_out) = match is_tasks {
+        true => (Cause::KernelWork, "pids.max", ""),
+        false => (
+            Cause::MemReclaim,
+            "memory.max, or memory.limit_in_bytes",
+            "; cached files, which it can give back, are not counted",
+        ),
+    };
+    let first = Evidence::new(format!("{used} of at most {limit}{left_out}"), place.clone());
+    let mut finding = Finding::without_duration(RULE.id.id(), severity, title, cause, first);
+    if let Some(count) = refused {
+        let text = match is_tasks {
+            true => format!("{} while it was watched", say::several(count, "refused start")),
+            false => format!(
+                "{} for want of memory while it was watched",
+                if count == 1 {
+                    "1 process was ended".to_owned()
+                } else {
+                    format!("{count} processes were ended")
+                }
+            ),
+        };
+        finding = finding.and(Evidence::new(text, place));
+    }
+    let detail = [("setting".to_owned(), setting.to_owned())];
+    let resource = Resource {
+        kind: ResourceKind::Cgroup,
+        name: one.cgroup.clone(),
+        detail: detail.into_iter().collect(),
+    };
+    let finding = finding
+        .about(resource, Asker::default())
+        .confidence(Confidence::Proved);
+    let finding = match is_tasks {
+        true => finding.remedy(
+            Remedy::safe("see what runs in there, and what does not end")
+                .with_command(format!("systemd-cgls {}", say::quoted(&one.cgroup))),
+        ),
+        false => finding.remedy(Remedy::safe(
+            "see who in there has the memory, and whether it grows (memory.stat: anon, shmem, kernel)",
+        )),
+    };
+    finding.remedy(Remedy::changing(
+        format!("raise its limit ({setting})"),
+        "a leak reaches the next limit as well, and the machine has limits of its own",
+    ))
+}

@@ -1,0 +1,137 @@
+//! A process waits for its child to end, and the child waits for that process to read its output.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, Link};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ChildCannotWrite,
+    about: "a process waits for a child whose output it does not read",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::ProcessChild],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// A parent's wait and the wait of the child that it is for, which only the parent could end.
+struct Deadlock<'a> {
+    parent: &'a AttributedWait,
+    child: &'a AttributedWait,
+    /// For how long both lasted at once, in nanoseconds.
+    both: Ns,
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let pairs = waits.iter().flat_map(|parent| {
+        let children = run
+            .attributed
+            .waits
+            .iter()
+            .filter(|child| cannot_write(child, parent));
+        children.map(move |child| Deadlock {
+            parent,
+            child,
+            both: overlap(parent, child),
+        })
+    });
+    let worst = pairs.max_by_key(|pair| pair.both);
+    match worst {
+        Some(pair) if run.matters(pair.both, MATTERS) => Verdict::Fires(
+            waits
+                .only(|wait| std::ptr::eq(wait, pair.parent))
+                .map(|waits| finding(&waits, &pair))
+                .into_iter()
+                .collect(),
+        ),
+        other => {
+            let circle = waits.only(|wait| circle(wait).is_some());
+            if let Some(circle) = circle.filter(|circle| run.matters(circle.cost(), MATTERS)) {
+                return fires(of_circle(&circle));
+            }
+            Verdict::Clear(format!(
+                "of {} of the elapsed time in waits for children, {} was for one that wanted to write to its parent",
+                percent(run.share(waits.cost())),
+                duration(other.map_or(0, |pair| pair.both)),
+            ))
+        }
+    }
+}
+
+/// The child, where it was not observed itself, and waits at a pipe for the very thread that waits for it to end.
+fn circle(parent: &AttributedWait) -> Option<&Link> {
+    let [_, child, .., last] = parent.chain.as_slice() else {
+        return None;
+    };
+    let waits = parent.open && child.cause == Cause::IpcPipe && last.name == parent.asker.name;
+    (waits && child.name.pid != parent.asker.name.pid).then_some(child)
+}
+
+/// Which way the pipe goes is not told of a child that was not observed.
+fn of_circle(waits: &Waits<'_>) -> Finding {
+    let main = waits.main();
+    let parent = say::who(&main.asker.name);
+    let child = circle(main).map_or_else(|| "its child".to_owned(), |child| say::who_with_pid(&child.name));
+    let title =
+        format!("{parent} waits for {child} to end, and that one waits for {parent} at a pipe between them");
+    RULE.finding(Severity::Critical, title, waits)
+        .and(Evidence::new(
+            format!("{parent} has the other end of the pipe at which {child} waits"),
+            "descriptors, and the calls that both are in",
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+        ))
+        .remedy(Remedy::safe("if it is the child that reads: close its input when all is written"))
+        .remedy(Remedy::pointless("waiting longer: neither can go on"))
+}
+
+/// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very
+/// thread did: it read at last, or it was killed and the pipe closed.
+fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
+    let pid = child.asker.name.pid.to_string();
+    child.cause == Cause::IpcPipe
+        && matches!(child.call.as_deref(), Some("write" | "writev"))
+        && parent.resource.detail.get("pid") == Some(&pid)
+        && child
+            .holders
+            .iter()
+            .any(|holder| holder.name.tid == parent.asker.name.tid)
+}
+
+fn overlap(one: &AttributedWait, other: &AttributedWait) -> Ns {
+    let end = one.max_ended.min(other.max_ended);
+    end.saturating_sub(one.max_started.max(other.max_started))
+}
+
+fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
+    let (parent, child) = (
+        say::who(&pair.parent.asker.name),
+        say::who(&pair.child.asker.name),
+    );
+    let title =
+        format!("{parent} waits for {child} to end, and {child} waits for {parent} to read its output");
+    let text = format!(
+        "for {} both waited: {child} for room in {}, {parent} in {} for {child}",
+        duration(pair.both),
+        say::name_or(&pair.child.resource.name, "a pipe"),
+        pair.parent.call.as_deref().unwrap_or("wait4"),
+    );
+    let mut finding = RULE
+        .finding(Severity::Critical, title, waits)
+        .and(Evidence::new(text, "sched_switch and sched_waking"))
+        .confidence(Confidence::Proved);
+    finding.ns = Some(pair.both);
+    finding
+        .remedy(Remedy::safe(
+            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+        ))
+        .remedy(Remedy::safe("or send its output to a file, or to /dev/null"))
+        .remedy(Remedy::pointless(
+            "waiting longer: neither can go on, a pipe holds 64 KiB and no more",
+        ))
+}

@@ -1,0 +1,336 @@
+//! Starting and ending programs costs more than what they do.
+
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, ThreadLedger};
+use holdup_model::churn::{Births, Born, Churn};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ManyShortPrograms,
+    about: "many programs are started that hardly do anything",
+    needs: &[Need::SchedulerEvents],
+    causes: &[
+        Cause::CpuUser,
+        Cause::CpuKernel,
+        Cause::MemPagefault,
+        Cause::ProcessExec,
+        Cause::ProcessExit,
+    ],
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// Starts from which they are many.
+const MANY: u64 = 50;
+
+/// Share of the elapsed time that all of them together must take.
+const MOST: f64 = 0.30;
+
+/// How long a program runs and waits, without queueing for a CPU, that hardly does anything, in nanoseconds: loading a
+/// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
+const HARDLY: Ns = 4_000_000;
+
+/// Looks between which there was one that none of them met, from which there are many: as many by chance is hardly to be had, and fewer are
+/// of any script.
+const MANY_UNMET: u64 = 10;
+
+/// Programs that are named at most.
+const NAMED: usize = 3;
+
+/// Programs of one name.
+#[derive(Default)]
+struct Program {
+    starts: u64,
+    /// All their lives without queueing, in nanoseconds.
+    lived: Ns,
+    /// Their processes; none for those that the report lists together.
+    pids: BTreeSet<u32>,
+}
+
+impl Program {
+    fn short(&self) -> bool {
+        self.lived / self.starts.max(1) <= HARDLY
+    }
+}
+
+/// How long a process lives that is not kept to be used again, in nanoseconds: servers that keep processes give them hundreds of
+/// requests or minutes.
+const SHORT: Ns = 1_000_000_000;
+
+/// Calls in which a process is made, becomes a program, and ends; its page faults are in none.
+const CALLS: &[&str] = &[
+    "clone",
+    "clone3",
+    "fork",
+    "vfork",
+    "execve",
+    "execveat",
+    "exit_group",
+    "exit",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "brk",
+    "wait4",
+    "waitid",
+];
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if let Some(churn) = run
+        .attributed
+        .churn
+        .as_ref()
+        .filter(|_| run.attributed.of_threads)
+    {
+        return live(run, waits, churn);
+    }
+    let programs = programs(&run.attributed.threads);
+    let short: BTreeMap<&str, &Program> = programs
+        .iter()
+        .filter(|(_, program)| program.short())
+        .map(|(name, program)| (*name, program))
+        .collect();
+    let starts = short.values().map(|program| program.starts).sum();
+    let theirs = |wait: &AttributedWait| {
+        let name = &wait.asker.name;
+        let program = short.get(name.process.as_str());
+        program.is_some_and(|program| name.pid == 0 || name.tid == 0 || program.pids.contains(&name.pid))
+    };
+    let all = run.waits(|wait| theirs(wait) && wait.path_ns > 0);
+    let path = all.as_ref().map_or(0, Waits::path);
+    if starts < MANY || path < HARM_FLOOR || !run.matters(path, MOST) {
+        if let Some(verdict) = between_looks(run, waits) {
+            return verdict;
+        }
+        return Verdict::Clear(format!(
+            "{} that hardly did anything took {} of the elapsed time",
+            say::several(starts, "program"),
+            percent(run.share(path))
+        ));
+    }
+    // One finding for all causes, under the one that costs most.
+    let by_cause = all.map_or_else(Vec::new, |all| all.split(|wait| wait.cause));
+    let spoken = by_cause
+        .iter()
+        .filter(|waits| RULE.causes.contains(&waits.cause()));
+    let most = spoken.max_by_key(|waits| waits.path());
+    match most {
+        Some(most) if most.cause() == waits.cause() => fires(finding(run, most, &short, starts, path)),
+        _ => Verdict::Clear(format!(
+            "{} is not what most of {} went into",
+            waits.cause(),
+            duration(path)
+        )),
+    }
+}
+
+/// What runs already: what making and ending processes costs, without what they do.
+fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
+    let short = |one: &&Births| one.what == Born::Process && one.p50 < SHORT && one.ended > 0;
+    let births: Vec<&Births> = churn.made.iter().filter(short).collect();
+    let ended: u64 = births.iter().map(|one| one.ended).sum();
+    let makers: BTreeSet<u32> = births.iter().map(|one| one.by.name.pid).collect();
+    let names: BTreeSet<&str> = births
+        .iter()
+        .flat_map(|one| one.names.iter().map(|called| called.name.as_str()))
+        .collect();
+    let starts_or_ends = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
+        (Cause::ProcessExec | Cause::ProcessExit | Cause::MemPagefault, _) => true,
+        (Cause::CpuKernel, None) => true,
+        (Cause::CpuKernel, Some(call)) => CALLS.contains(&call),
+        _ => false,
+    };
+    let makes = |wait: &AttributedWait| {
+        let name = &wait.asker.name;
+        let of_maker = makers.contains(&name.pid);
+        let of_child = names.contains(name.process.as_str()) && !of_maker;
+        starts_or_ends(wait) && (of_child || of_maker && wait.call.is_some())
+    };
+    let all = run.waits(|wait| makes(wait) && wait.path_ns > 0);
+    let path = all.as_ref().map_or(0, Waits::path);
+    let (Some(all), Some(by)) = (all, births.iter().max_by_key(|one| one.ended)) else {
+        return Verdict::Clear(format!(
+            "{} ended within a second",
+            say::several(ended, "process")
+        ));
+    };
+    if ended < MANY || path < HARM_FLOOR || !run.matters_without_queueing(path, MATTERS) {
+        return Verdict::Clear(format!(
+            "{} ended within a second, {} of the time went into making and ending them",
+            say::several(ended, "process"),
+            percent(run.share_of_own(path))
+        ));
+    }
+    // One finding for all causes, under the one that costs most.
+    let most = all.split(|wait| wait.cause).into_iter().max_by_key(Waits::path);
+    let Some(most) = most.filter(|most| most.cause() == waits.cause()) else {
+        return Verdict::Clear(format!(
+            "{} is not what most of {} went into",
+            waits.cause(),
+            duration(path)
+        ));
+    };
+    let who = say::name_or(&by.by.name.process, "The program").to_owned();
+    let title = format!(
+        "{who} starts {:.0} processes a second: {} of the time goes into starting and ending them",
+        churn.per_second(ended),
+        percent(run.share_of_own(path))
+    );
+    let named: Vec<&str> = by
+        .names
+        .iter()
+        .take(NAMED)
+        .map(|called| called.name.as_str())
+        .collect();
+    let lived = format!(
+        "{} ({}) started and ended, living {} at the median",
+        say::several(ended, "process"),
+        named.join(", "),
+        duration(by.p50)
+    );
+    let place = by.by.frame.as_deref().map(|frame| {
+        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
+        Evidence::new(text, "user stacks at fork")
+    });
+    let mut finding = RULE
+        .finding(Severity::Warning, title, &most)
+        .and(Evidence::new(lived, "births and ends"))
+        .and_if(place)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "keep a few processes and hand them work (workers made beforehand, a pool, FastCGI instead of CGI) instead of \
+             starting one for each piece",
+        ))
+        .remedy(Remedy::safe(
+            "where another program is started each time, use a library for it, or start it once for many pieces",
+        ));
+    finding.ns = Some(path);
+    finding.asker = by.by.clone();
+    fires(finding)
+}
+
+/// Those that no look met: how long each of them lived is not known, but that there was another one between any two looks.
+fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
+    if !run.attributed.by_looks {
+        return None;
+    }
+    let all = run.waits(|wait| wait.asker.name.pid == 0 && wait.path_ns > 0)?;
+    let names: BTreeSet<&str> = all.iter().map(|wait| wait.asker.name.process.as_str()).collect();
+    let ledgers = run.attributed.threads.iter();
+    let of_them =
+        ledgers.filter(|thread| thread.name.pid == 0 && names.contains(thread.name.process.as_str()));
+    let starts: u64 = of_them.map(|thread| u64::from(thread.threads)).sum();
+    if starts < MANY_UNMET || all.path() < HARM_FLOOR || !run.matters(all.path(), MOST) {
+        return None;
+    }
+    let by_cause = all.split(|wait| wait.cause);
+    let spoken = by_cause
+        .iter()
+        .filter(|waits| RULE.causes.contains(&waits.cause()));
+    let most = spoken.max_by_key(|waits| waits.path())?;
+    if most.cause() != waits.cause() {
+        return None;
+    }
+    let parents =
+        run.waits(|wait| wait.handed_on_ns > 0 && wait.holders.iter().any(|holder| holder.name.pid == 0));
+    let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
+    let named: Vec<&str> = names.into_iter().take(NAMED).collect();
+    let title = format!(
+        "{parent} starts one program after the other ({}) that is over before it is looked at: {} of the time goes into them",
+        named.join(", "),
+        percent(run.share(all.path()))
+    );
+    let text = format!(
+        "at least {starts} started and ended between two looks, by the CPU time that their parent was charged with"
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, most)
+        .and(Evidence::new(text, "births and ends"))
+        .confidence(Confidence::Suspect);
+    finding.ns = Some(all.path());
+    Some(fires(with_remedies(finding)))
+}
+
+/// Processes by program. The threads that the report lists together count as one process each where every other
+/// process of the name has one thread.
+fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
+    let mut programs: BTreeMap<&str, Program> = BTreeMap::new();
+    let several: BTreeSet<&str> = threads
+        .iter()
+        .filter(|thread| thread.name.tid != thread.name.pid && thread.name.tid != 0)
+        .map(|thread| thread.name.process.as_str())
+        .collect();
+    for thread in threads {
+        let name = thread.name.process.as_str();
+        if several.contains(name) || thread.open {
+            continue;
+        }
+        let queued = thread
+            .causes
+            .get(&Cause::SchedRunqueue)
+            .map_or(0, |tally| tally.ns);
+        let lived = thread.wall.saturating_sub(queued);
+        let one = thread.threads == 1;
+        if one && lived > HARDLY {
+            continue;
+        }
+        let program = programs.entry(name).or_default();
+        program.starts += u64::from(thread.threads);
+        program.lived = program.lived.saturating_add(lived);
+        if one {
+            program.pids.insert(thread.name.pid);
+        }
+    }
+    programs
+}
+
+fn finding(
+    run: &Run<'_>,
+    most: &Waits<'_>,
+    short: &BTreeMap<&str, &Program>,
+    starts: u64,
+    path: Ns,
+) -> Finding {
+    let mut names: Vec<(&str, &Program)> = short.iter().map(|(name, program)| (*name, *program)).collect();
+    names.sort_by_key(|(_, program)| std::cmp::Reverse(program.starts));
+    let lived: Ns = names.iter().map(|(_, program)| program.lived).sum();
+    let named: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|(name, program)| format!("{name} {} times", program.starts))
+        .collect();
+    let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);
+    let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
+    // Who lived between two looks is not counted one by one.
+    let about = if run.attributed.by_looks { "at least " } else { "" };
+    let title = format!(
+        "{parent} starts {about}{starts} programs that hardly do anything: {} of the time goes into starting and ending them",
+        percent(run.share(path))
+    );
+    let text = format!(
+        "{}; each lives {} without queueing",
+        named.join(", "),
+        duration(lived / starts.max(1))
+    );
+    let mut finding = RULE
+        .finding(Severity::Warning, title, most)
+        .and(Evidence::new(text, "births and ends"))
+        .confidence(Confidence::Strong);
+    finding.ns = Some(path);
+    with_remedies(finding)
+}
+
+fn with_remedies(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "do the work of many in one: a shell's own words instead of expr, basename, sed; one awk for the whole input",
+        ))
+        .remedy(Remedy::safe("give a program many files at once (xargs, find -exec … +)"))
+}

@@ -1,0 +1,277 @@
+//! Starting and ending threads costs more than what they do.
+
+use super::super::log_times::{covered, of_source, quote};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
+use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::attributed::{AttributedWait, ThreadLedger};
+use holdup_model::churn::{Births, Born, Churn};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ManyShortThreads,
+    about: "many threads are started that hardly do anything",
+    needs: &[Need::SchedulerEvents, Need::CpuSamples],
+    causes: &[Cause::CpuKernel],
+    from: 0.0,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Both(check, seen),
+};
+
+/// Threads of one process from which they are many.
+const MANY: u64 = 200;
+
+/// How long a thread that hardly does anything runs and waits, without queueing for a CPU, in nanoseconds. Starting and
+/// ending one takes 20 to 60 µs.
+const HARDLY: Ns = 1_000_000;
+
+/// Calls by which the C library starts and ends a thread and keeps its stack.
+const CALLS: &[&str] = &[
+    "clone",
+    "clone3",
+    "exit",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "set_robust_list",
+    "rseq",
+    "rt_sigprocmask",
+];
+
+/// Of what runs already: threads that ended within a second, from which they are not a pool's that is being filled or emptied,
+const MANY_LIVE: u64 = 100;
+
+/// and how long one lives that is not kept to be used again, in nanoseconds: pools keep idle threads for seconds and more.
+const SHORT: Ns = 1_000_000_000;
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if let Some(churn) = run
+        .attributed
+        .churn
+        .as_ref()
+        .filter(|_| run.attributed.of_threads)
+    {
+        return live(run, waits, churn);
+    }
+    let threads = short_threads(&run.attributed.threads);
+    let most = threads.iter().max_by_key(|(_, (count, _))| *count);
+    let (count, of) = most.map_or((0, 0), |(pid, (count, _))| (*count, *pid));
+    let making = waits.only(|wait| wait.asker.name.pid == of && makes(wait));
+    let cost = making.as_ref().map_or(0, Waits::cost);
+    let making =
+        making.filter(|making| count >= MANY && run.matters_without_queueing(making.cost(), MATTERS));
+    let (Some(making), Some((_, (count, lived)))) = (making, most) else {
+        return Verdict::Clear(format!(
+            "{} that hardly did anything, {} of the elapsed time in the calls that make and end them",
+            say::several(count, "thread"),
+            percent(run.share(cost))
+        ));
+    };
+    let who = say::name_or(&making.main().asker.name.process, "The program").to_owned();
+    let title = format!("{who} starts {count} threads that hardly do anything");
+    let text = format!(
+        "each lives {} without queueing; making and ending them takes {} of the program's time in the kernel",
+        duration(lived / count.max(&1)),
+        percent(run.share_of_own(making.cost()))
+    );
+    fires(
+        RULE.finding(Severity::Warning, title, &making)
+            .and(Evidence::new(text, "births and ends, CPU samples"))
+            .confidence(Confidence::Strong)
+            .remedy(Remedy::safe(
+                "keep a few threads and hand them work (a pool) instead of starting one for each piece",
+            ))
+            .remedy(Remedy::safe("give each thread more to do at once")),
+    )
+}
+
+/// What runs already: what making and ending threads costs, however long each of them lives.
+fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
+    let mut processes: BTreeMap<u32, (u64, &Births)> = BTreeMap::new();
+    let short = |one: &&Births| one.what == Born::Thread && one.p50 < SHORT && one.ended > 0;
+    for one in churn.made.iter().filter(short) {
+        processes.entry(one.by.name.pid).or_insert((0, one)).0 += one.ended;
+    }
+    let most = processes.iter().max_by_key(|(_, (ended, _))| *ended);
+    let (pid, ended) = most.map_or((0, 0), |(pid, (ended, _))| (*pid, *ended));
+    let making = waits.only(|wait| wait.asker.name.pid == pid && makes(wait));
+    let cost = making.as_ref().map_or(0, Waits::cost);
+    let making = making.filter(|_| ended >= MANY_LIVE && run.matters_without_queueing(cost, MATTERS));
+    let (Some(making), Some((_, (_, by)))) = (making, most) else {
+        return Verdict::Clear(format!(
+            "{} ended within a second, {} of the time went into the calls that make and end them",
+            say::several(ended, "thread"),
+            percent(run.share_of_own(cost))
+        ));
+    };
+    let rate = churn.per_second(ended);
+    let who = say::name_or(&by.by.name.process, "The program").to_owned();
+    let title = format!(
+        "{who} starts {rate:.0} threads a second: {} of its time goes into making and ending them",
+        percent(run.share_of_own(cost))
+    );
+    let lived = format!(
+        "{} started and ended, living {} at the median",
+        say::several(ended, "thread"),
+        duration(by.p50)
+    );
+    let place = by.by.frame.as_deref().map(|frame| {
+        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
+        Evidence::new(text, "user stacks at clone")
+    });
+    let mut finding = RULE
+        .finding(Severity::Warning, title, &making)
+        .and(Evidence::new(lived, "births and ends"))
+        .and_if(place)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "keep a few threads and hand them work (a pool) instead of starting one for each piece",
+        ));
+    finding.asker = by.by.clone();
+    fires(finding)
+}
+
+/// Of a log, which tells no cost: threads from which they are many,
+const MANY_LOGGED: u64 = 100;
+
+/// how many a second, on the mean: a million a day are 11.6, and fewer than one a second costs nothing that matters,
+const PER_SECOND: f64 = 1.0;
+
+/// and how long one lives that is not kept to be used again, in milliseconds: a pool keeps its threads for a minute.
+const SHORT_MS: f64 = 1_000.0;
+
+/// A JVM's log of its threads.
+fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let Some((lives, count)) = observed
+        .of(Metric::ThreadLifeMs)
+        .map(|lives| (lives, short(lives)))
+        .max_by_key(|(_, count)| *count)
+    else {
+        return Verdict::CannotTell("whether threads came and went: a log with `-Xlog:os+thread`".to_owned());
+    };
+    let log = covered(observed, SpanKind::JvmLogCovers, lives.source);
+    let rate = count as f64 / (log as f64 / 1e9).max(1.0);
+    let step = of_source(observed, SpanKind::StepWithThreads, lives.source).next();
+    let many = count >= MANY_LOGGED && rate >= PER_SECOND;
+    if !many && (step.is_none() || count == 0) {
+        return Verdict::Clear(format!(
+            "{} lived for less than a second in {} of log",
+            say::several(count, "thread"),
+            duration(log)
+        ));
+    }
+    let median = median(lives);
+    let first = lives.points.iter().find(|point| point.value <= SHORT_MS);
+    let place = first.map_or_else(Default::default, |point| point.quote.clone());
+    let title = match (many, step) {
+        (false, Some(step)) => format!("{} started and ended within {}", threads(step), duration(step.ns)),
+        _ => format!("A JVM starts {count} threads that end within a second, {rate:.1} a second"),
+    };
+    let lived = match median {
+        0 => "less than the log's clock can tell".to_owned(),
+        median => duration(median),
+    };
+    let text = format!(
+        "{} started and ended, living {lived} at the median",
+        say::several(count, "thread")
+    );
+    let severity = if many { Severity::Warning } else { Severity::Note };
+    let mut finding = Finding::without_duration(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::CpuKernel,
+        quote(observed, text, &place),
+    );
+    if let Some(step) = step {
+        let text = format!(
+            "within {} of {}: {}",
+            duration(step.ns),
+            step.thread.as_deref().unwrap_or("a thread"),
+            step.name
+        );
+        finding = finding.and(quote(observed, text, &step.quote));
+    }
+    finding = finding.and(quote(
+        observed,
+        "who starts them the log does not say, nor what it costs",
+        &place,
+    ));
+    fires(
+        finding
+            .confidence(Confidence::Suspect)
+            .remedy(Remedy::safe(
+                "find who starts them: a profile of the JVM's thread starts, or of `clone3`, has the stack",
+            ))
+            .remedy(Remedy::safe(
+                "keep a few threads and hand them work (a pool); HttpsURLConnection starts one after each TLS handshake, so \
+                 keep its connections open",
+            )),
+    )
+}
+
+/// `1 thread` of a step.
+fn threads(step: &Span) -> String {
+    let count = step.name.split(' ').next().and_then(|word| word.parse().ok());
+    match count.unwrap_or(0) {
+        1 => "1 thread was".to_owned(),
+        many => format!("{many} threads were"),
+    }
+}
+
+/// How many of the threads lived for less than a second, as far as their lives were kept one by one.
+fn short(lives: &Series) -> u64 {
+    let short = lives
+        .points
+        .iter()
+        .filter(|point| point.value <= SHORT_MS)
+        .count() as u64;
+    let kept = lives.points.len() as u64;
+    short.saturating_mul(lives.count).checked_div(kept).unwrap_or(0)
+}
+
+/// Of those.
+fn median(lives: &Series) -> Ns {
+    let mut short: Vec<f64> = lives
+        .points
+        .iter()
+        .map(|point| point.value)
+        .filter(|value| *value <= SHORT_MS)
+        .collect();
+    short.sort_by(f64::total_cmp);
+    short
+        .get(short.len() / 2)
+        .map_or(0, |ms| (ms.max(0.0) * 1e6) as Ns)
+}
+
+fn makes(wait: &AttributedWait) -> bool {
+    wait.call.as_deref().is_some_and(|call| CALLS.contains(&call))
+}
+
+/// How many short threads each process had, and how long they lived together. Threads that the report lists together
+/// have the process's id and no own.
+fn short_threads(threads: &[ThreadLedger]) -> BTreeMap<u32, (u64, Ns)> {
+    let mut processes: BTreeMap<u32, (u64, Ns)> = BTreeMap::new();
+    for thread in threads
+        .iter()
+        .filter(|thread| thread.name.tid != thread.name.pid && thread.name.pid != 0)
+    {
+        let queued = thread
+            .causes
+            .get(&Cause::SchedRunqueue)
+            .map_or(0, |tally| tally.ns);
+        let lived = thread.wall.saturating_sub(queued);
+        if lived / u64::from(thread.threads.max(1)) <= HARDLY {
+            let (count, all) = processes.entry(thread.name.pid).or_default();
+            *count += u64::from(thread.threads);
+            *all = all.saturating_add(lived);
+        }
+    }
+    processes
+}

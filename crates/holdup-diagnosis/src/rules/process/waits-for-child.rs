@@ -1,0 +1,97 @@
+//! Waiting for a child process, whose own time is what matters.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::Holder;
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WaitsForChild,
+    about: "a process waits for its child",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::ProcessChild],
+    from: MATTERS,
+    gives_way_to: &[RuleId::ChildCannotWrite],
+    place: Place::Way,
+    check: Check::Waits(check),
+};
+
+/// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork
+/// and an exit apart, which a busy machine draws out.
+const SAME_TIME: f64 = 1.1;
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| wait.asker.name.pid), MATTERS);
+    let told = |inner: &Waits<'_>| groups.iter().any(|outer| leads_to(outer, inner));
+    let outermost = groups.iter().filter(|group| !told(group));
+    Verdict::Fires(outermost.map(finding).collect())
+}
+
+/// Whether one waits for the process of another, or its way goes on through it, and takes its wait in, so that to tell
+/// it once is enough.
+fn leads_to(outer: &Waits<'_>, inner: &Waits<'_>) -> bool {
+    let (waiter, through) = (outer.main().asker.name.pid, inner.main().asker.name.pid);
+    let child = outer
+        .iter()
+        .flat_map(|wait| &wait.holders)
+        .any(|child| child.name.pid == through);
+    let on_the_way = outer.main().chain.iter().any(|link| link.name.pid == through);
+    waiter != through && (child || on_the_way) && inner.cost() as f64 <= outer.cost() as f64 * SAME_TIME
+}
+
+fn finding(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::who(&main.asker.name);
+    let mut children = group.holders();
+    // One child is known by its end, or by having lived until the wait was broken off; it is one all the same.
+    let mut known = BTreeSet::new();
+    children.retain(|child| child.name.pid == 0 || known.insert(child.name.pid));
+    let halted = children.first().and_then(halted);
+    let title = match children.as_slice() {
+        [] => format!("{who} waits for a child process"),
+        [child] => format!("{who} waits for its child {}", say::who(&child.name)),
+        [child, others @ ..] => format!(
+            "{who} waits for its children: {} the longest, and {}",
+            say::who(&child.name),
+            say::several(others.len() as u64, "other")
+        ),
+    };
+    let child = children
+        .first()
+        .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
+    let (severity, title) = match halted {
+        None => (Severity::Note, title),
+        Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {how}")),
+        Some(how) => (Severity::Warning, format!("{title}, which was {how}")),
+    };
+    let finding = RULE
+        .finding(severity, title, group)
+        .about_if_unnamed(children.first().map(say::in_the_way))
+        .and_if(children.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(!children.is_empty());
+    match (halted, children.first()) {
+        (Some("stopped"), Some(stopped)) => finding.remedy(
+            Remedy::changing("find out why it was stopped, and let it go on", HAD_A_REASON)
+                .with_command(format!("kill -CONT {}", stopped.name.pid)),
+        ),
+        (Some(_), _) => finding.remedy(Remedy::changing(
+            "find out who froze the cgroup (a container was paused?), and thaw it",
+            HAD_A_REASON,
+        )),
+        (None, _) => finding.remedy(Remedy::safe(format!("look at {child}: this wait is its time"))),
+    }
+}
+
+const HAD_A_REASON: &str = "whoever stopped it may have had a reason";
+
+/// Whether a child could do nothing, for most of the time for which it was waited for: how.
+fn halted(child: &Holder) -> Option<&'static str> {
+    match child.doing? {
+        Cause::ProcessStopped => Some("stopped"),
+        Cause::ProcessFrozen => Some("frozen"),
+        _ => None,
+    }
+}

@@ -1,0 +1,179 @@
+//! Processes are over, and their parent does not take note of it.
+
+use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
+use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
+use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::{Asker, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// Zombies from which they are worth a note: one or two are between their end and the next turn of their parent.
+const SOME: usize = 5;
+
+/// Zombies of one parent from which it does not see to them: each takes a process id, of which older kernels have 32768.
+const MANY: usize = 50;
+
+/// More of them in the last list than in the first from which they grow.
+const GROWN: usize = 10;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ZombiesNotReaped,
+    about: "processes that are over pile up because their parent does not see to them",
+    needs: &[Need::Artefacts],
+    causes: &[Cause::ProcessChild],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::Way,
+    check: Check::Artefacts(check),
+};
+
+fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
+    let lists: Vec<&Snapshot> = observed
+        .snapshots
+        .iter()
+        .filter(|snapshot| snapshot.kind == SnapshotKind::Kernel)
+        .filter(|snapshot| {
+            (snapshot.states && blocked::is_whole(observed, snapshot)) || zombies(snapshot).next().is_some()
+        })
+        .collect();
+    let worst = lists.iter().max_by_key(|snapshot| zombies(snapshot).count());
+    let counted = figures::of(observed, Metric::ProcessesZombie);
+    let counted = counted.max_by(|a, b| a.most().total_cmp(&b.most()));
+    match (worst, counted) {
+        (Some(worst), _) if zombies(worst).count() >= SOME => fires(listed(observed, &lists, worst)),
+        (_, Some(counted)) if counted.most() >= SOME as f64 => fires(by_number(&counted)),
+        (Some(worst), _) => Verdict::Clear(format!(
+            "at most {} processes are over and not seen to, in {}",
+            zombies(worst).count(),
+            say::several(lists.len() as u64, "list")
+        )),
+        (None, Some(counted)) => Verdict::Clear(format!("at most {:.0} zombies", counted.most())),
+        (None, None) => {
+            Verdict::CannotTell("which processes are over (Z): `ps -eo pid,ppid,stat,comm`".to_owned())
+        }
+    }
+}
+
+fn zombies(snapshot: &Snapshot) -> impl Iterator<Item = &SeenThread> {
+    let zombie = |task: &&SeenThread| task.state == State::Zombie;
+    snapshot.threads.iter().filter(zombie)
+}
+
+fn listed(observed: &Observed, lists: &[&Snapshot], worst: &Snapshot) -> Finding {
+    let mut parents: BTreeMap<Option<u32>, Vec<&SeenThread>> = BTreeMap::new();
+    for zombie in zombies(worst) {
+        parents.entry(zombie.parent).or_default().push(zombie);
+    }
+    let all = zombies(worst).count();
+    let most = parents
+        .iter()
+        .max_by_key(|(parent, children)| (children.len(), parent.is_some()));
+    let (parent, children) = most.map_or((None, Vec::new()), |(parent, children)| {
+        (*parent, children.clone())
+    });
+    let name = parent.and_then(|pid| {
+        let mut tasks = worst.threads.iter();
+        tasks.find(|task| task.pid.or(task.tid) == Some(pid))
+    });
+    let who = match (parent, name) {
+        (Some(pid), Some(task)) => Some(format!("{} (pid {pid})", task.name)),
+        (Some(pid), None) => Some(format!("pid {pid}")),
+        (None, _) => None,
+    };
+    let title = match &who {
+        Some(who) => format!(
+            "{} children of {who} are over, and it does not see to them",
+            children.len()
+        ),
+        None => format!("{all} processes are over, and their parents do not see to them"),
+    };
+    let growth = growth(lists);
+    let severity = match children.len() >= MANY || growth.is_some() {
+        true => Severity::Warning,
+        false => Severity::Note,
+    };
+    let place = children
+        .first()
+        .map_or_else(String::new, |task| blocked::read_at(observed, &task.quote));
+    let names = blocked::names(&children);
+    let first = Evidence::new(
+        format!("{all} tasks are in state Z; of this parent: {names}"),
+        place,
+    );
+    let mut finding = Finding::without_duration(RULE.id.id(), severity, title, Cause::ProcessChild, first);
+    if let Some(task) = name {
+        finding = finding.and(Evidence::new(
+            format!("{} is the parent", task.name),
+            blocked::read_at(observed, &task.quote),
+        ));
+    }
+    if let Some((from, to)) = growth {
+        let text = format!(
+            "they grow: {from} in the first list, {to} in the last of {}",
+            lists.len()
+        );
+        finding = finding.and(Evidence::new(text, blocked::read_at(observed, &worst.quote)));
+    }
+    let resource = Resource {
+        kind: ResourceKind::Process,
+        name: who
+            .clone()
+            .unwrap_or_else(|| "a parent that is not told".to_owned()),
+        ..Resource::default()
+    };
+    remedies(finding.about(resource, Asker::default()), who.as_deref()).confidence(match who {
+        Some(_) => Confidence::Strong,
+        None => Confidence::Suspect,
+    })
+}
+
+/// How many there were in the first list and in the last, where they grow.
+fn growth(lists: &[&Snapshot]) -> Option<(usize, usize)> {
+    let same = |snapshot: &&&Snapshot| {
+        lists
+            .first()
+            .is_some_and(|first| first.quote.source == snapshot.quote.source)
+    };
+    let counts: Vec<usize> = lists
+        .iter()
+        .filter(same)
+        .map(|snapshot| zombies(snapshot).count())
+        .collect();
+    let (first, last) = (*counts.first()?, *counts.last()?);
+    (counts.is_sorted() && last >= first + GROWN).then_some((first, last))
+}
+
+fn by_number(counted: &figures::Intervals<'_>) -> Finding {
+    let most = counted.most();
+    let severity = if most >= MANY as f64 {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let title = format!("{most:.0} processes are over, and their parents do not see to them");
+    let first = counted.evidence(format!("{} zombies", figures::told(&counted.values(), 0)));
+    let finding = Finding::without_duration(RULE.id.id(), severity, title, Cause::ProcessChild, first);
+    remedies(finding, None).confidence(Confidence::Suspect)
+}
+
+fn remedies(finding: Finding, parent: Option<&str>) -> Finding {
+    let finding = match parent {
+        Some(parent) => finding
+            .remedy(Remedy::safe(format!(
+                "mend {parent}: it must wait for its children, or ignore SIGCHLD; see what it waits for itself meanwhile"
+            )))
+            .remedy(Remedy::changing(
+                format!("restart {parent}: its dead children go to init, which sees to them at once"),
+                "what it does meanwhile is interrupted",
+            )),
+        None => finding.remedy(Remedy::safe("see whose children they are").with_command("ps -eo pid,ppid,stat,comm | grep ' Z'")),
+    };
+    finding
+        .remedy(Remedy::safe(
+            "in a container give it an init that sees to orphans (`docker run --init`)",
+        ))
+        .remedy(Remedy::pointless(
+            "killing the zombies: they are over, and take no memory and no CPU, only a process id each",
+        ))
+}

@@ -1,0 +1,114 @@
+//! A JVM stops all its threads for something else than collecting garbage.
+
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use holdup_attribution::attribution::{JVM_OPERATION, REACHING};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::StoppedByJvmOperation,
+    about: "a JVM stops all its threads for something else than collecting garbage",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::RuntimeSafepoint],
+    from: MATTERS,
+    gives_way_to: &[RuleId::SafepointSlowToReach],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// Operations by the machine's names, what they do in plain words, and what to look for.
+const KNOWN: [(&[&str], &str, &str); 5] = [
+    (
+        &[
+            "ThreadDump",
+            "PrintThreads",
+            "FindDeadlocks",
+            "GetAllStackTraces",
+            "GetThreadListStackTraces",
+        ],
+        "to look at its threads' stacks",
+        "find who asks for stacks that often: thread dumps by monitoring, an agent, Thread.getAllStackTraces or a \
+         ThreadMXBean in the program itself; a profiler that samples by signals stops nobody",
+    ),
+    (
+        &["HeapDumper"],
+        "to write a dump of its heap",
+        "take heap dumps of an instance that serves nobody: all threads stand still until it is written",
+    ),
+    (
+        &["GC_HeapInspection", "HeapIterateOperation", "HeapWalkOperation"],
+        "to walk through its heap",
+        "find who asks for histograms of the heap or has an agent walk through it: jmap -histo, jcmd GC.class_histogram, \
+         monitoring",
+    ),
+    (
+        &["RedefineClasses"],
+        "to have classes redefined",
+        "look for an agent that redefines classes while the program runs, and let it do so once, at the start",
+    ),
+    (
+        &["EnableBiasedLocking", "BulkRevokeBias", "RevokeBias"],
+        "to take locks back from threads that they are biased to",
+        "switch biased locks off: -XX:-UseBiasedLocking (the default since JDK 15; later JDKs have none)",
+    ),
+];
+
+/// Kinds of operations that are listed at most.
+const LISTED: usize = 4;
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // Of many things that a thread waited for, the rest has no name of its own.
+    let operations = waits.only(|wait| wait.resource.name != REACHING);
+    let Some(operations) = operations.filter(|all| run.matters(all.cost(), MATTERS)) else {
+        return Verdict::Clear(run.little(RULE.causes));
+    };
+    let main = operations.main();
+    let who = say::name_or(&main.asker.name.process, "a JVM");
+    let named = main.resource.detail.get(JVM_OPERATION);
+    let known = named.and_then(|name| KNOWN.iter().find(|(names, ..)| names.contains(&name.as_str())));
+    // Of a machine that shares no figures nobody knows whether it collected.
+    let may_collect = named.is_none() && main.resource.name.contains("may be a collection");
+    let what = match (known, named) {
+        (Some((_, what, _)), Some(name)) => format!("{what} ({name})"),
+        (_, Some(name)) => format!("for the operation {name}, and not to collect garbage"),
+        (_, None) if may_collect => "to collect garbage or for something else".to_owned(),
+        (_, None) => "and not to collect garbage".to_owned(),
+    };
+    let share = percent(run.share(operations.cost()));
+    let comma = if named.is_none() { "," } else { "" };
+    let title = format!("{who} stops its threads for {share} of the time{comma} {what}");
+    let finding: Finding = RULE
+        .finding(Severity::Warning, title, &operations)
+        .and_if(counted(run, main.asker.name.pid))
+        .confidence(match (named.is_some(), may_collect) {
+            (true, _) => Confidence::Proved,
+            (false, true) => Confidence::Suspect,
+            (false, false) => Confidence::Strong,
+        });
+    fires(match (known, named) {
+        (Some((.., remedy)), _) => finding.remedy(Remedy::safe(*remedy)),
+        (None, Some(_)) => finding.remedy(Remedy::safe(ASKS)),
+        (None, None) => finding
+            .remedy(
+                Remedy::safe("have the JVM name the operation of each safepoint (JDK 9 and later)")
+                    .with_command(format!("jcmd {} VM.log what=safepoint", main.asker.name.pid)),
+            )
+            .remedy(Remedy::safe(ASKS)),
+    })
+}
+
+/// Where such operations come from.
+const ASKS: &str = "look for who asks for it: thread dumps and heap histograms by monitoring, agents that redefine classes, \
+                    on JDK 17 and before locks biased to threads (-XX:-UseBiasedLocking)";
+
+/// What the machine has counted itself while it was looked at.
+pub(super) fn counted(run: &Run<'_>, pid: u32) -> Option<Evidence> {
+    let jvm = run.facts.jvms.iter().find(|jvm| jvm.pid == pid)?;
+    let listed = jvm.operations.iter().take(LISTED);
+    let listed: Vec<String> = listed
+        .map(|(name, count)| format!("{name} {count} times"))
+        .collect();
+    let text = format!("it stopped all its threads for {}", listed.join(", "));
+    (!listed.is_empty()).then(|| Evidence::new(text, "the JVM's own account of its safepoints"))
+}

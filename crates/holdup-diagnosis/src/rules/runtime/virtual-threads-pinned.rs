@@ -1,0 +1,115 @@
+//! Virtual threads wait without letting go of the threads that carry them.
+
+use crate::rules::java_waits as java;
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::VirtualThreadsPinned,
+    about: "virtual threads wait without letting go of their carriers",
+    needs: &[Need::SchedulerEvents],
+    causes: &[
+        Cause::LockFutex,
+        Cause::LockMonitor,
+        Cause::TimerSleep,
+        Cause::NetReceive,
+        Cause::NetConnect,
+    ],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+/// The method in which a virtual thread parks together with its carrier, because it can't be taken off.
+const PARKS_CARRIER: &str = "java.lang.VirtualThread.parkOnCarrierThread";
+
+/// Beginnings of the frames in which a carrier runs a virtual thread; what is inside of them is the virtual thread's.
+const CARRIES: [&str; 3] = [
+    "jdk.internal.vm.Continuation.",
+    "java.lang.VirtualThread.run",
+    "java.lang.VirtualThread.runContinuation",
+];
+
+/// A class's initialiser: the virtual machine has called it, and a stack with such a frame can't be taken off its carrier.
+const INITIALISER: &str = "<clinit>";
+
+fn pinned(frames: &[&str]) -> bool {
+    frames
+        .iter()
+        .take(4)
+        .any(|frame| frame.starts_with(PARKS_CARRIER))
+}
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let inside = waits.only(|wait| pinned(&java::frames(wait)));
+    let processes = inside.map_or_else(Vec::new, |inside| inside.split(|wait| wait.asker.name.pid));
+    let findings: Vec<Finding> = processes
+        .iter()
+        .filter(|process| run.matters(process.cost(), MATTERS))
+        .map(finding)
+        .collect();
+    if findings.is_empty() {
+        return Verdict::Clear(run.little(RULE.causes));
+    }
+    Verdict::Fires(findings)
+}
+
+fn finding(waits: &Waits<'_>) -> Finding {
+    let main = waits.main();
+    let threads = java::threads(waits);
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let title = match threads {
+        1 => format!("A virtual thread of {who} waits and keeps its carrier"),
+        threads => format!("{threads} virtual threads of {who} wait and keep their carriers"),
+    };
+    let frames = java::frames(main);
+    let own: Vec<&str> = frames
+        .iter()
+        .take_while(|frame| !CARRIES.iter().any(|carries| frame.starts_with(carries)))
+        .copied()
+        .collect();
+    let initialiser = own
+        .iter()
+        .find(|frame| holdup_knowledge::java::method(frame) == INITIALISER);
+    let why = match initialiser {
+        Some(frame) => format!(
+            "it waits inside of {}, which the virtual machine has called: such a stack can't be taken off its carrier",
+            holdup_knowledge::java::bare(frame)
+        ),
+        None => "its stack can't be taken off its carrier: there is a native frame on it, or, before Java 24, a monitor is held".to_owned(),
+    };
+    let places = format!(
+        "as many of the scheduler's threads are taken, by {}",
+        java::askers(waits, 3).join(", ")
+    );
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
+        .and(Evidence::new(why, "Java frames of the waits"))
+        .and(Evidence::new(places, "Java frames of the waits"))
+        .and_if(waits.holders().first().map(say::meanwhile))
+        .confidence(Confidence::Strong);
+    let finding = match initialiser {
+        Some(_) => finding.remedy(Remedy::safe(
+            "do not wait while a class is initialised: load what it needs before, or when it is first asked for",
+        )),
+        None => finding
+            .remedy(Remedy::safe(
+                "before Java 24: take a ReentrantLock in the place of `synchronized` around what waits",
+            ))
+            .remedy(Remedy::safe(
+                "call what waits in native code on threads of a pool of its own, and have the virtual thread await the result",
+            )),
+    };
+    finding
+        .remedy(
+            Remedy::safe("have the JVM tell each such wait of 20 ms or more, with its stack")
+                .with_command("jcmd PID JFR.start settings=default name=pinned"),
+        )
+        .remedy(Remedy::changing(
+            "give the scheduler more carriers: -Djdk.virtualThreadScheduler.parallelism=N",
+            "it only moves the limit: as many more waits take those too",
+        ))
+}

@@ -1,0 +1,314 @@
+//! All workers of a pool stand in the same wait, so that nobody is left for new work.
+
+use crate::rules::libuv_pool::Full;
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, duration,
+    java_waits as java, libuv_pool, say,
+};
+use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_evidence::{Cause, Observed};
+use holdup_knowledge::java::{of_library, of_runtime};
+use holdup_model::attributed::ThreadName;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// Workers from which a pool is judged: of two, both busy is an ordinary instant.
+const WORKERS: usize = 3;
+
+/// Who asked, at most.
+const TOLD: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::WorkerPoolExhausted,
+    about: "all workers of a pool stand in the same wait",
+    needs: &[Need::SchedulerEvents],
+    causes: &[
+        Cause::LockMonitor,
+        Cause::LockFutex,
+        Cause::NetReceive,
+        Cause::NetDns,
+        Cause::IpcPipe,
+        Cause::DiskRead,
+        Cause::DiskSync,
+        Cause::FsFuse,
+        Cause::FsNetwork,
+    ],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Both(check, seen),
+};
+
+/// Part of their time that the workers of a pool spend in one wait, from which the pool is exhausted.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Threads from which they queue for a pool's connections.
+const QUEUE: usize = 2;
+
+/// By waits: threads that want a connection of a pool which has none, and pools whose workers wait for others' tasks.
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let worth = |group: &Waits<'_>| run.matters(group.cost(), MATTERS);
+    let connections = waits.only(|wait| java::lock(wait) == Some("pool"));
+    let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
+    let wanted = processes
+        .iter()
+        .filter(|group| worth(group) && java::threads(group) >= QUEUE);
+    let mut findings: Vec<Finding> = wanted.map(connection_wanted).collect();
+    let tasks = waits.only(|wait| java::awaits(wait) == Some("task") && is_worker(&java::frames(wait)));
+    let pools = tasks.map_or_else(Vec::new, |all| {
+        all.split(|wait| (wait.asker.name.pid, pool_of(&wait.asker.name.thread).to_owned()))
+    });
+    let stuck = pools
+        .iter()
+        .filter(|pool| worth(pool) && java::threads(pool) >= WORKERS);
+    findings.extend(stuck.filter(|pool| nobody_left(run, pool)).map(tasks_wanted));
+    let taken = libuv_pool::full(run);
+    let taken = taken
+        .iter()
+        .filter(|pool| pool.both >= HARM_FLOOR && worth(&pool.waits));
+    findings.extend(taken.map(pool_taken));
+    match findings.is_empty() {
+        true => Verdict::Clear(format!(
+            "{} for a connection of a pool, 0 pools whose workers all wait",
+            say::several(processes.iter().map(Waits::count).sum(), "wait")
+        )),
+        false => Verdict::Fires(findings),
+    }
+}
+
+/// Whether these threads are all the workers of their pool, and do nothing else.
+fn nobody_left(run: &Run<'_>, pool: &Waits<'_>) -> bool {
+    let name = &pool.main().asker.name;
+    let of_pool =
+        |other: &ThreadName| other.pid == name.pid && pool_of(&other.thread) == pool_of(&name.thread);
+    let all = run
+        .attributed
+        .threads
+        .iter()
+        .filter(|thread| of_pool(&thread.name));
+    let wall = all.map(|thread| thread.wall).fold(0, u64::saturating_add);
+    pool.own() as f64 >= NEARLY_ALL * wall as f64
+}
+
+fn connection_wanted(group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let title = format!(
+        "{} threads of {who} wait for a free connection of a pool",
+        java::threads(group)
+    );
+    let frames = java::frames(main);
+    let pool = java::entry(&frames, |frame| of_library(frame) && !of_runtime(frame)).unwrap_or("its pool");
+    let text = format!(
+        "they wait in {pool}, called by {}",
+        java::askers(group, TOLD).join(", ")
+    );
+    let finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "Java frames of the waits"))
+        .and_if(group.holders().first().map(say::meanwhile))
+        .confidence(Confidence::Strong);
+    keeps_connections(finding)
+}
+
+/// That something queues is not seen; that it would is.
+fn pool_taken(pool: &Full<'_>) -> Finding {
+    let main = pool.waits.main();
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let title = match pool.threads {
+        1 => format!(
+            "The one thread of libuv's pool in {who} waits: calls for files and names queue behind it"
+        ),
+        count => format!(
+            "All {count} threads of libuv's pool in {who} wait at once: calls for files and names queue behind them"
+        ),
+    };
+    let mut does: BTreeMap<Cause, usize> = BTreeMap::new();
+    for wait in pool.waits.iter() {
+        *does.entry(wait.cause).or_default() += 1;
+    }
+    let does: Vec<String> = does
+        .iter()
+        .map(|(cause, count)| format!("{count} {}", cause.phrase()))
+        .collect();
+    let text = format!(
+        "for {} none of them was free: {}",
+        duration(pool.both),
+        does.join(", ")
+    );
+    RULE.finding(Severity::Warning, title, &pool.waits)
+        .and(Evidence::new(text, "user stacks, and when each wait began and ended"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "see what they wait for: it keeps fs, dns.lookup, crypto and zlib calls of all others waiting, and the event loop looks idle",
+        ))
+        .remedy(Remedy::changing(
+            "more threads: UV_THREADPOOL_SIZE, set before the program starts",
+            "what is slow gets more to do",
+        ))
+        .remedy(Remedy::safe(
+            "for names: dns.resolve asks the server without the pool; for pipes and devices: a socket or a stream, and no file",
+        ))
+}
+
+fn tasks_wanted(pool: &Waits<'_>) -> Finding {
+    let main = pool.main();
+    let name = pool_of(&main.asker.name.thread);
+    let title = format!(
+        "All {} workers of {name} wait for the result of other tasks",
+        java::threads(pool)
+    );
+    let text = format!(
+        "they wait for {}, asked for by {}",
+        main.resource.name,
+        java::askers(pool, TOLD).join(", ")
+    );
+    let finding = RULE
+        .finding(Severity::Warning, title, pool)
+        .and(Evidence::new(text, "Java frames of the waits"))
+        .confidence(Confidence::Strong);
+    tasks_of_tasks(finding)
+}
+
+fn keeps_connections(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "find who keeps the connections: let the pool log those that are not given back \
+             (leakDetectionThreshold, removeAbandoned), and make transactions shorter",
+        ))
+        .remedy(Remedy::pointless(
+            "more workers: each one more waits for the same connections",
+        ))
+}
+
+fn tasks_of_tasks(finding: Finding) -> Finding {
+    finding
+        .remedy(Remedy::safe(
+            "let tasks that wait for tasks run in a pool of their own: if these were given to the same pool, none can \
+             ever begin",
+        ))
+        .remedy(Remedy::pointless("waiting longer, where the tasks are queued in the same pool"))
+}
+
+fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let dumps = dumps(observed);
+    if dumps.is_empty() {
+        return Verdict::CannotTell(dumped::NO_DUMP.to_owned());
+    }
+    let mut findings: BTreeMap<&str, Finding> = BTreeMap::new();
+    let mut pools_seen = 0;
+    for dump in &dumps {
+        for (name, workers) in pools(dump) {
+            pools_seen += 1;
+            if let Some(finding) = exhausted(run, dump, name, &workers) {
+                findings.entry(name).or_insert(finding);
+            }
+        }
+    }
+    if findings.is_empty() {
+        return Verdict::Clear(format!(
+            "of {} of at least {WORKERS} workers in the dumps, 0 have all of them in one wait",
+            say::several(pools_seen, "pool")
+        ));
+    }
+    Verdict::Fires(findings.into_values().collect())
+}
+
+/// Whether a thread runs tasks that a pool is given.
+fn is_worker(frames: &[&str]) -> bool {
+    const LOOPS: [&str; 4] = [
+        "java.util.concurrent.ThreadPoolExecutor$Worker.run",
+        "java.util.concurrent.ForkJoinWorkerThread.run",
+        "org.apache.tomcat.util.threads.ThreadPoolExecutor$Worker.run",
+        "org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.run",
+    ];
+    let mut frames = frames.iter();
+    frames.any(|frame| LOOPS.iter().any(|name| frame.starts_with(name)))
+}
+
+/// The pool that a worker is of, by the worker's name.
+fn pool_of(thread: &str) -> &str {
+    thread.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-')
+}
+
+/// The workers of each pool: threads of one name but for the number at its end, under a pool's loop.
+fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d Seen<'a>)>)> {
+    let mut pools: BTreeMap<&'a str, Vec<(usize, &'d Seen<'a>)>> = BTreeMap::new();
+    for (place, seen) in dump.threads.iter().enumerate() {
+        if is_worker(&seen.frames) {
+            pools
+                .entry(pool_of(&seen.thread.name))
+                .or_default()
+                .push((place, seen));
+        }
+    }
+    pools
+        .into_iter()
+        .filter(|(_, workers)| workers.len() >= WORKERS)
+        .collect()
+}
+
+fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &Seen<'_>)]) -> Option<Finding> {
+    let (_, first) = workers.first()?;
+    let doing = first.doing;
+    let asker = first.asker();
+    let same = workers
+        .iter()
+        .all(|(_, seen)| seen.doing == doing && seen.asker() == asker);
+    let graph = Graph::of(dump);
+    // Behind a lock whose holder is known the queue is told, not the pool.
+    let told = workers.iter().all(|(place, _)| graph.holder(*place).is_some());
+    let cause = match doing {
+        Doing::Waits(cause) if cause != Cause::RandomDevice => cause,
+        Doing::WaitsForPool | Doing::WaitsForTask => Cause::LockMonitor,
+        _ => return None,
+    };
+    if !same || told {
+        return None;
+    }
+    let count = workers.len();
+    let title = match doing {
+        Doing::WaitsForPool => format!("All {count} workers of {pool} wait for a free connection"),
+        Doing::WaitsForTask => format!("All {count} workers of {pool} wait for the result of other tasks"),
+        _ => format!("All {count} workers of {pool} are {}", cause.phrase()),
+    };
+    let text = format!("{count} of {count} workers stand in the same place: none is left for new work");
+    let finding = Finding::without_duration(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        cause,
+        Evidence::new(text, dumped::place(run, first)),
+    )
+    .and(dumped::stands(run, first))
+    .and_if(waited_for(run, first))
+    .about(
+        first
+            .thread
+            .waits_for
+            .as_ref()
+            .map(dumped::lock)
+            .unwrap_or_default(),
+        dumped::asker(first),
+    )
+    .confidence(Confidence::Strong);
+    Some(match doing {
+        Doing::WaitsForPool => keeps_connections(finding),
+        Doing::WaitsForTask => tasks_of_tasks(finding),
+        _ => finding
+            .remedy(Remedy::safe(
+                "give what is waited for a time limit, and look why it does not answer",
+            ))
+            .remedy(Remedy::changing(
+                "more workers, if what they wait for can take more at a time",
+                "what is slow gets more to do",
+            )),
+    })
+}
+
+fn waited_for(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
+    let lock = seen.thread.waits_for.as_ref()?;
+    let text = format!("{} waits for {}", dumped::name(seen), dumped::lock_name(lock));
+    Some(Evidence::new(text, dumped::place(run, seen)))
+}

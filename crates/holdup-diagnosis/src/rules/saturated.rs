@@ -1,0 +1,276 @@
+//! CPUs that are short, by figures: more tasks are ready than there are CPUs, or the hypervisor runs something else.
+//!
+//! In: [`Observed`]. Out: the verdict of `cpu-contended` on artefacts.
+
+use super::figures::{self, Intervals, mean, often, told};
+use super::{Extend, RuleId, Run, pressures, say};
+use holdup_evidence::observed::Metric;
+use holdup_evidence::{Cause, Observed};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Percent of CPU time taken by the hypervisor from which the machine is noticeably slower: a tenth.
+const STOLEN: f64 = 10.0;
+
+/// Tasks ready to run, for each CPU, from which they wait for turns. The tasks that run are counted with them.
+const READY: f64 = 1.5;
+
+/// Percent of CPU time, idle or waiting for disks, up to which there is none to spare.
+const SPARE: f64 = 10.0;
+
+/// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
+const PRESSURE: f64 = 50.0;
+
+/// Percent of CPU time in work of low priority from which that is what keeps the CPU busy: it gives way to anything else.
+const NICE: f64 = 50.0;
+
+/// The verdict.
+pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
+    let machine = |metric| figures::of(observed, metric).filter(|cpu| cpu.of().is_empty());
+    let stolen =
+        machine(Metric::CpuStealPercent).find(|steal| often(steal.from(STOLEN).len(), steal.count()));
+    let mut findings: Vec<Finding> = stolen.map(|steal| by_hypervisor(&steal)).into_iter().collect();
+    let mut queues = machine(Metric::ProcessesRunnable).peekable();
+    let Some(first) = queues.peek().copied() else {
+        if !findings.is_empty() {
+            return Verdict::Fires(findings);
+        }
+        return without_queue(observed);
+    };
+    let Some(cpus) = run.facts.cpus.filter(|cpus| *cpus > 0) else {
+        if !findings.is_empty() {
+            return Verdict::Fires(findings);
+        }
+        return without_cpus(&first);
+    };
+    let ready = READY * f64::from(cpus);
+    let short = queues.find(|queue| {
+        let spare = spare(queue);
+        let mut high = queue.from(ready);
+        high.retain(|report| spare(*report).is_none_or(|spare| spare <= SPARE));
+        often(high.len(), queue.count())
+    });
+    let machine = say::several(u64::from(cpus), "CPU");
+    findings.extend(short.map(|queue| ready_to_run(&queue, &machine)));
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    if doubtful(&first) {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
+    Verdict::Clear(format!(
+        "{} tasks are ready to run at a time, of {}",
+        told(&first.values(), 0),
+        say::several(u64::from(cpus), "CPU")
+    ))
+}
+
+/// What is asked for where a single report of top is all there is.
+const WHAT: &str = "how many tasks wait for a CPU, and how idle it is";
+
+/// Whether what the CPU did meanwhile may be an average since boot: then the queue was looked at for an instant.
+fn doubtful(queue: &Intervals<'_>) -> bool {
+    queue
+        .other(Metric::CpuIdlePercent, "")
+        .is_some_and(|idle| idle.doubtful())
+}
+
+/// Where nothing tells how many are ready, none waits for a CPU that has time to spare.
+fn without_queue(observed: &Observed) -> Verdict {
+    let what = "how many tasks wait for a CPU (`vmstat 1 5`, `sar -q`)";
+    let idle = figures::of(observed, Metric::CpuIdlePercent).find(|cpu| cpu.of().is_empty());
+    if let Some(pressure) = pressures::high(observed, Metric::PressureCpuSomePercent, PRESSURE) {
+        return Verdict::Fires(vec![under_pressure(&pressure)]);
+    }
+    let Some(idle) = idle else {
+        if let Some(most) = pressures::most(observed, Metric::PressureCpuSomePercent) {
+            return Verdict::Clear(format!(
+                "some task waited for a CPU at most {most:.1} % of the time"
+            ));
+        }
+        return Verdict::CannotTell(figures::missing(observed, Metric::ProcessesRunnable, what));
+    };
+    let spare = spare(&idle);
+    let spare: Vec<f64> = idle.points().filter_map(|point| spare(point.report)).collect();
+    let none = spare.iter().filter(|spare| **spare <= SPARE).count();
+    if often(none, spare.len()) {
+        let when = match none == spare.len() {
+            true => String::new(),
+            false => format!(" in {none} of {}", say::several(spare.len() as u64, "interval")),
+        };
+        return Verdict::Fires(vec![used_up(&idle, &when)]);
+    }
+    if idle.doubtful() {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
+    let least = spare.iter().copied().fold(100.0, f64::min);
+    match none {
+        0 => Verdict::Clear(format!("the CPU has at least {least:.0} % of its time to spare")),
+        _ => Verdict::Clear(format!(
+            "the CPU has less than {SPARE:.0} % of its time to spare in {none} of {}",
+            say::several(spare.len() as u64, "interval")
+        )),
+    }
+}
+
+/// Tasks that wait for a CPU by the kernel's own account.
+fn under_pressure(pressure: &pressures::Pressure<'_>) -> Finding {
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        Severity::Warning,
+        format!("Some task was ready to run and had no CPU {}{}", pressure.words(), pressure.place()),
+        Cause::SchedRunqueue,
+        pressure.evidence("waiting for a CPU"),
+    )
+    .confidence(Confidence::Proved)
+    .remedy(Remedy::safe("see who uses the CPU, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+    .remedy(Remedy::changing(
+        "run less at a time, or give what can wait a lower priority (nice, cpu.weight); of a cgroup: raise its quota",
+        "what has the lower priority takes longer",
+    ))
+}
+
+/// A CPU that is used up, where nothing tells whether anybody waits for it.
+fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
+    let share = told(&idle.values(), 0);
+    let title = format!("The CPU is used up{when}: {share} % idle");
+    let first = idle.evidence(format!(
+        "the CPU is {share} % idle; how many tasks wait for it is not told here (`vmstat 1 5`, `sar -q`)"
+    ));
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        Severity::Note,
+        title,
+        Cause::SchedRunqueue,
+        first,
+    )
+    .and_if(programs(idle))
+    .and_if(leader(idle))
+    .remedy(Remedy::safe("see who uses it, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+}
+
+/// Where the number of CPUs is not told: a machine without a moment to spare has no more of them than tasks that are
+/// ready, so that much longer queues at other times are queues.
+fn without_cpus(queue: &Intervals<'_>) -> Verdict {
+    /// Queues longer than the shortest by so much are no chance.
+    const LONGER: f64 = 1.25;
+    /// Percent of CPU time to spare up to which each CPU ran something.
+    const NOTHING: f64 = 2.0;
+    let spare = spare(queue);
+    let left: Vec<f64> = queue.points().filter_map(|point| spare(point.report)).collect();
+    let least = left.iter().copied().fold(100.0, f64::min);
+    if doubtful(queue) && least > SPARE {
+        return Verdict::CannotTell(figures::doubted(WHAT));
+    }
+    if !left.is_empty() && least > SPARE {
+        return Verdict::Clear(format!(
+            "the CPU has at least {least:.0} % of its time to spare in {}",
+            say::several(left.len() as u64, "interval")
+        ));
+    }
+    let full = queue
+        .points()
+        .filter(|point| spare(point.report).is_some_and(|spare| spare <= NOTHING));
+    let at_most = full
+        .map(|point| point.value)
+        .filter(|ready| *ready >= 1.0)
+        .reduce(f64::min);
+    if let Some(at_most) = at_most
+        && often(queue.from(at_most * LONGER).len(), queue.count())
+    {
+        let cpus = format!("at most {}", say::several(at_most as u64, "CPU"));
+        return Verdict::Fires(vec![ready_to_run(queue, &cpus).confidence(Confidence::Suspect)]);
+    }
+    Verdict::CannotTell(format!(
+        "how many CPUs there are: {} tasks are ready to run at a time (nproc, or the banner of iostat)",
+        told(&queue.values(), 0)
+    ))
+}
+
+/// What is idle or waits for disks, in a report.
+fn spare<'a>(queue: &Intervals<'a>) -> impl Fn(u32) -> Option<f64> + use<'a> {
+    let (idle, waits) = (
+        queue.other(Metric::CpuIdlePercent, ""),
+        queue.other(Metric::CpuIowaitPercent, ""),
+    );
+    move |report| {
+        let of = |cpu: Option<Intervals<'_>>| cpu.and_then(|cpu| cpu.in_reports(&[report]).first().copied());
+        of(idle).map(|idle| idle + of(waits).unwrap_or(0.0))
+    }
+}
+
+fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
+    let ready = told(&queue.values(), 0);
+    let nice = queue
+        .other(Metric::CpuNicePercent, "")
+        .map(|nice| mean(&nice.values()));
+    let gives_way = nice.is_some_and(|nice| nice >= NICE);
+    let severity = if gives_way {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let low = nice.filter(|_| gives_way).map(|nice| {
+        queue.evidence(format!(
+            "{nice:.0} % of it is work of low priority (nice), which gives way to other work"
+        ))
+    });
+    let idle = queue
+        .other(Metric::CpuIdlePercent, "")
+        .map(|idle| idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0))));
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        severity,
+        format!("{ready} tasks are ready to run at a time, for {machine}: the CPU is short"),
+        Cause::SchedRunqueue,
+        queue.evidence(format!(
+            "{ready} tasks run or are ready to, {machine}, in {}",
+            say::several(queue.count() as u64, "interval")
+        )),
+    )
+    .and_if(idle)
+    .and_if(programs(queue))
+    .and_if(low)
+    .and_if(leader(queue))
+    .remedy(Remedy::safe("see who uses it").with_command("pidstat -u 1 5"))
+    .remedy(Remedy::changing(
+        "run less at a time, or give what can wait a lower priority (nice, cpu.weight)",
+        "what has the lower priority takes longer",
+    ))
+    .remedy(Remedy::pointless("faster disks: nobody waits for them here"))
+}
+
+/// What the CPU does.
+fn programs(beside: &Intervals<'_>) -> Option<Evidence> {
+    let user = beside.other(Metric::CpuUserPercent, "")?;
+    let system = beside.other(Metric::CpuSystemPercent, "")?;
+    let (own, kernel) = (mean(&user.values()), mean(&system.values()));
+    Some(user.evidence(format!(
+        "the CPU spends {own:.0} % in programs and {kernel:.0} % in the kernel"
+    )))
+}
+
+/// Who uses it most, where pidstat or its like is there.
+fn leader(beside: &Intervals<'_>) -> Option<Evidence> {
+    let leader = figures::leader(beside.observed, Metric::ProcessCpuPercent)?;
+    let share = mean(&leader.values());
+    (share >= 1.0).then(|| leader.evidence(format!("{} uses the most: {share:.0} % of a CPU", leader.of())))
+}
+
+fn by_hypervisor(steal: &Intervals<'_>) -> Finding {
+    let stolen = told(&steal.values(), 0);
+    Finding::without_duration(
+        RuleId::CpuContended.id(),
+        Severity::Warning,
+        format!("The hypervisor ran something else on this machine's CPUs {stolen} % of the time"),
+        Cause::SchedSteal,
+        steal.evidence(format!(
+            "{stolen} % of CPU time were stolen; at least {STOLEN:.0} % in {} of {}",
+            steal.from(STOLEN).len(),
+            say::several(steal.count() as u64, "interval")
+        )),
+    )
+    .confidence(Confidence::Proved)
+    .remedy(Remedy::safe(
+        "move the guest to a host with less on it, or give it CPUs of its own; see whether its credits are spent",
+    ))
+}

@@ -1,0 +1,281 @@
+//! The words that rules share: lengths, shares, names of threads, and evidence that most findings have.
+//!
+//! Names come from observed programs and are passed on as they are; views make them printable.
+
+use super::{Run, Waits, clock_of};
+use holdup_evidence::Cause;
+pub(crate) use holdup_evidence::units::bytes;
+pub use holdup_evidence::units::{duration, share as percent};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
+use holdup_model::finding::Evidence;
+
+/// Source of times: who left which CPU when, and who woke it.
+pub(super) const SCHEDULER: &str = "sched_switch and sched_waking";
+
+/// `1 wait`, `12 waits`, `2 stretches`.
+pub(crate) fn several(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ch") || one.ends_with('s') => format!("{count} {one}es"),
+        _ => format!("{count} {one}s"),
+    }
+}
+
+/// How many of the waits ended because their time ran out.
+pub(super) fn ran_out(timed_out: u64, count: u64) -> String {
+    match (timed_out, count) {
+        (1, 1) => "it ended because its time ran out".to_owned(),
+        (all, count) if all == count => format!("all {count} ended because their time ran out"),
+        (some, count) => format!(
+            "{some} of {} ended because the time ran out",
+            several(count, "wait")
+        ),
+    }
+}
+
+/// A thread's process, and its own name where that differs: `nginx`, `java/GC Thread#0`.
+pub(super) fn who(name: &ThreadName) -> String {
+    match (name.process.as_str(), name.thread.as_str()) {
+        ("", "") => format!("process {}", name.pid),
+        ("", thread) => thread.to_owned(),
+        (process, thread) if thread.is_empty() || thread == process => process.to_owned(),
+        (process, thread) => format!("{process}/{thread}"),
+    }
+}
+
+/// The same with the process id.
+pub(super) fn who_with_pid(name: &ThreadName) -> String {
+    match name.pid {
+        0 => who(name),
+        pid if name.process.is_empty() && name.thread.is_empty() => format!("process {pid}"),
+        pid => format!("{} (pid {pid})", who(name)),
+    }
+}
+
+/// A name, or what to say when there is none.
+pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
+    if name.is_empty() { otherwise } else { name }
+}
+
+/// A string as one word of a shell command, whatever it contains.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// First evidence of most findings: how often, how long, in which call.
+pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
+    let main = waits.main();
+    let on_cpu = main.cause.on_cpu();
+    // Of a mixture the costliest call would stand for the count of all.
+    let mixed = waits.iter().any(|wait| wait.call != main.call);
+    let call = main
+        .call
+        .as_deref()
+        .map(|call| format!("{} in {call}", if mixed { ", mostly" } else { "" }))
+        .unwrap_or_default();
+    let count = several(waits.count().max(1), if on_cpu { "stretch" } else { "wait" });
+    let own = length(waits);
+    let longest = waits.longest();
+    let text = match waits.count() {
+        0 | 1 if longest.open && longest.max > longest.ns => format!(
+            "{count}{call} that has lasted for at least {} and goes on, {own} of it seen",
+            duration(longest.max)
+        ),
+        0 | 1 => format!("{count}{call} of {own}"),
+        _ if on_cpu => format!("{count}{call}, {own} in all"),
+        _ => {
+            let (median, longest) = (duration(waits.median()), duration(longest.max));
+            match waits.by_looks() {
+                true => format!(
+                    "about {count}{call}, {own} in all; single ones about {median} at the median, {longest} at most"
+                ),
+                false => format!("{count}{call}, {own} in all, {median} at the median, at most {longest}"),
+            }
+        }
+    };
+    Evidence::new(text, source(main))
+}
+
+/// How long waits were: `1.01 s`, and where that is an estimate how good: `about 1.01 s ± 20.0 ms`.
+pub(super) fn length(waits: &Waits<'_>) -> String {
+    match (waits.by_looks(), waits.error()) {
+        (false, _) => duration(waits.own()),
+        (true, 0) => format!("about {}", duration(waits.own())),
+        (true, error) => format!("about {} ± {}", duration(waits.own()), duration(error)),
+    }
+}
+
+/// What they cost the run, for a title: `1.01 s`, and where that is an estimate `about 1.01 s`.
+pub(super) fn cost(waits: &Waits<'_>) -> String {
+    let about = if waits.by_looks() { "about " } else { "" };
+    format!("{about}{}", duration(waits.cost()))
+}
+
+/// Where the times of a wait were seen.
+pub(super) fn source(wait: &AttributedWait) -> &str {
+    if wait.read_at.is_empty() {
+        SCHEDULER
+    } else {
+        &wait.read_at
+    }
+}
+
+/// The clock that the length of these waits names: the median's, or the longest's.
+pub(super) fn clock(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
+    let wait = waits.longest();
+    [waits.median(), wait.max].into_iter().find_map(|length| {
+        let clock = clock_of(length, wait, run.facts)?;
+        Some(Evidence::new(
+            format!("a wait took {}, which is {clock}", duration(length)),
+            source(wait),
+        ))
+    })
+}
+
+/// How it is known that someone is in the way, for the reader.
+pub(super) fn how_known(how: HowKnown) -> &'static str {
+    match how {
+        HowKnown::MutexOwner => "owner in the mutex",
+        HowKnown::PiFutex => "owner in the futex",
+        HowKnown::FileLock => "the kernel's list of file locks",
+        HowKnown::PipePeer => "the one that used the pipe's other end",
+        HowKnown::SocketPeer => "the socket's peer",
+        HowKnown::FuseDaemon => "the one that answered",
+        HowKnown::Tracer => "its tracer",
+        HowKnown::Child => "the child that is waited for",
+        HowKnown::KernelLock => "owner of the kernel lock",
+        HowKnown::RobustList => "its list of held locks",
+        HowKnown::Vmstructs => "the JVM's structures",
+        HowKnown::Dump => "a thread dump",
+        HowKnown::Monitor => "owner of the monitor",
+        HowKnown::LastToStop => "the last to come to a stop",
+        HowKnown::Waker => "the one that ended the wait",
+    }
+}
+
+/// Of somebody who was never seen to do anything.
+pub(super) const NOT_OBSERVED: &str = "is not part of the run; what it did was not observed";
+
+/// What the one in the way did meanwhile.
+pub(super) fn meanwhile(holder: &Holder) -> Evidence {
+    let doing = match holder.doing {
+        // Of a process only its first thread is known to be there, and that one takes in clients.
+        Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
+            "waits for clients with this thread; which other has the request is not known".to_owned()
+        }
+        Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
+        None => NOT_OBSERVED.to_owned(),
+    };
+    Evidence::new(
+        format!("{} {doing}", who_with_pid(&holder.name)),
+        how_known(holder.how_known),
+    )
+}
+
+/// The end of the chain of the costliest wait, where it goes further than the one in the way.
+pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
+    let main = waits.main();
+    if let [_, .., before, last] = main.chain.as_slice()
+        && last.name == main.asker.name
+    {
+        let text = format!(
+            "{} waits for {} in turn: while that is so, nobody in this circle goes on",
+            who(&before.name),
+            who(&last.name)
+        );
+        return Some(Evidence::new(text, "the critical path"));
+    }
+    let after = main.chain.iter().filter(|link| link.name != main.asker.name);
+    let after: Vec<&Link> = after.collect();
+    let [_, .., end] = after.as_slice() else {
+        return None;
+    };
+    let steps: Vec<String> = after.iter().map(|link| who(&link.name)).collect();
+    // One after another of the same name is a queue: how long it is tells more than its name again and again.
+    let steps: Vec<String> = steps
+        .chunk_by(|one, next| one == next)
+        .map(|same| match same {
+            [one] => one.clone(),
+            [one, ..] => format!("{} of {one} in turn", same.len()),
+            [] => String::new(),
+        })
+        .collect();
+    let text = format!(
+        "the time went on to {}: {} of it {} ({})",
+        steps.join(", then "),
+        duration(end.ns),
+        end.cause.phrase(),
+        end.cause
+    );
+    Some(Evidence::new(text, "the critical path"))
+}
+
+/// Kernel functions through which holdup itself looks on: they are not what the program asked the kernel for.
+fn looks_on(function: &str) -> bool {
+    const LOOKING: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    LOOKING.iter().any(|start| function.starts_with(start))
+}
+
+/// The kernel functions at the top of the stack that the most of the time was seen in.
+pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
+    /// Frames that are enough to recognise a wait.
+    const FRAMES: usize = 3;
+    let stack = &waits.main().kernel_stack;
+    let looking = stack.iter().rposition(|function| looks_on(function));
+    let own = stack.iter().skip(looking.map_or(0, |last| last + 1));
+    let top: Vec<&str> = own.take(FRAMES).map(String::as_str).collect();
+    (!top.is_empty()).then(|| Evidence::new(format!("in the kernel: {}", top.join(" < ")), "kernel stacks"))
+}
+
+/// The one in the way, as what a wait was for.
+pub(super) fn in_the_way(holder: &Holder) -> Resource {
+    let pid = (holder.name.pid != 0).then(|| ("pid".to_owned(), holder.name.pid.to_string()));
+    Resource {
+        kind: ResourceKind::Process,
+        name: who(&holder.name),
+        detail: pid.into_iter().collect(),
+    }
+}
+
+/// A cause's phrase as the beginning of a sentence.
+pub(super) fn sentence(cause: Cause) -> String {
+    let phrase = cause.phrase();
+    let mut chars = phrase.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{quoted, who_with_pid};
+    use holdup_model::attributed::ThreadName;
+
+    #[test]
+    fn a_hostile_name_stays_one_word_of_a_command() {
+        assert_eq!(quoted("/data/plain-file.db"), "/data/plain-file.db");
+        assert_eq!(quoted("a'; rm -rf /"), r"'a'\''; rm -rf /'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_thread_without_a_name_is_still_somebody() {
+        let name = ThreadName {
+            pid: 7,
+            tid: 7,
+            ..ThreadName::default()
+        };
+        assert_eq!(who_with_pid(&name), "process 7");
+        let name = ThreadName {
+            pid: 7,
+            tid: 9,
+            process: "java".into(),
+            thread: "GC".into(),
+        };
+        assert_eq!(who_with_pid(&name), "java/GC (pid 7)");
+    }
+}

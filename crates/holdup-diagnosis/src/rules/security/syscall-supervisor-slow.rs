@@ -1,0 +1,62 @@
+//! System calls that a supervisor decides about, outside the sandbox.
+
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
+};
+use holdup_evidence::Cause;
+use holdup_model::finding::{Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SyscallSupervisorSlow,
+    about: "a sandbox's supervisor decides slowly about a system call",
+    needs: &[Need::SchedulerEvents, Need::KernelStacks],
+    causes: &[Cause::SecurityDecision],
+    from: MATTERS,
+    gives_way_to: &[],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let waits = match decisions::asked(run, waits, "seccomp notifications", |name| {
+        name.contains("seccomp")
+    }) {
+        Ok(waits) => waits,
+        Err(clear) => return clear,
+    };
+    let main = waits.main();
+    let who = say::who(&main.asker.name);
+    let holders = waits.holders();
+    let supervisor = holders.first();
+    let by = supervisor.map_or_else(
+        || "a supervisor, which has not answered".to_owned(),
+        |holder| say::who_with_pid(&holder.name),
+    );
+    let call = main.call.as_deref().unwrap_or("a system call");
+    let each = duration(waits.own() / waits.count().max(1));
+    let severity = if waits.open() && supervisor.is_none() {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
+    let title = format!("Each {call} of {who} is decided by {by}: {each} a time");
+    let mut finding = RULE
+        .finding(severity, title, &waits)
+        .and_if(supervisor.map(say::meanwhile))
+        .and_if(say::kernel_top(&waits))
+        .proved_if(supervisor.is_some());
+    if let Some(supervisor) = supervisor {
+        finding.resource = say::in_the_way(supervisor);
+    }
+    fires(
+        finding
+            .remedy(Remedy::safe(
+                "see what the supervisor itself waits for: holdup run its command",
+            ))
+            .remedy(Remedy::changing(
+                format!("let the sandbox's filter allow {call} without asking, or make the call less often"),
+                "what the filter allows is no longer looked at",
+            )),
+    )
+}

@@ -1,0 +1,126 @@
+//! Sleeping because the program was told to.
+
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, SLEEPS};
+use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Polls of a thread from which it is a loop: one that waits for a start or an end alone does so once.
+const TURNS: u64 = 2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::SleepsOnPurpose,
+    about: "it sleeps because it was told to",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::TimerSleep],
+    from: MATTERS,
+    gives_way_to: &[
+        RuleId::ClientsNotAccepted,
+        RuleId::ConnectionRefusedRetried,
+        RuleId::DnsServerSilent,
+        RuleId::LocalPortsUsedUp,
+        RuleId::SleepPolling,
+        RuleId::PackageManagerLocked,
+        RuleId::SqliteBusy,
+    ],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    // Of the one there may be much and of the other nothing that anybody waited for.
+    let (limits, sleeps): (Vec<_>, Vec<_>) = run
+        .worth(waits, waits.split(is_limit), MATTERS)
+        .into_iter()
+        .partition(|group| is_limit(group.main()));
+    let limits = limits.iter().map(ran_out);
+    let sleeps = sleeps.iter().map(|group| slept(run, group));
+    Verdict::Fires(limits.chain(sleeps).collect())
+}
+
+/// The longest sleep outside of a poll by a thread that also polls many things with epoll: an event loop, which does nothing for anybody
+/// meanwhile. One that pauses for moments between two polls keeps nobody waiting.
+fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedWait> {
+    let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
+    let sleeps = |wait: &&AttributedWait| {
+        let sleeps = wait
+            .call
+            .as_deref()
+            .is_some_and(|call| call.ends_with("nanosleep"));
+        sleeps && wait.max >= HARM_FLOOR
+    };
+    let loops = |one: &AttributedWait| {
+        let polls = |row: &AttributedWait| {
+            let epoll = row.call.as_deref().is_some_and(|call| call.starts_with("epoll_"));
+            epoll && row.count > 0 && thread(row) == thread(one)
+        };
+        run.waits(polls).is_some_and(|polls| polls.count() >= TURNS)
+    };
+    let longest = waits.iter().filter(sleeps).max_by_key(|wait| wait.max)?;
+    loops(longest).then_some(longest)
+}
+
+/// Whether it was a wait for another thread that its time limit ended.
+fn is_limit(wait: &AttributedWait) -> bool {
+    let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+    futex && !wait.resource.detail.contains_key(SLEEPS)
+}
+
+fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+    if let Some(longest) = in_event_loop(run, waits) {
+        return loop_sleeps(waits, longest);
+    }
+    let who = say::who(&waits.main().asker.name);
+    let title = format!("{} of sleep that {who} asked for", say::cost(waits));
+    RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
+        "sleep less, or wait for the event that the sleep stands for",
+    ))
+}
+
+fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait) -> Finding {
+    let who = say::who(&longest.asker.name);
+    let title = format!(
+        "{who} sleeps for up to {} in the thread of its event loop: nothing else goes on there meanwhile",
+        duration(longest.max)
+    );
+    RULE.finding(Severity::Warning, title, waits)
+        .about_if_unnamed(Some(longest.resource.clone()))
+        .and(Evidence::new(
+            "the same thread waits with epoll for all that it looks after",
+            say::SCHEDULER,
+        ))
+        .remedy(Remedy::safe(
+            "use the loop's own timer (await asyncio.sleep, setTimeout), or leave what blocks to another thread (asyncio.to_thread, \
+             run_in_executor, a worker)",
+        ))
+        .remedy(Remedy::safe(
+            "to find the place: asyncio's debug mode (PYTHONASYNCIODEBUG=1) names each callback that takes over 100 ms",
+        ))
+}
+
+/// A thread may sleep so, to be woken early when the program ends; or nobody does what it hopes for.
+fn ran_out(waits: &Waits<'_>) -> Finding {
+    let who = say::who(&waits.main().asker.name);
+    let title = format!(
+        "{who} waits for another thread until its time runs out: {}",
+        say::cost(waits)
+    );
+    let count = waits.count().max(1);
+    let nobody = format!(
+        "{}: no other thread released or signalled it meanwhile",
+        say::ran_out(count, count)
+    );
+    RULE.finding(Severity::Note, title, waits)
+        .and(Evidence::new(nobody, say::SCHEDULER))
+        .remedy(Remedy::safe(
+            "find who should have released or signalled it, and what that one does: it may wait in the same queue, or have signalled \
+             before the wait began, which is lost unless the waiter looks first",
+        ))
+        .remedy(Remedy::safe("if it is a sleep that may be cut short: sleep less"))
+        .remedy(Remedy::pointless(
+            "a shorter limit by itself: what was waited for has then not happened either",
+        ))
+}

@@ -1,0 +1,217 @@
+//! What the names of Java's methods tell: which are the runtime's, which hand out connections, in which a worker without work
+//! stands.
+//!
+//! In: frames as dumps and a JVM's structures write them, `com.shop.Cart.checkout` with or without a place in the source behind it,
+//! innermost first. Out: answers about them.
+
+/// Beginnings of the runtime's own classes.
+pub const RUNTIME: &[&str] = &[
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "sunw.",
+    "com.sun.",
+    "com.ibm.",
+    "openj9.",
+    "org.openjdk.",
+];
+
+/// Beginnings of the classes of libraries through which programs ask: loggers, pools, drivers, clients, frames around handlers.
+const LIBRARIES: &[&str] = &[
+    "org.slf4j.",
+    "ch.qos.logback.",
+    "org.apache.log4j.",
+    "org.apache.logging.",
+    "org.apache.commons.",
+    "org.apache.http.",
+    "org.apache.hc.",
+    "org.apache.tomcat.",
+    "org.apache.catalina.",
+    "org.apache.coyote.",
+    "org.eclipse.jetty.",
+    "org.jboss.",
+    "org.hibernate.",
+    "org.springframework.",
+    "org.postgresql.",
+    "org.mariadb.",
+    "com.mysql.",
+    "com.microsoft.sqlserver.",
+    "oracle.",
+    "com.zaxxer.hikari.",
+    "com.mchange.",
+    "com.alibaba.druid.",
+    "io.agroal.",
+    "io.netty.",
+    "io.undertow.",
+    "okhttp3.",
+    "okio.",
+    "reactor.",
+    "io.reactivex.",
+    "kotlin.",
+    "kotlinx.",
+    "scala.",
+    "groovy.",
+    "clojure.",
+];
+
+/// Methods in which a worker without work stands.
+pub const IDLE: &[&str] = &[
+    "java.util.concurrent.ThreadPoolExecutor.getTask",
+    "java.util.concurrent.ForkJoinPool.awaitWork",
+    "java.lang.ref.ReferenceQueue.remove",
+    "java.lang.ref.Reference.waitForReferencePendingList",
+    "java.lang.VirtualThread.takeVirtualThreadListToUnblock",
+    "java.lang.ProcessHandleImpl.waitForProcessExit0",
+    "java.awt.EventQueue.getNextEvent",
+    "sun.nio.ch.Poller.pollerLoop",
+    "sun.nio.ch.Poller.pollLoop",
+    "sun.nio.ch.Poller.subPollerLoop",
+    "org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll",
+    "org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait",
+    "io.netty.channel.nio.NioEventLoop.select",
+];
+
+/// Loops that run others' code, or wait until it is time to.
+pub const LOOPS: &[&str] = &[
+    "java.util.TimerThread.mainLoop",
+    "java.util.concurrent.DelayScheduler.loop",
+];
+
+/// Methods that hand out a connection or another pooled object.
+pub const POOLS: &[&str] = &[
+    "com.zaxxer.hikari.pool.HikariPool.getConnection",
+    "com.zaxxer.hikari.util.ConcurrentBag.borrow",
+    "org.apache.commons.pool.impl.GenericObjectPool.borrowObject",
+    "org.apache.commons.pool2.impl.GenericObjectPool.borrowObject",
+    "org.apache.tomcat.jdbc.pool.ConnectionPool.borrowConnection",
+    "org.apache.tomcat.dbcp.dbcp2.PoolingDataSource.getConnection",
+    "com.mchange.v2.resourcepool.BasicResourcePool.awaitAvailable",
+    "com.mchange.v2.resourcepool.BasicResourcePool.checkoutResource",
+    "com.alibaba.druid.pool.DruidDataSource.takeLast",
+    "com.alibaba.druid.pool.DruidDataSource.pollLast",
+    "org.apache.http.pool.AbstractConnPool.getPoolEntryBlocking",
+    "org.apache.hc.core5.pool.StrictConnPool.lease",
+    "io.agroal.pool.ConnectionPool.handlerFromSharedCache",
+];
+
+/// Methods that wait for a task's result.
+pub const TASKS: &[&str] = &[
+    "java.util.concurrent.FutureTask.get",
+    "java.util.concurrent.CompletableFuture.get",
+    "java.util.concurrent.CompletableFuture.join",
+    "java.util.concurrent.ForkJoinTask.get",
+    "java.util.concurrent.ForkJoinTask.join",
+    "java.util.concurrent.ForkJoinTask.invoke",
+    "java.util.concurrent.CountDownLatch.await",
+    "java.lang.Thread.join",
+];
+
+/// Frames from the innermost in which what a thread does is looked for.
+pub const NEAR: usize = 30;
+
+/// Whether a frame is of this method or of one whose name begins so: natives get a digit more from time to time.
+pub fn is(frame: &str, method: &str) -> bool {
+    frame.starts_with(method)
+}
+
+/// Whether a frame gets the seed of a generator.
+pub fn seeds(frame: &str) -> bool {
+    let by_method = method(frame).ends_with("enerateSeed");
+    frame.contains("SeedGenerator") || frame.contains("NativePRNG$Blocking") || by_method
+}
+
+/// Whether a frame is of a generator of random numbers that the runtime calls as one.
+pub fn is_generator(frame: &str) -> bool {
+    frame.starts_with("java.security.SecureRandom.")
+        || frame.starts_with("java.util.Random.")
+        || frame.starts_with("javax.crypto.KeyGenerator.")
+        || frame.starts_with("java.security.KeyPairGenerator.")
+        || frame.starts_with("sun.security.provider.")
+}
+
+/// Whether a frame is the runtime's own.
+pub fn of_runtime(frame: &str) -> bool {
+    RUNTIME.iter().any(|start| frame.starts_with(start))
+}
+
+/// Whether a frame is of a library that many programs have: what it is called for, its caller says.
+pub fn of_library(frame: &str) -> bool {
+    of_runtime(frame) || LIBRARIES.iter().any(|start| frame.starts_with(start))
+}
+
+/// Who asked: the innermost frame that is neither the runtime's nor a well-known library's; where all are, the innermost that is
+/// not the runtime's. Of randomness, the innermost outside of all generators: a provider's generator is called by the runtime
+/// and calls it again.
+pub fn asker<'a>(frames: &[&'a str]) -> Option<&'a str> {
+    let near = frames.get(..NEAR.min(frames.len())).unwrap_or_default();
+    let from = match near.iter().any(|frame| seeds(frame)) {
+        true => near
+            .iter()
+            .rposition(|frame| is_generator(frame))
+            .map_or(0, |at| at + 1),
+        false => 0,
+    };
+    let outside = frames.get(from..).unwrap_or_default();
+    let own = outside.iter().find(|frame| !of_library(frame));
+    own.or_else(|| outside.iter().find(|frame| !of_runtime(frame)))
+        .copied()
+}
+
+/// A frame's class and method, without its place in the source.
+pub fn bare(frame: &str) -> &str {
+    frame.split('(').next().unwrap_or(frame)
+}
+
+/// The name of a frame's method.
+pub fn method(frame: &str) -> &str {
+    let bare = bare(frame);
+    bare.rsplit_once('.').map_or(bare, |(_, method)| method)
+}
+
+/// The class of a frame.
+pub fn class(frame: &str) -> &str {
+    let bare = bare(frame);
+    bare.rsplit_once('.').map_or(bare, |(class, _)| class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asker, class, method};
+
+    #[test]
+    fn who_asked_is_neither_the_runtime_nor_a_library() {
+        let stack = [
+            "jdk.internal.misc.Unsafe.park",
+            "com.zaxxer.hikari.pool.HikariPool.getConnection",
+            "com.shop.Orders.find",
+            "java.lang.Thread.run",
+        ];
+        assert_eq!(asker(&stack), Some("com.shop.Orders.find"));
+        assert_eq!(
+            asker(&stack[..2]),
+            Some("com.zaxxer.hikari.pool.HikariPool.getConnection")
+        );
+        assert_eq!(asker(&stack[..1]), None);
+    }
+
+    #[test]
+    fn of_randomness_a_providers_generator_did_not_ask() {
+        let stack = [
+            "java.io.FileInputStream.readBytes(Native Method)",
+            "sun.security.provider.SeedGenerator$URLSeedGenerator.getSeedByte(SeedGenerator.java:453)",
+            "java.security.SecureRandom.generateSeed(SecureRandom.java:495)",
+            "com.rsa.jsafe.provider.c7.engineGenerateSeed(Unknown Source)",
+            "java.security.SecureRandom.nextBytes(SecureRandom.java:433)",
+            "flex.messaging.util.UUIDUtils.createUUID(UUIDUtils.java:110)",
+        ];
+        assert_eq!(asker(&stack), Some(stack[5]));
+    }
+
+    #[test]
+    fn a_frame_has_a_class_and_a_method() {
+        assert_eq!(class("a.B$C.run(B.java:7)"), "a.B$C");
+        assert_eq!(method("a.B$C.run(B.java:7)"), "run");
+        assert_eq!((class("run"), method("run")), ("run", "run"));
+    }
+}

@@ -1,0 +1,9 @@
+//! Tables of what is known of kernels, runtimes and libraries: which system call does what, which function means which wait.
+//!
+//! In: names, as stacks and calls have them. Out: what they mean. Attribution and rules ask here, so that a name is written
+//! down once. Nothing here does I/O or reads a clock.
+
+pub mod calls;
+pub mod functions;
+pub mod java;
+pub mod user_code;

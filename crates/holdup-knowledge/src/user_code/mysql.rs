@@ -1,0 +1,150 @@
+//! What a session of MySQL or MariaDB waits for within a statement.
+//!
+//! Each connection has a thread, which reads a command and works on it until it is done: what it waits for meanwhile it waits
+//! for on behalf of its client. The servers export their functions to plugins; those of the storage engine have names only
+//! where the symbols are there.
+
+use super::{bare, split, within};
+use holdup_evidence::Frame;
+
+/// Files of the servers.
+const SERVERS: &[&str] = &["mysqld", "mariadbd"];
+
+/// Functions that work on a command which has been read, outermost first: of a deep stack the outer part is not seen.
+const WORKS: &[&str] = &["dispatch_command", "mysql_parse", "mysql_execute_command"];
+
+/// Condition variables of the C library, with a time limit: so is each wait for a lock of a row or of a definition.
+const TIMED: &[&str] = &["pthread_cond_timedwait", "pthread_cond_clockwait"];
+
+/// Functions of the server that ask for a lock, innermost first, and what they want.
+const LOCKED: &[(&[&str], &str)] = &[
+    (
+        &[
+            "lock_wait",
+            "lock_wait_suspend_thread",
+            "lock_wait_table_reserve_slot",
+        ],
+        "a row that another transaction has locked",
+    ),
+    (&["Item_func_get_lock::val_int"], "a user lock (GET_LOCK)"),
+    (
+        &["Global_read_lock::lock_global_read_lock"],
+        "the global read lock",
+    ),
+    (
+        &["MDL_wait::timed_wait", "MDL_context::acquire_lock"],
+        "a table's definition (a metadata lock)",
+    ),
+    (&["thr_lock", "thr_multi_lock", "mysql_lock_tables"], "a table"),
+];
+
+/// The function of `SLEEP()`.
+const SLEEP: &str = "Item_func_sleep::val_int";
+
+/// Calls into a storage engine that read or write rows: below them a wait with a time limit is for a row's lock.
+const OF_ROWS: &str = "handler::";
+
+/// What a session waits for that another session has locked, in words; `None` of anything else.
+pub fn lock(stack: &[Frame]) -> Option<&'static str> {
+    let (library, callers) = split(stack);
+    if !works(callers) {
+        return None;
+    }
+    let named = LOCKED.iter().find(|(functions, _)| {
+        callers
+            .iter()
+            .filter_map(bare)
+            .any(|name| functions.contains(&name))
+    });
+    if let Some((_, what)) = named {
+        return Some(what);
+    }
+    let timed = library.iter().filter_map(bare).any(|name| TIMED.contains(&name));
+    let outermost_unnamed = callers.iter().find_map(bare);
+    let of_rows = outermost_unnamed.is_some_and(|name| name.starts_with(OF_ROWS));
+    (timed && of_rows).then_some("a row that another transaction has locked")
+}
+
+/// Whether a statement asked to sleep.
+pub fn sleeps(stack: &[Frame]) -> bool {
+    works(stack) && stack.iter().filter_map(bare).any(|name| name == SLEEP)
+}
+
+/// Whether a thread of the server is at work on a client's command.
+pub fn works(stack: &[Frame]) -> bool {
+    stack
+        .iter()
+        .any(|frame| within(frame, SERVERS) && bare(frame).is_some_and(|name| WORKS.contains(&name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lock, sleeps, works};
+    use holdup_evidence::Frame;
+
+    fn stack(names: &[(&str, &str)]) -> Vec<Frame> {
+        let frame = |(symbol, module): &(&str, &str)| Frame {
+            symbol: (!symbol.is_empty()).then(|| (*symbol).to_owned()),
+            module: Some((*module).to_owned()),
+            ..Frame::default()
+        };
+        names.iter().map(frame).collect()
+    }
+
+    const WORKS: (&str, &str) = (
+        "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)",
+        "mariadbd",
+    );
+
+    #[test]
+    fn a_row_is_waited_for_below_a_call_for_rows() {
+        let waits = ("pthread_cond_timedwait", "libc.so.6");
+        let rows = (
+            "handler::ha_index_read_map(unsigned char*, unsigned char const*)",
+            "mariadbd",
+        );
+        let row = Some("a row that another transaction has locked");
+        assert_eq!(lock(&stack(&[waits, ("", "mariadbd"), rows, WORKS])), row);
+        let named = ("lock_wait_suspend_thread(que_thr_t*)", "mysqld");
+        assert_eq!(
+            lock(&stack(&[waits, named, ("dispatch_command(THD*)", "mysqld")])),
+            row
+        );
+        let untimed = ("pthread_cond_wait", "libc.so.6");
+        assert_eq!(
+            lock(&stack(&[untimed, ("", "mariadbd"), rows, WORKS])),
+            None,
+            "something of the engine's own"
+        );
+        let commits = ("ha_commit_trans(THD*, bool)", "mariadbd");
+        assert_eq!(
+            lock(&stack(&[waits, ("", "mariadbd"), commits, rows, WORKS])),
+            None
+        );
+        assert_eq!(
+            lock(&stack(&[waits, ("", "mariadbd"), rows])),
+            None,
+            "no client's"
+        );
+        assert!(works(&stack(&[untimed, commits, WORKS])));
+        let sleep = ("Item_func_sleep::val_int()", "mariadbd");
+        assert!(sleeps(&stack(&[waits, sleep, WORKS])) && lock(&stack(&[waits, sleep, WORKS])).is_none());
+    }
+
+    #[test]
+    fn a_definition_is_waited_for_by_name() {
+        let waits = [
+            ("pthread_cond_timedwait", "libc.so.6"),
+            (
+                "MDL_wait::timed_wait(MDL_context_owner*, timespec*, bool, PSI_stage_info_v1 const*)",
+                "mariadbd",
+            ),
+            ("MDL_context::acquire_lock(MDL_request*, double)", "mariadbd"),
+            WORKS,
+        ];
+        assert_eq!(
+            lock(&stack(&waits)),
+            Some("a table's definition (a metadata lock)")
+        );
+    }
+}

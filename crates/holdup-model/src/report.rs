@@ -1,0 +1,585 @@
+//! The report, as `holdup.report/1` has it: what every view renders and other programs read.
+//!
+//! Field names and meanings are a contract; fields are only ever added. Durations are integer nanoseconds in
+//! fields that end in `_ns`, shares are 0..1, times are RFC 3339 with zone, every list is present.
+
+mod artefact;
+mod boot;
+mod churn;
+mod comparison;
+mod experiment;
+mod host;
+mod jvm;
+mod machine;
+mod recording;
+mod scaling;
+
+pub use artefact::{Artefact, FilesWithin, Misunderstood};
+pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone};
+pub use churn::{Births, Churn, Conversations, Handshakes};
+pub use comparison::{
+    AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
+    TreeFrameKind, TreeNode,
+};
+pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
+pub use host::{BlockedTasks, Host, HostFact, HostResource, Load, Runner};
+pub use jvm::{Jvm, JvmDump};
+pub use machine::Machine;
+pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
+pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
+
+use crate::attributed::{How, HowKnown, Resource};
+use crate::finding::{Confidence, Severity};
+use crate::host_figures::HostFigures;
+use crate::prediction::Prediction;
+use crate::timeline::{Timeline, Window};
+use holdup_evidence::{Cause, Language, Ns};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The schema's name.
+pub const SCHEMA: &str = "holdup.report/1";
+
+/// The whole report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always `holdup.report/1`.
+    pub schema: String,
+    /// The tool.
+    pub holdup: Tool,
+    /// What was observed.
+    pub subject: Subject,
+    /// Where; null of artefacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// What was seen and what was not.
+    pub coverage: Coverage,
+    /// Where the elapsed time went along the critical path; shares add up to 1.
+    pub causes: Vec<CauseShare>,
+    /// Request windows; null for a run.
+    pub requests: Option<Requests>,
+    /// Each thread's own time.
+    pub threads: Vec<Thread>,
+    /// Threads' own waits and CPU time, longest first.
+    pub waits: Vec<Wait>,
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// Rules that say "not that", and why.
+    pub ruled_out: Vec<RuledOut>,
+    /// Rules that could not tell, and what they miss.
+    pub cannot_tell: Vec<CannotTell>,
+    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and
+    /// `holdup boot`.
+    #[serde(default)]
+    pub artefacts: Vec<Artefact>,
+    /// How the machine came up; only of `holdup boot`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<Boot>,
+    /// How a whole machine does; only of `holdup host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
+    /// Threads, processes and connections that were made anew; only of what was watched live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub churn: Option<Churn>,
+    /// Java virtual machines among what was observed.
+    #[serde(default)]
+    pub jvms: Vec<Jvm>,
+    /// BEFORE beside AFTER; only of `holdup diff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Throughput and latency as workers are added; only of `holdup scale`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
+    /// CMD as it is beside CMD without a wait; only of `holdup try`, whose other fields are of one run as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
+    /// What the elapsed time would be without a cause, worth most first; only of `holdup run --predict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Vec<Prediction>>,
+    /// When and where it was recorded; only of what was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
+    /// The observed time in windows of equal length, 120 at most and more than 60 where it is longer than 60 ms; only of what was watched
+    /// live.
+    #[serde(default)]
+    pub windows: Vec<Window>,
+    /// The longest single pieces of threads' time; only of what was watched live. In a report for other programs these are the 2,000
+    /// longest of them, and `rest` is empty; a page and a recording hold up to 20,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// Figures of the whole machine on the same clock; only of `holdup host`, `holdup attach` and recordings.
+    #[serde(default, skip_serializing_if = "HostFigures::is_empty")]
+    pub host_figures: HostFigures,
+}
+
+impl Report {
+    /// The time that shares are of, in nanoseconds: of what runs already that of all its threads, else the elapsed time.
+    #[must_use]
+    pub fn whole_ns(&self) -> Ns {
+        if self.of_threads() {
+            self.causes.iter().map(|share| share.ns).sum()
+        } else {
+            self.subject.wall_ns
+        }
+    }
+
+    /// Whether it tells of threads' time added up rather than of the elapsed time of a command.
+    #[must_use]
+    pub fn of_threads(&self) -> bool {
+        matches!(self.subject.kind, SubjectKind::Attach | SubjectKind::Host)
+    }
+}
+
+/// Time inside request windows, split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Requests {
+    /// How many.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Ns,
+    /// 99th percentile.
+    pub p99_ns: Ns,
+    /// The slowest.
+    #[serde(default)]
+    pub max_ns: Ns,
+    /// How many had been read and not answered when observation ended.
+    #[serde(default)]
+    pub open: u64,
+    /// How long ago the oldest of those was read.
+    #[serde(default)]
+    pub oldest_open_ns: Ns,
+    /// Connections on which something was read last that nothing was done for: no request, or one that was lost.
+    #[serde(default)]
+    pub resting: u64,
+    /// Whether requests that were read before observation began were looked for on all connections.
+    #[serde(default)]
+    pub earlier_told: bool,
+    /// Where that time went: of threads that had a request to answer.
+    pub causes: Vec<CauseShare>,
+    /// The slowest hundredth beside the middle half; null of fewer than two.
+    #[serde(default)]
+    pub slow: Option<SlowRequests>,
+    /// By the listener that they came in on, by port; those that were read before observation began are not among them.
+    #[serde(default)]
+    pub listeners: Vec<ListenerRequests>,
+}
+
+/// Requests that came in on one listener. At high rates a fair sample tells how many and how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListenerRequests {
+    /// The port; null for all Unix sockets together.
+    pub port: Option<u16>,
+    /// How many were answered.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Ns,
+    /// 99th percentile.
+    pub p99_ns: Ns,
+    /// The slowest.
+    pub max_ns: Ns,
+    /// How many had been read and not answered when observation ended.
+    pub open: u64,
+}
+
+/// The slowest hundredth of requests beside the middle half, a request each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowRequests {
+    /// How many they are.
+    pub count: u64,
+    /// How long they took, on average.
+    pub mean_ns: Ns,
+    /// How long those of the middle half took, on average.
+    pub usual_ns: Ns,
+    /// What they had more of than the others, most first.
+    pub more: Vec<MoreOf>,
+    /// Method and path of one of them, where it was HTTP/1 in the clear.
+    pub request: Option<String>,
+    /// The port that all of them came in on, where others came in elsewhere.
+    #[serde(default)]
+    pub port: Option<u16>,
+}
+
+/// A cause that some requests had more of than others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MoreOf {
+    /// The cause.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// How much more, a request.
+    pub ns: Ns,
+}
+
+/// The tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its version.
+    pub version: String,
+}
+
+/// What kind of observation this was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SubjectKind {
+    /// `holdup run`.
+    Run,
+    /// `holdup attach`.
+    Attach,
+    /// `holdup host`.
+    Host,
+    /// `holdup boot`.
+    Boot,
+    /// `holdup read`.
+    Read,
+    /// `holdup diff`.
+    Diff,
+    /// `holdup try`.
+    Try,
+    /// `holdup scale`.
+    Scale,
+}
+
+/// What was observed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Subject {
+    /// Kind.
+    pub kind: SubjectKind,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Process ids.
+    pub pids: Vec<u32>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Elapsed time.
+    pub wall_ns: Ns,
+    /// Exit status as a shell has it (128+N for a signal); null while it runs on.
+    pub exit: Option<i32>,
+    /// Processes that have other numbers or paths than holdup, as those in containers.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// A process in a pid or mount namespace that is not holdup's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Elsewhere {
+    /// Its id as holdup has it, and as the report does.
+    pub pid: u32,
+    /// Its id as it has it itself; null where that is the same.
+    pub pid_inside: Option<u32>,
+    /// Where its paths, which the report has as it sees them, begin for holdup; null where they are the same.
+    pub root: Option<String>,
+    /// Its cgroup, which mostly names the container; null where it is holdup's own, the root, or not known.
+    pub cgroup: Option<String>,
+}
+
+/// Where evidence came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// Tracing.
+    Bpf,
+    /// Sampling.
+    Proc,
+    /// Files.
+    Artefact,
+}
+
+/// What was seen and what was not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Source of evidence.
+    pub backend: Backend,
+    /// Sum over threads of the time each existed while observed.
+    pub observed_ns: Option<Ns>,
+    /// Of that, under a cause other than unknown.
+    pub attributed_ns: Option<Ns>,
+    /// Of that, unknown.
+    pub unknown_ns: Option<Ns>,
+    /// Dropped records.
+    pub lost: Vec<Lost>,
+    /// What could not be seen.
+    pub not_measured: Vec<NotMeasured>,
+    /// CPU time of holdup and run time of its BPF programs.
+    pub own_cost_ns: Ns,
+}
+
+/// Dropped records of one class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// What.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// Thread time they stood for.
+    pub ns: Ns,
+}
+
+/// Something that could not be seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotMeasured {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What would make it visible.
+    pub fix: String,
+}
+
+/// A cause and its share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseShare {
+    /// The cause.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// Total.
+    pub ns: Ns,
+    /// Of the whole.
+    pub share: f64,
+    /// How many pieces.
+    pub count: u64,
+    /// Longest piece.
+    pub max_ns: Ns,
+    /// Still waiting when observation ended.
+    pub open: bool,
+}
+
+/// A thread's own time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Thread {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id; 0 for an entry that stands for several threads.
+    pub tid: u32,
+    /// Process name.
+    pub process: String,
+    /// Thread name.
+    pub name: String,
+    /// Its life under observation.
+    pub wall_ns: Ns,
+    /// Its time by cause.
+    pub causes: Vec<CauseShare>,
+    /// How many threads this entry stands for.
+    pub threads: u32,
+    /// Whether it lived on when observation ended.
+    pub open: bool,
+}
+
+/// Waits of one thread with one cause, resource and asker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// The cause.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// Total.
+    pub ns: Ns,
+    /// Of `coverage.observed_ns`.
+    pub share: f64,
+    /// How often the thread blocked.
+    pub count: u64,
+    /// Longest single wait.
+    pub max_ns: Ns,
+    /// Median.
+    pub p50_ns: Ns,
+    /// 99th percentile.
+    pub p99_ns: Ns,
+    /// When the longest began, RFC 3339.
+    pub max_started: Option<String>,
+    /// The same since boot.
+    pub max_started_boot_ns: Option<Ns>,
+    /// Exact or sampled.
+    pub how: How,
+    /// One standard error of `ns`.
+    pub error_ns: Ns,
+    /// Still open when observation ended.
+    pub open: bool,
+    /// Of `count`, how many ended because their time ran out.
+    pub timed_out: u64,
+    /// How much of the critical path these waits themselves are.
+    pub path_ns: Ns,
+    /// How much of it was spent elsewhere while this thread, on the path, waited here.
+    pub handed_on_ns: Ns,
+    /// The system call.
+    pub call: Option<String>,
+    /// Bytes asked for, where the call has a length.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// What was waited for.
+    pub resource: Resource,
+    /// Who asked.
+    pub asker: Asker,
+    /// The one that was in the way longest.
+    pub held_by: Option<Holder>,
+    /// All that were.
+    pub holders: Vec<Holder>,
+    /// From the waiter to where the time really went.
+    pub chain: Vec<Link>,
+    /// Whether `chain` is a circle: the threads in it waited for each other's locks, and none could go on.
+    #[serde(default)]
+    pub deadlock: bool,
+    /// Who ran instead, for `sched.runqueue`.
+    pub ran_instead: Vec<RanInstead>,
+    /// Kernel stack the most of this time was seen in, innermost first.
+    pub kernel_stack: Vec<String>,
+    /// For `unknown`: why.
+    pub why_unknown: Option<String>,
+}
+
+/// Who ran instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RanInstead {
+    /// Name.
+    pub process: String,
+    /// For how long.
+    pub ns: Ns,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Asker {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process name.
+    pub process: String,
+    /// Thread name.
+    pub thread: String,
+    /// The function to look at.
+    pub frame: Option<String>,
+    /// Its module.
+    pub module: Option<String>,
+    /// The whole stack, innermost first.
+    pub stack: Vec<StackFrame>,
+}
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StackFrame {
+    /// Function.
+    pub symbol: Option<String>,
+    /// File the code came from.
+    pub module: Option<String>,
+    /// Bytes from the symbol, or from the module's start.
+    pub offset: u64,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Kind of code.
+    pub language: Language,
+    /// Inlined into the next frame.
+    pub inlined: bool,
+}
+
+/// Who was in the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Holder {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process name.
+    pub process: String,
+    /// Thread name.
+    pub thread: String,
+    /// How that is known.
+    pub how_known: HowKnown,
+    /// What it did meanwhile.
+    #[schemars(with = "Option<String>")]
+    pub doing: Option<Cause>,
+    /// How much of the waits it was in the way of.
+    pub ns: Ns,
+    /// Its stack meanwhile.
+    pub stack: Vec<StackFrame>,
+}
+
+/// A link of a chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process name.
+    pub process: String,
+    /// What it was in.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// For how long.
+    pub ns: Ns,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's id.
+    pub rule: String,
+    /// How bad.
+    pub severity: Severity,
+    /// One line.
+    pub title: String,
+    /// The cause.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// Of the critical path.
+    pub ns: Option<Ns>,
+    /// The same as a share.
+    pub share: Option<f64>,
+    /// One standard error of `ns`, where that is an estimate; else 0.
+    #[serde(default)]
+    pub error_ns: Ns,
+    /// What it is about.
+    pub resource: Resource,
+    /// Who asked.
+    pub asker: Asker,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What to do.
+    pub remedies: Vec<Remedy>,
+    /// What the command's elapsed time would be without the cause, where that was predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_ns: Option<Ns>,
+    /// How sure.
+    pub confidence: Confidence,
+}
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// In plain words.
+    pub text: String,
+    /// Where it was seen.
+    pub source: String,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remedy {
+    /// In plain words.
+    pub text: String,
+    /// The command.
+    pub command: Option<String>,
+    /// Whether it changes nothing that others rely on.
+    pub safe: bool,
+    /// What may go wrong.
+    pub risk: Option<String>,
+    /// Something people try that does not help here.
+    pub pointless: bool,
+}
+
+/// A rule that says "not that".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RuledOut {
+    /// The rule.
+    pub rule: String,
+    /// The number that says so.
+    pub why: String,
+}
+
+/// A rule that could not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CannotTell {
+    /// The rule.
+    pub rule: String,
+    /// What it misses.
+    pub missing: String,
+}
