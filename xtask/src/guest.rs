@@ -102,6 +102,9 @@ pub(crate) struct Args {
     /// A guest that systemd starts, on one kernel, and nothing else
     #[arg(long, conflicts_with_all = ["names", "all", "sources", "kernel"])]
     systemd: bool,
+    /// Fetch and unpack the kernels, and boot none
+    #[arg(long, conflicts_with_all = ["names", "all", "sources", "systemd"])]
+    fetch: bool,
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
     holdup: Option<PathBuf>,
@@ -111,6 +114,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.systemd {
         return with_systemd(args);
+    }
+    if args.fetch {
+        setup::install(&[PACKAGES])?;
+        return kernels(args, &workspace::scratch("guest")?).map(drop);
     }
     let folder = workspace::root().join("scenarios");
     let chosen = choose(&folder, args)?;
@@ -142,12 +149,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // Without scenarios it is unpacked in a tenth of the time.
     let (userspace, small) = (build((!args.sources).then(|| ring(&runs)))?, build(None)?);
 
-    let wanted = KERNELS
-        .iter()
-        .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
-    let ready: Vec<(&Kernel, Ready)> = wanted
-        .map(|kernel| Ok((kernel, kernel.ready(&scratch)?)))
-        .collect::<anyhow::Result<_>>()?;
+    let ready = kernels(args, &scratch)?;
     let boots: Vec<Boot<'_>> = ready
         .iter()
         .flat_map(|(kernel, ready)| {
@@ -219,6 +221,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     tell(&columns, &scratch)
+}
+
+/// The kernels that were asked for, fetched if need be.
+fn kernels(args: &Args, scratch: &Path) -> anyhow::Result<Vec<(&'static Kernel, Ready)>> {
+    let wanted = KERNELS
+        .iter()
+        .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
+    wanted
+        .map(|kernel| Ok((kernel, kernel.ready(scratch)?)))
+        .collect()
 }
 
 /// Prints the table; an error where something is wrong.
