@@ -51,6 +51,10 @@ pub(crate) struct About {
     /// How many CPUs it takes.
     #[serde(default = "one")]
     pub(crate) cpus: u32,
+    /// Whether it may run beside others: both sides mostly sleep, and neither the stall nor its truth depends on a CPU, a disk, or
+    /// anything that the machine has one of.
+    #[serde(default)]
+    pub(crate) shares_machine: bool,
     /// What a right report of the stall says.
     pub(crate) expect: Expect,
 }
@@ -198,7 +202,7 @@ pub(crate) fn packages(scenarios: &[Scenario]) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, load};
+    use super::{About, TOLERANCE, load};
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -257,6 +261,57 @@ mod tests {
                     scenario.name
                 );
             }
+        }
+    }
+
+    /// What makes a run depend on a CPU, on a disk, or on what the machine has one of: functions of the stage.
+    const NEEDS_THE_MACHINE: [&str; 22] = [
+        "precedence",
+        "quota",
+        "make_cpu_cgroup",
+        "come_first",
+        "loop_disk",
+        "slow_disk",
+        "throttle",
+        "dirty_limit",
+        "limit_memory",
+        "swap_disk",
+        "swap_compressed",
+        "task_cgroup",
+        "compile_java",
+        "experiment ",
+        "host ",
+        "start_postgres",
+        "start_redis",
+        "start_nginx",
+        "start_php",
+        "start_postfix",
+        "start_tls",
+        "start_shop",
+    ];
+
+    #[test]
+    fn what_shares_the_machine_only_sleeps() {
+        let scenarios = load(folder(), &[]).unwrap();
+        let sharing: Vec<_> = scenarios.iter().filter(|one| one.about.shares_machine).collect();
+        assert!(sharing.len() >= 40, "only {} scenarios", sharing.len());
+        for scenario in sharing {
+            let (name, about) = (&scenario.name, &scenario.about);
+            let script = std::fs::read_to_string(scenario.folder.join("scenario.sh")).unwrap();
+            let used = NEEDS_THE_MACHINE.iter().find(|word| {
+                let mut lines = script.lines().map(str::trim_start);
+                lines.any(|line| line.starts_with(*word))
+            });
+            assert_eq!(used, None, "{name}");
+            assert!(about.jdks.is_empty() && about.cpus == 1, "{name}");
+            let causes = [about.expect.cause.as_str(), about.expect.path_cause()];
+            let of_cpu = |cause: &&str| cause.starts_with("cpu.") || cause.starts_with("sched.");
+            assert_eq!(causes.iter().find(|cause| of_cpu(cause)), None, "{name}");
+            // One that must be exact, or that is known not to be, is not to be disturbed.
+            assert!(
+                (about.expect.tolerance - TOLERANCE).abs() < f64::EPSILON,
+                "{name}"
+            );
         }
     }
 
