@@ -7,7 +7,7 @@
 //! reason.
 
 use super::report::Truth;
-use super::stage::{Ordinary, Side, Stage};
+use super::stage::{self, Ordinary, Side, Stage};
 use super::verdict::{self, Observed, Row};
 use super::{REAL, Scenario, table};
 use crate::workspace;
@@ -160,22 +160,32 @@ fn of_command(scenario: &Scenario) -> anyhow::Result<OfCommand> {
 
 fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     let sampled = stage.ordinary != Ordinary::Nothing;
-    let side = |side: Side| -> anyhow::Result<Observed> {
+    let run = |side: Side| -> anyhow::Result<(Observed, stage::Outcome)> {
         let outcome = stage.run(scenario, side)?;
-        if let Some(keep) = keep.filter(|_| sampled) {
-            outcome.keep(keep, scenario, side, "sampled")?;
-        }
-        Ok(Observed {
-            report: outcome.report.context("holdup wrote no report")?,
+        let observed = Observed {
+            report: outcome.report.clone().context("holdup wrote no report")?,
             truth: outcome.truth,
             machine_queued_ns: outcome.machine_queued_ns,
-        })
+        };
+        Ok((observed, outcome))
     };
-    let both = side(Side::Stall).and_then(|stall| Ok((stall, side(Side::Healthy)?)));
+    let both = run(Side::Stall).and_then(|stall| Ok((stall, run(Side::Healthy)?)));
     match both {
         // What makes it stall was root's, and out of his reach.
-        Ok((stall, _)) if stage.ordinary == Ordinary::Command && !was_made(&stall.truth) => Outcome::NotHis,
-        Ok((stall, twin)) => {
+        Ok(((stall, _), _)) if stage.ordinary == Ordinary::Command && !was_made(&stall.truth) => {
+            Outcome::NotHis
+        }
+        Ok(((stall, of_stall), (twin, of_twin))) => {
+            // Only of what was made: the rest is a command that failed at once.
+            if let Some(keep) = keep.filter(|_| sampled) {
+                let sides = [(Side::Stall, of_stall), (Side::Healthy, of_twin)];
+                let kept = sides
+                    .iter()
+                    .try_for_each(|(side, outcome)| outcome.keep(keep, scenario, *side, "sampled"));
+                if let Err(error) = kept {
+                    return Outcome::Failed(format!("{error:#}"));
+                }
+            }
             let mut expect = scenario.about.expect.clone();
             if sampled {
                 expect.tolerance = expect.tolerance.max(POINTS);
