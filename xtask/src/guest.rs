@@ -34,6 +34,7 @@ use kernel::{KERNELS, Kernel, Ready};
 use source::Source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use table::{Cell, Column};
 
 /// What the guests need of this machine: the emulator, what unpacks modules, a host key and the libraries of sshd.
@@ -185,18 +186,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         };
         boot::boot(guest, &folder)
     };
-    // Each guest is one thread of the emulator's, and its clock counts instructions: side by side they are as right. Those of
-    // one kernel follow one another, so that there are no more at a time than kernels.
-    let left = std::thread::scope(|scope| {
-        let kernels: Vec<_> = boots
-            .chunk_by(|one, other| one.kernel.name == other.kernel.name)
-            .map(|of_one| scope.spawn(|| of_one.iter().map(&begin).collect::<Vec<_>>()))
-            .collect();
-        kernels
-            .into_iter()
-            .flat_map(|boots| boots.join().expect("a boot that panics has a defect"))
-            .collect::<Vec<_>>()
-    });
+    let left = in_queue(&boots, &begin);
     let mut columns: Vec<Column> = Vec::new();
     for (boot, left) in boots.iter().zip(left) {
         let cells = left
@@ -221,6 +211,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     tell(&columns, &scratch)
+}
+
+/// Runs all boots; what each left is in their order. Each guest is one thread of the emulator's, and its clock counts instructions: side
+/// by side they are as right. There are no more at a time than kernels, and those without scenarios, which are short, come last.
+fn in_queue<'a, T: Send>(boots: &'a [Boot<'a>], begin: &(impl Fn(&Boot<'a>) -> T + Sync)) -> Vec<T> {
+    let mut order: Vec<usize> = (0..boots.len()).collect();
+    order.sort_by_key(|at| boots[*at].source != Source::Nothing);
+    let kernels = boots.iter().filter(|boot| boot.source == Source::Nothing).count();
+    let queue = Mutex::new(order.into_iter());
+    let mut left: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..kernels)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut left = Vec::new();
+                    // A statement of its own, so that the queue is free again while the guest runs.
+                    while let Some(at) = {
+                        let mut queue = queue.lock().expect("no holder panics");
+                        queue.next()
+                    } {
+                        left.push((at, begin(&boots[at])));
+                    }
+                    left
+                })
+            })
+            .collect();
+        let left = workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("a boot that panics has a defect"));
+        left.collect()
+    });
+    left.sort_by_key(|(at, _)| *at);
+    left.into_iter().map(|(_, left)| left).collect()
 }
 
 /// The kernels that were asked for, fetched if need be.
