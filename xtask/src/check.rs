@@ -4,12 +4,26 @@ use crate::process::minutes;
 use crate::{generate, process, setup, workspace};
 use std::time::Instant;
 
-/// The steps, as arguments to cargo. `tidy` is the shape of the workspace: its dependencies, files and pages. Each step names the whole
-/// workspace, as `cargo test --workspace` does: one package alone would get other features of its dependencies, and all would be
-/// compiled once more.
+/// The steps, as arguments to cargo. The tests are those of this package: `tidy` is the shape of the workspace, `links` its pages, the unit
+/// tests read every scenario's file. Each step names the whole workspace, as `cargo test --workspace` does: one package alone would get
+/// other features of its dependencies, and all would be compiled once more.
 const STEPS: &[&[&str]] = &[
     &["fmt", "--all", "--check"],
-    &["test", "--quiet", "--workspace", "--test", "tidy"],
+    &[
+        "test",
+        "--quiet",
+        "--workspace",
+        "--bin",
+        "xtask",
+        "--test",
+        "tidy",
+        "--test",
+        "links",
+        "--test",
+        "security",
+        "--test",
+        "threads",
+    ],
     &[
         "clippy",
         "--quiet",

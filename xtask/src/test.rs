@@ -29,6 +29,18 @@ pub(crate) struct Args {
 /// Crates that load BPF or depend on one that does: to build them takes clang and libelf.
 const NEED_BPF: &[&str] = &["holdup", "holdup-bpf", "holdup-fuzz"];
 
+/// All targets with tests. Not the examples in documentation: there are none (`xtask/tests/tidy.rs`), and looking for them compiles the
+/// documentation of every crate.
+const TESTS: [&str; 7] = [
+    "test",
+    "--workspace",
+    "--no-fail-fast",
+    "--lib",
+    "--bins",
+    "--tests",
+    "--examples",
+];
+
 /// A ring of tests: its name, and the program that runs it.
 type Step = (&'static str, Command);
 
@@ -54,7 +66,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     setup::install(&[setup::BUILD, setup::TEST, pages::PACKAGES, guest::PACKAGES])?;
 
     let mut tests = workspace::cargo();
-    tests.args(["test", "--workspace", "--no-fail-fast"]);
+    tests.args(TESTS);
     let tests = vec![("tests", tests)];
     if args.quick {
         let done = in_turn(tests)?;
@@ -88,7 +100,7 @@ fn verb(name: &'static str) -> anyhow::Result<Step> {
 /// What runs anywhere.
 fn unprivileged() -> anyhow::Result<Vec<Step>> {
     let mut tests = workspace::cargo();
-    tests.args(["test", "--workspace", "--no-fail-fast"]);
+    tests.args(TESTS);
     for package in NEED_BPF {
         tests.args(["--exclude", package]);
     }

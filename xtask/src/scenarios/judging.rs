@@ -44,6 +44,9 @@ struct Judged {
     took: Duration,
 }
 
+/// A scenario that was not right beside others, and why.
+type Again<'a> = (&'a Scenario, String);
+
 /// Runs every scenario under holdup and prints the table.
 pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<()> {
     let (sharing, mut alone): (Vec<&Scenario>, Vec<&Scenario>) = scenarios
@@ -118,7 +121,7 @@ fn side_by_side<'a>(
     stage: &Stage,
     scenarios: &[&'a Scenario],
     args: &Args,
-) -> anyhow::Result<(Vec<Judged>, Vec<(&'a Scenario, String)>)> {
+) -> anyhow::Result<(Vec<Judged>, Vec<Again<'a>>)> {
     // One has no company.
     let company = if scenarios.len() > 1 {
         Company::Others
