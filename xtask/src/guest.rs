@@ -103,9 +103,6 @@ pub(crate) struct Args {
     /// A guest that systemd starts, on one kernel, and nothing else
     #[arg(long, conflicts_with_all = ["names", "all", "sources", "kernel"])]
     systemd: bool,
-    /// Fetch and unpack the kernels, and boot none
-    #[arg(long, conflicts_with_all = ["names", "all", "sources", "systemd"])]
-    fetch: bool,
     /// Another holdup than this checkout's
     #[arg(long, value_name = "BINARY")]
     holdup: Option<PathBuf>,
@@ -116,20 +113,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.systemd {
         return with_systemd(args);
     }
-    if args.fetch {
-        setup::install(&[PACKAGES])?;
-        return kernels(args, &workspace::scratch("guest")?).map(drop);
-    }
     let folder = workspace::root().join("scenarios");
     let chosen = choose(&folder, args)?;
-    setup::install(&[
-        PACKAGES,
-        Packages {
-            purpose: "make stalls",
-            names: IN_THE_GUEST,
-        },
-    ])?;
-    scenarios::install_packages(&chosen)?;
+    install_for(&chosen)?;
     let programs = workspace::scratch("scenarios")?;
     scenarios::programs::compile(&folder.join("stage"), &chosen, &programs)?;
     let holdup = workspace::holdup(args.holdup.as_deref())?;
@@ -211,6 +197,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     tell(&columns, &scratch)
+}
+
+/// Installs what the guests and the scenarios that run in them without being named need.
+pub(crate) fn install() -> anyhow::Result<()> {
+    install_for(&of_themselves(&workspace::root().join("scenarios"))?)
+}
+
+fn install_for(chosen: &[Scenario]) -> anyhow::Result<()> {
+    setup::install(&[
+        PACKAGES,
+        Packages {
+            purpose: "make stalls",
+            names: IN_THE_GUEST,
+        },
+    ])?;
+    scenarios::install_packages(chosen)
 }
 
 /// Runs all boots; what each left is in their order. Each guest is one thread of the emulator's, and its clock counts instructions: side
@@ -324,19 +326,27 @@ fn judge(boot: &Boot<'_>, left: &Left, chosen: &[Scenario]) -> anyhow::Result<Ve
     Ok(cells)
 }
 
+/// Those that run without being named: the host's that run everywhere, and the guests' own.
+fn of_themselves(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
+    let mut all = scenarios::load(folder, &[])?;
+    all.retain(|scenario| scenario.about.everywhere);
+    all.extend(scenarios::load(&folder.join(OWN), &[])?);
+    Ok(all)
+}
+
 /// The scenarios to run: the host's, then the guests' own.
 fn choose(folder: &Path, args: &Args) -> anyhow::Result<Vec<Scenario>> {
     if args.sources {
         return Ok(Vec::new());
     }
+    if args.names.is_empty() && !args.all {
+        return of_themselves(folder);
+    }
     let mut all = scenarios::load(folder, &[])?;
-    let own = scenarios::load(&folder.join(OWN), &[])?;
-    if args.names.is_empty() {
-        all.retain(|scenario| args.all || scenario.about.everywhere);
-        all.extend(own);
+    all.extend(scenarios::load(&folder.join(OWN), &[])?);
+    if args.all {
         return Ok(all);
     }
-    all.extend(own);
     if let Some(unknown) = args
         .names
         .iter()

@@ -2,14 +2,14 @@
 //!
 //! Each step is a program whose output is passed on and read for its counts; the last line is their sum. A step that fails without
 //! having counted a failure (it did not compile, say) is one failure. Steps that measure no time run at once; what later steps need is
-//! built and fetched while the first one runs ([`ahead`]).
+//! built while the first one runs, and the guests boot ([`ahead`]).
 
 mod ahead;
 
 use crate::process::minutes;
 use crate::tally::Tally;
 use crate::{guest, pages, process, setup, workspace};
-use ahead::Ahead;
+use ahead::Build;
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -72,20 +72,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let done = in_turn(tests)?;
         return tell(&done, began.elapsed());
     }
-    // Before `cargo test`, which builds this program anew: afterwards its path is that of a deleted file.
+    // Before `cargo test`: it builds this program anew, and the path of what runs is then that of a deleted file. It also must not
+    // meet a package manager at work.
+    guest::install()?;
     let mut replay = verb("replay")?;
-    replay.1.arg("--program").arg(Ahead::replay()?);
+    replay.1.arg("--program").arg(Build::replay()?);
     let untimed = vec![verb("artefacts")?, replay, verb("pages")?];
-    let timed = vec![verb("attacks")?, verb("scenarios")?, verb("guest")?];
-    let ahead = Ahead::start()?;
+    let timed = vec![verb("attacks")?, verb("scenarios")?];
+    let guest = verb("guest")?;
+
+    let build = Build::start(verb("guest")?)?;
     let mut done = in_turn(tests)?;
-    let build = ahead.finish();
-    let built = build.tally.failed == 0;
+    let (build, beside) = build.finish();
     done.push(build);
     // All further steps run what was built.
-    if built {
-        done.extend(at_once(untimed, &mut std::io::stdout().lock())?);
+    if let Some(beside) = beside {
+        let out = &mut std::io::stdout();
+        done.extend(at_once(untimed, out)?);
+        let of_guest = beside.finish(out)?;
+        let right = of_guest.is_some();
+        done.extend(of_guest);
         done.extend(in_turn(timed)?);
+        if !right {
+            done.extend(in_turn(vec![guest])?);
+        }
     }
     tell(&done, began.elapsed())
 }
