@@ -1,7 +1,7 @@
 //! `cargo xtask gen`: the committed files that are made from others.
 //!
 //! First those that are made from the sources as they lie there (the list of rules is part of the program), then
-//! those that holdup itself writes (man pages, the report's JSON schema). `--check` writes nothing and names
+//! those that holdup itself writes (man pages, completion scripts, the report's JSON schema). `--check` writes nothing and names
 //! each file that is not what it would be.
 
 mod index;
@@ -14,7 +14,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders under the root that hold nothing but generated files, so that what is there and not made is stale.
-const OWNED: &[&str] = &["man"];
+const OWNED: &[&str] = &["man", COMPLETIONS];
+
+/// The folder of completion scripts.
+const COMPLETIONS: &str = "packaging/completions";
+
+/// Shells, each with the name that its completion script has where the shell looks for it.
+const SHELLS: [(&str, &str); 3] = [("bash", "holdup"), ("zsh", "_holdup"), ("fish", "holdup.fish")];
+
+/// Builds holdup as `cargo test --workspace` does: other packages or targets would choose other features of dependencies, and everything
+/// that depends on those would be compiled once more. `tidy` is a test; naming one makes cargo choose the features that tests have.
+const BUILD: [&str; 7] = [
+    "build",
+    "--quiet",
+    "--workspace",
+    "--bin",
+    "holdup",
+    "--test",
+    "tidy",
+];
 
 /// Generated files by their path under the root.
 type Files = BTreeMap<PathBuf, String>;
@@ -81,7 +99,7 @@ fn from_sources(root: &Path) -> anyhow::Result<Files> {
 /// What holdup writes about itself.
 fn from_holdup() -> anyhow::Result<Files> {
     setup::install(&[setup::BUILD])?;
-    process::run(workspace::cargo().args(["build", "--quiet", "--package", "holdup"]))?;
+    process::run(workspace::cargo().args(BUILD))?;
     let binary = workspace::target()?.join("debug/holdup");
     let schema = process::output(Command::new(&binary).args(["generate", "schema"]))?;
     let mut files = Files::from([(PathBuf::from("schemas/holdup.report-1.schema.json"), schema)]);
@@ -92,6 +110,10 @@ fn from_holdup() -> anyhow::Result<Files> {
         let entry = entry.context("look at the man pages")?;
         let text = std::fs::read_to_string(entry.path()).context("read a man page")?;
         files.insert(Path::new("man").join(entry.file_name()), text);
+    }
+    for (shell, file) in SHELLS {
+        let script = process::output(Command::new(&binary).args(["completions", shell]))?;
+        files.insert(Path::new(COMPLETIONS).join(file), script);
     }
     Ok(files)
 }

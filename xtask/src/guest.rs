@@ -34,6 +34,7 @@ use kernel::{KERNELS, Kernel, Ready};
 use source::Source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use table::{Cell, Column};
 
 /// What the guests need of this machine: the emulator, what unpacks modules, a host key and the libraries of sshd.
@@ -114,14 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let folder = workspace::root().join("scenarios");
     let chosen = choose(&folder, args)?;
-    setup::install(&[
-        PACKAGES,
-        Packages {
-            purpose: "make stalls",
-            names: IN_THE_GUEST,
-        },
-    ])?;
-    scenarios::install_packages(&chosen)?;
+    install_for(&chosen)?;
     let programs = workspace::scratch("scenarios")?;
     scenarios::programs::compile(&folder.join("stage"), &chosen, &programs)?;
     let holdup = workspace::holdup(args.holdup.as_deref())?;
@@ -142,12 +136,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // Without scenarios it is unpacked in a tenth of the time.
     let (userspace, small) = (build((!args.sources).then(|| ring(&runs)))?, build(None)?);
 
-    let wanted = KERNELS
-        .iter()
-        .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
-    let ready: Vec<(&Kernel, Ready)> = wanted
-        .map(|kernel| Ok((kernel, kernel.ready(&scratch)?)))
-        .collect::<anyhow::Result<_>>()?;
+    let ready = kernels(args, &scratch)?;
     let boots: Vec<Boot<'_>> = ready
         .iter()
         .flat_map(|(kernel, ready)| {
@@ -183,18 +172,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         };
         boot::boot(guest, &folder)
     };
-    // Each guest is one thread of the emulator's, and its clock counts instructions: side by side they are as right. Those of
-    // one kernel follow one another, so that there are no more at a time than kernels.
-    let left = std::thread::scope(|scope| {
-        let kernels: Vec<_> = boots
-            .chunk_by(|one, other| one.kernel.name == other.kernel.name)
-            .map(|of_one| scope.spawn(|| of_one.iter().map(&begin).collect::<Vec<_>>()))
-            .collect();
-        kernels
-            .into_iter()
-            .flat_map(|boots| boots.join().expect("a boot that panics has a defect"))
-            .collect::<Vec<_>>()
-    });
+    let left = in_queue(&boots, &begin);
     let mut columns: Vec<Column> = Vec::new();
     for (boot, left) in boots.iter().zip(left) {
         let cells = left
@@ -219,6 +197,64 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     tell(&columns, &scratch)
+}
+
+/// Installs what the guests and the scenarios that run in them without being named need.
+pub(crate) fn install() -> anyhow::Result<()> {
+    install_for(&of_themselves(&workspace::root().join("scenarios"))?)
+}
+
+fn install_for(chosen: &[Scenario]) -> anyhow::Result<()> {
+    setup::install(&[
+        PACKAGES,
+        Packages {
+            purpose: "make stalls",
+            names: IN_THE_GUEST,
+        },
+    ])?;
+    scenarios::install_packages(chosen)
+}
+
+/// Runs all boots; what each left is in their order. Each guest is one thread of the emulator's, and its clock counts instructions: side
+/// by side they are as right. There are no more at a time than kernels, and those without scenarios, which are short, come last.
+fn in_queue<'a, T: Send>(boots: &'a [Boot<'a>], begin: &(impl Fn(&Boot<'a>) -> T + Sync)) -> Vec<T> {
+    let mut order: Vec<usize> = (0..boots.len()).collect();
+    order.sort_by_key(|at| boots[*at].source != Source::Nothing);
+    let kernels = boots.iter().filter(|boot| boot.source == Source::Nothing).count();
+    let queue = Mutex::new(order.into_iter());
+    let mut left: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..kernels)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut left = Vec::new();
+                    // A statement of its own, so that the queue is free again while the guest runs.
+                    while let Some(at) = {
+                        let mut queue = queue.lock().expect("no holder panics");
+                        queue.next()
+                    } {
+                        left.push((at, begin(&boots[at])));
+                    }
+                    left
+                })
+            })
+            .collect();
+        let left = workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("a boot that panics has a defect"));
+        left.collect()
+    });
+    left.sort_by_key(|(at, _)| *at);
+    left.into_iter().map(|(_, left)| left).collect()
+}
+
+/// The kernels that were asked for, fetched if need be.
+fn kernels(args: &Args, scratch: &Path) -> anyhow::Result<Vec<(&'static Kernel, Ready)>> {
+    let wanted = KERNELS
+        .iter()
+        .filter(|kernel| args.kernel.is_empty() || args.kernel.iter().any(|name| name == kernel.name));
+    wanted
+        .map(|kernel| Ok((kernel, kernel.ready(scratch)?)))
+        .collect()
 }
 
 /// Prints the table; an error where something is wrong.
@@ -290,19 +326,27 @@ fn judge(boot: &Boot<'_>, left: &Left, chosen: &[Scenario]) -> anyhow::Result<Ve
     Ok(cells)
 }
 
+/// Those that run without being named: the host's that run everywhere, and the guests' own.
+fn of_themselves(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
+    let mut all = scenarios::load(folder, &[])?;
+    all.retain(|scenario| scenario.about.everywhere);
+    all.extend(scenarios::load(&folder.join(OWN), &[])?);
+    Ok(all)
+}
+
 /// The scenarios to run: the host's, then the guests' own.
 fn choose(folder: &Path, args: &Args) -> anyhow::Result<Vec<Scenario>> {
     if args.sources {
         return Ok(Vec::new());
     }
+    if args.names.is_empty() && !args.all {
+        return of_themselves(folder);
+    }
     let mut all = scenarios::load(folder, &[])?;
-    let own = scenarios::load(&folder.join(OWN), &[])?;
-    if args.names.is_empty() {
-        all.retain(|scenario| args.all || scenario.about.everywhere);
-        all.extend(own);
+    all.extend(scenarios::load(&folder.join(OWN), &[])?);
+    if args.all {
         return Ok(all);
     }
-    all.extend(own);
     if let Some(unknown) = args
         .names
         .iter()

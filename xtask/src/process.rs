@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Runs a program, its output going where ours goes; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
@@ -35,4 +36,25 @@ pub(crate) fn words(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// A length of time as people say it: `3 min 05 s`, `9 s`.
+pub(crate) fn minutes(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds / 60 {
+        0 => format!("{seconds} s"),
+        minutes => format!("{minutes} min {:02} s", seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minutes;
+    use std::time::Duration;
+
+    #[test]
+    fn times_are_minutes_and_seconds() {
+        assert_eq!(minutes(Duration::from_millis(9_700)), "9 s");
+        assert_eq!(minutes(Duration::from_secs(185)), "3 min 05 s");
+    }
 }

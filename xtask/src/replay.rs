@@ -4,9 +4,10 @@
 //! now, findings first, then figures, then words; an error where anything is. It needs no root, no BPF, no clang: what does the work is
 //! a program that knows nothing of collection (`crates/holdup-replay`).
 
-use crate::workspace;
+use crate::{process, workspace};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What to judge.
 #[derive(Debug, clap::Args)]
@@ -25,12 +26,21 @@ pub(crate) struct Args {
     /// Print the report of each case too, as a terminal shows it
     #[arg(long)]
     show: bool,
+    /// The program that judges, instead of building it
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
 /// Builds the program and runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let mut command = workspace::cargo();
-    command.args(["run", "--quiet", "--release", "--package", "holdup-replay", "--"]);
+    let mut command = match &args.program {
+        Some(program) => Command::new(program),
+        None => {
+            let mut cargo = workspace::cargo();
+            cargo.args(["run", "--quiet", "--release", "--package", "holdup-replay", "--"]);
+            cargo
+        }
+    };
     let corpus = args
         .corpus
         .clone()
@@ -44,7 +54,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     command.args(args.bless.then_some("--bless"));
     command.args(args.show.then_some("--show"));
-    let status = command.status().context("start cargo")?;
+    let status = command
+        .status()
+        .with_context(|| format!("start {}", process::words(&command)))?;
     if !status.success() {
         bail!("the replay is not as expected; if that is wanted: cargo xtask replay --bless");
     }

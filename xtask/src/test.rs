@@ -1,13 +1,19 @@
 //! `cargo xtask test`: every test there is, in the order of how soon it fails.
 //!
-//! Each step is a program whose output is passed on as it comes and read for its counts; the last line is
-//! their sum. A step that fails without having counted a failure (it did not compile, say) is one failure.
+//! Each step is a program whose output is passed on and read for its counts; the last line is their sum. A step that fails without
+//! having counted a failure (it did not compile, say) is one failure. Steps that measure no time run at once; what later steps need is
+//! built while the first one runs, and the guests boot ([`ahead`]).
 
+mod ahead;
+
+use crate::process::minutes;
 use crate::tally::Tally;
 use crate::{guest, pages, process, setup, workspace};
+use ahead::Build;
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What to leave out.
 #[derive(Debug, clap::Args)]
@@ -23,10 +29,34 @@ pub(crate) struct Args {
 /// Crates that load BPF or depend on one that does: to build them takes clang and libelf.
 const NEED_BPF: &[&str] = &["holdup", "holdup-bpf", "holdup-fuzz"];
 
+/// All targets with tests. Not the examples in documentation: there are none (`xtask/tests/tidy.rs`), and looking for them compiles the
+/// documentation of every crate.
+const TESTS: [&str; 7] = [
+    "test",
+    "--workspace",
+    "--no-fail-fast",
+    "--lib",
+    "--bins",
+    "--tests",
+    "--examples",
+];
+
+/// A ring of tests: its name, and the program that runs it.
+type Step = (&'static str, Command);
+
+/// What came of one, and how long it took.
+struct Done {
+    name: &'static str,
+    tally: Tally,
+    took: Duration,
+}
+
 /// Runs every test; an error when one failed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let began = Instant::now();
     if args.unprivileged {
-        return run_steps(unprivileged()?);
+        let done = in_turn(unprivileged()?)?;
+        return tell(&done, began.elapsed());
     }
     if !nix::unistd::geteuid().is_root() {
         bail!(
@@ -35,42 +65,101 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     setup::install(&[setup::BUILD, setup::TEST, pages::PACKAGES, guest::PACKAGES])?;
 
-    let mut steps: Vec<(&str, Command)> = vec![("tests", workspace::cargo())];
-    steps[0].1.args(["test", "--workspace", "--no-fail-fast"]);
-    if !args.quick {
-        for verb in ["artefacts", "replay", "pages", "attacks", "scenarios", "guest"] {
-            let mut command = workspace::xtask()?;
-            command.arg(verb);
-            steps.push((verb, command));
+    let mut tests = workspace::cargo();
+    tests.args(TESTS);
+    let tests = vec![("tests", tests)];
+    if args.quick {
+        let done = in_turn(tests)?;
+        return tell(&done, began.elapsed());
+    }
+    // Before `cargo test`: it builds this program anew, and the path of what runs is then that of a deleted file. It also must not
+    // meet a package manager at work.
+    guest::install()?;
+    let mut replay = verb("replay")?;
+    replay.1.arg("--program").arg(Build::replay()?);
+    let untimed = vec![verb("artefacts")?, replay, verb("pages")?];
+    let timed = vec![verb("attacks")?, verb("scenarios")?];
+    let guest = verb("guest")?;
+
+    let build = Build::start(verb("guest")?)?;
+    let mut done = in_turn(tests)?;
+    let (build, beside) = build.finish();
+    done.push(build);
+    // All further steps run what was built.
+    if let Some(beside) = beside {
+        let out = &mut std::io::stdout();
+        done.extend(at_once(untimed, out)?);
+        let of_guest = beside.finish(out)?;
+        let right = of_guest.is_some();
+        done.extend(of_guest);
+        done.extend(in_turn(timed)?);
+        if !right {
+            done.extend(in_turn(vec![guest])?);
         }
     }
-    run_steps(steps)
+    tell(&done, began.elapsed())
+}
+
+/// A chore of this program's own.
+fn verb(name: &'static str) -> anyhow::Result<Step> {
+    let mut command = workspace::xtask()?;
+    command.arg(name);
+    Ok((name, command))
 }
 
 /// What runs anywhere.
-fn unprivileged() -> anyhow::Result<Vec<(&'static str, Command)>> {
+fn unprivileged() -> anyhow::Result<Vec<Step>> {
     let mut tests = workspace::cargo();
-    tests.args(["test", "--workspace", "--no-fail-fast"]);
+    tests.args(TESTS);
     for package in NEED_BPF {
         tests.args(["--exclude", package]);
     }
-    let mut replay = workspace::xtask()?;
-    replay.arg("replay");
-    Ok(vec![("tests", tests), ("replay", replay)])
+    Ok(vec![("tests", tests), verb("replay")?])
 }
 
-/// Runs them in turn; an error where one failed.
-fn run_steps(mut steps: Vec<(&str, Command)>) -> anyhow::Result<()> {
-    let mut results = Vec::new();
-    for (name, command) in &mut steps {
-        println!("\n== {name}: {}", process::words(command));
-        results.push((*name, step(command)?));
+/// Runs them one after the other, and shows their output as it comes.
+fn in_turn(steps: Vec<Step>) -> anyhow::Result<Vec<Done>> {
+    let mut done = Vec::new();
+    for (name, mut command) in steps {
+        println!("\n== {name}: {}", process::words(&command));
+        done.push(step(name, &mut command, &mut std::io::stdout().lock())?);
     }
+    Ok(done)
+}
+
+/// Runs them at once, and shows the output of each when it has ended, in order.
+fn at_once(steps: Vec<Step>, out: &mut dyn Write) -> anyhow::Result<Vec<Done>> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = steps
+            .into_iter()
+            .map(|(name, mut command)| {
+                scope.spawn(move || {
+                    let mut output = Vec::new();
+                    let done = step(name, &mut command, &mut output);
+                    (process::words(&command), output, done)
+                })
+            })
+            .collect();
+        let mut all = Vec::new();
+        for thread in running {
+            let (words, output, done) = thread.join().expect("a step that panics has a defect");
+            let done = done?;
+            writeln!(out, "\n== {}: {words}", done.name).context("pass output on")?;
+            out.write_all(&output).context("pass output on")?;
+            all.push(done);
+        }
+        Ok(all)
+    })
+}
+
+/// Prints the counts, with the sum last; exits with 1 where one failed.
+fn tell(all: &[Done], took: Duration) -> anyhow::Result<()> {
     println!();
-    for (name, tally) in &results {
-        println!("{name:<12} {tally}");
+    for Done { name, tally, took } in all {
+        println!("{name:<12} {:<24} {:>12}", tally.to_string(), minutes(*took));
     }
-    let total: Tally = results.iter().map(|(_, tally)| *tally).sum();
+    println!("in {}", minutes(took));
+    let total: Tally = all.iter().map(|done| done.tally).sum();
     println!("{total}");
     if total.failed > 0 {
         std::process::exit(1);
@@ -78,21 +167,25 @@ fn run_steps(mut steps: Vec<(&str, Command)>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one step and counts what it says.
-fn step(command: &mut Command) -> anyhow::Result<Tally> {
+/// Runs one step, passes its output on and counts what it says.
+fn step(name: &'static str, command: &mut Command, out: &mut dyn Write) -> anyhow::Result<Done> {
+    let began = Instant::now();
     let words = process::words(command);
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("start {words}"))?;
     let lines = BufReader::new(child.stdout.take().expect("stdout is piped"));
-    let tally =
-        pass_on(lines, &mut std::io::stdout().lock()).with_context(|| format!("the output of {words}"))?;
+    let tally = pass_on(lines, out).with_context(|| format!("the output of {words}"))?;
     let status = child.wait().with_context(|| format!("wait for {words}"))?;
     if !status.success() {
-        println!("{words} failed: {status}");
+        writeln!(out, "{words} failed: {status}").with_context(|| format!("the output of {words}"))?;
     }
-    Ok(verdict(tally, status.success()))
+    Ok(Done {
+        name,
+        tally: verdict(tally, status.success()),
+        took: began.elapsed(),
+    })
 }
 
 /// Writes every line on as it comes and adds up those that count.
@@ -120,8 +213,48 @@ fn verdict(mut tally: Tally, success: bool) -> Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{pass_on, verdict};
+    use super::{at_once, pass_on, verdict};
     use crate::tally::Tally;
+    use std::process::Command;
+
+    #[test]
+    fn steps_that_run_at_once_are_counted_each_for_itself() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        // The first waits for the second: one after the other they would never end.
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let pipe = pipe.display();
+        let mut out = Vec::new();
+        let steps = vec![
+            (
+                "one",
+                shell(&format!("read -r line <{pipe}; echo 2 passed, 0 failed")),
+            ),
+            (
+                "other",
+                shell(&format!("echo go >{pipe}; echo 1 passed, 1 failed; exit 1")),
+            ),
+        ];
+        let done = at_once(steps, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(
+            out.find("== one").unwrap() < out.find("== other").unwrap(),
+            "{out}"
+        );
+        let seen: Vec<_> = done.iter().map(|done| (done.name, done.tally)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("one", Tally { passed: 2, failed: 0 }),
+                ("other", Tally { passed: 1, failed: 1 })
+            ]
+        );
+    }
 
     #[test]
     fn counts_add_up_and_every_byte_is_passed_on() {

@@ -504,6 +504,20 @@ fn nothing_is_left_for_later() {
     );
 }
 
+/// `cargo xtask test` runs no documentation examples: one would be compiled by nobody.
+#[test]
+fn documentation_has_no_examples_that_nothing_runs() {
+    none(files_of("rs").flat_map(|(path, text)| {
+        let fences = |line: &&str| {
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            comment.is_some_and(|words| words.trim_start().starts_with("```"))
+        };
+        let lines: Vec<&str> = text.lines().map(str::trim_start).filter(fences).collect();
+        let offences = lines.iter().map(|line| format!("{path}: {line}"));
+        offences.collect::<Vec<String>>()
+    }));
+}
+
 #[test]
 fn nothing_names_the_machine_it_was_written_on() {
     let home = |variable| std::env::var_os(variable).map(PathBuf::from);

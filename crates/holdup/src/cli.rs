@@ -125,9 +125,29 @@ pub(crate) enum Command {
     ///
     /// And where this machine's randomness comes from, and whether anybody can be made to wait for it.
     Doctor(DoctorArgs),
+    /// Print a completion script for a shell
+    ///
+    /// The script goes to stdout. bash: `holdup completions bash > /etc/bash_completion.d/holdup`; zsh: `> FOLDER/_holdup`, where FOLDER
+    /// is in $fpath; fish: `> ~/.config/fish/completions/holdup.fish`.
+    Completions(CompletionsArgs),
     /// Write what is generated from this program's own definitions
     #[command(subcommand, hide = true)]
     Generate(Generate),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// A shell that completion scripts are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 #[derive(Debug, Args)]

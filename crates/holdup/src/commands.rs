@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 pub(crate) mod boot;
+pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Record(args) => commands::record::run(&args),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
+        Command::Completions(args) => commands::completions::run(args.shell),
         Command::Generate(what) => commands::generate::run(&what),
     });
     ExitCode::from(result.unwrap_or_else(|error| output::say_error(&error)))

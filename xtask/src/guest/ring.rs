@@ -79,7 +79,8 @@ fn said(expect: &Expect, sides: &[Observed]) -> Cell {
         .map(|(heading, check)| format!("{heading}: {}", check.seen))
         .collect();
     if wrong.is_empty() {
-        Cell::Right(row.share.seen)
+        let loose = if row.loose() { ", loose" } else { "" };
+        Cell::Right(format!("{}{loose}", row.share.seen))
     } else {
         Cell::Wrong(wrong)
     }

@@ -7,9 +7,9 @@
 //! reason.
 
 use super::report::Truth;
-use super::stage::{Ordinary, Side, Stage};
+use super::stage::{self, Ordinary, Side, Stage};
 use super::verdict::{self, Observed, Row};
-use super::{REAL, Scenario};
+use super::{REAL, Scenario, table};
 use crate::workspace;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ struct Line {
     sampled: Outcome,
 }
 
-const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 10] = [
     "scenario",
     "traced: cause",
     "share / truth",
@@ -58,6 +58,8 @@ const HEADINGS: [&str; 8] = [
     "holder",
     "share / truth",
     "false alarms",
+    "tolerance",
+    "allowed",
 ];
 
 /// Runs all that are of `holdup run`, and prints the table; keeps each sampled report in `keep`, and the table as a page in `table`.
@@ -158,22 +160,32 @@ fn of_command(scenario: &Scenario) -> anyhow::Result<OfCommand> {
 
 fn outcome(stage: &Stage, scenario: &Scenario, keep: Option<&Path>) -> Outcome {
     let sampled = stage.ordinary != Ordinary::Nothing;
-    let side = |side: Side| -> anyhow::Result<Observed> {
+    let run = |side: Side| -> anyhow::Result<(Observed, stage::Outcome)> {
         let outcome = stage.run(scenario, side)?;
-        if let Some(keep) = keep.filter(|_| sampled) {
-            outcome.keep(keep, scenario, side, "sampled")?;
-        }
-        Ok(Observed {
-            report: outcome.report.context("holdup wrote no report")?,
+        let observed = Observed {
+            report: outcome.report.clone().context("holdup wrote no report")?,
             truth: outcome.truth,
             machine_queued_ns: outcome.machine_queued_ns,
-        })
+        };
+        Ok((observed, outcome))
     };
-    let both = side(Side::Stall).and_then(|stall| Ok((stall, side(Side::Healthy)?)));
+    let both = run(Side::Stall).and_then(|stall| Ok((stall, run(Side::Healthy)?)));
     match both {
         // What makes it stall was root's, and out of his reach.
-        Ok((stall, _)) if stage.ordinary == Ordinary::Command && !was_made(&stall.truth) => Outcome::NotHis,
-        Ok((stall, twin)) => {
+        Ok(((stall, _), _)) if stage.ordinary == Ordinary::Command && !was_made(&stall.truth) => {
+            Outcome::NotHis
+        }
+        Ok(((stall, of_stall), (twin, of_twin))) => {
+            // Only of what was made: the rest is a command that failed at once.
+            if let Some(keep) = keep.filter(|_| sampled) {
+                let sides = [(Side::Stall, of_stall), (Side::Healthy, of_twin)];
+                let kept = sides
+                    .iter()
+                    .try_for_each(|(side, outcome)| outcome.keep(keep, scenario, *side, "sampled"));
+                if let Err(error) = kept {
+                    return Outcome::Failed(format!("{error:#}"));
+                }
+            }
             let mut expect = scenario.about.expect.clone();
             if sampled {
                 expect.tolerance = expect.tolerance.max(POINTS);
@@ -251,6 +263,10 @@ fn row(line: &Line) -> [String; HEADINGS.len()] {
     };
     let none = if alarms.is_empty() { "none" } else { &alarms };
     let [traced, of_traced] = line.traced.clone();
+    let [tolerance, allowed] = match &line.sampled {
+        Outcome::Judged(row) => table::leeway(row),
+        Outcome::NotHis | Outcome::Failed(_) => ["-".to_owned(), "-".to_owned()],
+    };
     [
         line.name.clone(),
         traced,
@@ -260,6 +276,8 @@ fn row(line: &Line) -> [String; HEADINGS.len()] {
         holder,
         share,
         none.to_owned(),
+        tolerance,
+        allowed,
     ]
 }
 
@@ -302,7 +320,8 @@ fn as_page(lines: &[Line], left_out: &BTreeMap<&str, Vec<&str>>, sum: &Sum, kern
          an\nordinary user's; of `attach` all else, too. A holder that is \"said to be unseen\" is one that such a user may not see, and the report says that and\nwhat would \
          name it. Made by `cargo xtask scenarios --backend proc-alone --table docs/accuracy-sampled.md` on Linux {kernel}; what tracing says \
          is\nfrom [accuracy.md](accuracy.md). A cause followed by an arrow is what the waiter waited for, and what the time on the critical path \
-         then went to.\n\n"
+         then went to.\n\"Tolerance\" is how many percentage points the share may be off, \"allowed\" are findings that may stand beside the \
+         expected ones; + marks\none that did.\n\n"
     );
     let mut line = |cells: &[String]| {
         let _ = writeln!(text, "| {} |", cells.join(" | "));

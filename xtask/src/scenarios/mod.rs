@@ -6,6 +6,7 @@
 
 mod beside;
 pub(crate) mod jdk;
+mod judging;
 pub(crate) mod programs;
 pub(crate) mod report;
 pub(crate) mod scenario;
@@ -17,22 +18,12 @@ use crate::setup::{self, Packages};
 use crate::workspace;
 use anyhow::{Context, bail};
 pub(crate) use scenario::{Scenario, load, packages};
-use stage::{Ordinary, Outcome, Side, Stage};
-use std::path::{Path, PathBuf};
-use table::Line;
-use verdict::Observed;
+use stage::{Ordinary, Side, Stage};
+use std::path::PathBuf;
 
 /// Share of a stall's time (without what it queued for a CPU) that its trouble must have, by its own measure,
 /// to be one: below a third there would be room for another main cause.
 const REAL: f64 = 0.33;
-
-/// There are machines whose kernel now and then shows a waking to no program at all (ARCHITECTURE.md, "The ledger"); holdup
-/// counts them. A run that is not right and of which holdup itself says so, or that had no stall, is made again, so often at most.
-const TRIES: usize = 3;
-
-/// One that is not right is judged by majority: so often more, and it must be right each time. What else the machine does at that
-/// moment may be in the way of one run; the table says below which scenarios needed this, for they want looking at.
-const FURTHER: usize = 2;
 
 /// Runs scenarios and judges holdup by them.
 #[derive(Debug, clap::Args)]
@@ -118,118 +109,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     } else if args.unobserved {
         show_truths(&stage, &scenarios, args.verbose)
     } else {
-        judge(&stage, &scenarios, args)
+        judging::judge(&stage, &scenarios, args)
     }
-}
-
-/// Runs every scenario under holdup and prints the table.
-fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<()> {
-    let mut lines = Vec::new();
-    let mut outvoted = Vec::new();
-    for scenario in scenarios {
-        eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
-        let mut line = judge_once(stage, scenario, args);
-        for _ in 1..TRIES {
-            match &line {
-                (Line::Judged(row), Some(why)) if !row.right() => eprintln!("  again: {why}"),
-                _ => break,
-            }
-            line = judge_once(stage, scenario, args);
-        }
-        let (mut line, _) = line;
-        if !line.right() {
-            eprintln!("  not right: {}; twice more", line.why_not().join("; "));
-            put_aside(args.keep.as_deref(), &scenario.name)?;
-            let more = [(); FURTHER].map(|()| judge_once(stage, scenario, args).0);
-            if more.iter().all(Line::right) {
-                outvoted.push((scenario.name.clone(), line.why_not().join("; ")));
-                let [.., last] = more;
-                line = last;
-            }
-        }
-        lines.push((scenario.name.clone(), line));
-    }
-    print!("{}", table::render(&lines));
-    if !outvoted.is_empty() {
-        println!("Right in two of three runs only:");
-        for (name, why) in &outvoted {
-            println!("  {name}: {why}");
-        }
-    }
-    if let Some(file) = &args.table {
-        std::fs::write(file, table::page(&lines, &workspace::kernel()?))
-            .with_context(|| format!("write {}", file.display()))?;
-    }
-    let wrong = lines.iter().filter(|(_, line)| !line.right()).count();
-    if wrong > 0 {
-        bail!("{wrong} of {} scenarios are not right", lines.len());
-    }
-    Ok(())
-}
-
-/// Keeps the reports of a run that was not right from being written over by the next.
-fn put_aside(keep: Option<&Path>, name: &str) -> anyhow::Result<()> {
-    for side in [Side::Stall, Side::Healthy] {
-        let Some(file) = keep.map(|keep| keep.join(format!("{name}.{}.json", side.word()))) else {
-            continue;
-        };
-        if file.exists() {
-            std::fs::rename(&file, file.with_extension("not-right.json"))
-                .with_context(|| format!("put {} aside", file.display()))?;
-        }
-    }
-    Ok(())
-}
-
-/// Runs a scenario and judges it; also why it may be no test of holdup after all: the kernel hid something from it, or
-/// there was no stall by the workload's own measure.
-fn judge_once(stage: &Stage, scenario: &Scenario, args: &Args) -> (Line, Option<String>) {
-    match both(stage, scenario, args) {
-        Ok((stall, twin)) => {
-            let row = verdict::judge(&scenario.about.expect, &stall, &twin);
-            let hidden = stall.report.hidden() + twin.report.hidden();
-            let why = if hidden > 0 {
-                Some(format!("the kernel hid {hidden} of its wakings and waits"))
-            } else if stall.truth.trouble() < REAL {
-                Some("there was no stall by the workload's own measure".to_owned())
-            } else {
-                None
-            };
-            (Line::Judged(Box::new(row)), why)
-        }
-        Err(error) => (Line::Failed(format!("{error:#}")), None),
-    }
-}
-
-/// Runs a scenario's two sides under holdup.
-fn both(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<(Observed, Observed)> {
-    let mut sides = Vec::new();
-    for side in [Side::Stall, Side::Healthy] {
-        let outcome = stage
-            .run(scenario, side)
-            .with_context(|| format!("run the {} side", side.word()))?;
-        if let Some(keep) = &args.keep {
-            outcome.keep(keep, scenario, side, "traced")?;
-        }
-        let Outcome {
-            report,
-            truth,
-            machine_queued_ns,
-            stderr,
-            ..
-        } = outcome;
-        if args.verbose {
-            eprint!("{stderr}");
-        }
-        sides.push(Observed {
-            report: report.context("holdup wrote no report")?,
-            truth,
-            machine_queued_ns,
-        });
-    }
-    let twin = sides.pop().expect("two sides were pushed");
-    let stall = sides.pop().expect("two sides were pushed");
-    Ok((stall, twin))
 }
 
 /// Runs every scenario without holdup: whether its trouble is real by its own measure, and its twin free of it.

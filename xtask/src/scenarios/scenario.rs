@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Percentage points by which holdup's share may differ from the workload's own, where a scenario names no
 /// other: CMD's start and end are inside holdup's elapsed time and outside the workload's.
-const TOLERANCE: f64 = 5.0;
+pub(crate) const TOLERANCE: f64 = 5.0;
+
+/// The largest tolerance that needs no reason.
+const TOLERANCE_WITHOUT_REASON: f64 = 10.0;
 
 /// A scenario: a stall made for real, and its healthy twin.
 #[derive(Debug)]
@@ -48,6 +51,10 @@ pub(crate) struct About {
     /// How many CPUs it takes.
     #[serde(default = "one")]
     pub(crate) cpus: u32,
+    /// Whether it may run beside others: both sides mostly sleep, and neither the stall nor its truth depends on a CPU, a disk, or
+    /// anything that the machine has one of.
+    #[serde(default)]
+    pub(crate) shares_machine: bool,
     /// What a right report of the stall says.
     pub(crate) expect: Expect,
 }
@@ -94,6 +101,8 @@ pub(crate) struct Expect {
     /// Percentage points of the elapsed time by which the share may be off.
     #[serde(default = "tolerance")]
     pub(crate) tolerance: f64,
+    /// Why it must be more than ten, in a sentence: what the two figures count differently.
+    pub(crate) tolerance_reason: Option<String>,
 }
 
 /// Which of holdup's figures is compared with the workload's own.
@@ -124,6 +133,24 @@ impl Expect {
     pub(crate) fn path_cause(&self) -> &str {
         self.on_path.as_deref().unwrap_or(&self.cause)
     }
+
+    /// Refuses a large tolerance without a reason, and a reason without one.
+    fn check(&self) -> anyhow::Result<()> {
+        let reason = self.tolerance_reason.as_deref().map(str::trim);
+        match (self.tolerance > TOLERANCE_WITHOUT_REASON, reason) {
+            (true, None | Some("")) => anyhow::bail!(
+                "a tolerance of {} points, above {TOLERANCE_WITHOUT_REASON}, needs a tolerance_reason",
+                self.tolerance
+            ),
+            (false, Some(_)) => {
+                anyhow::bail!(
+                    "a tolerance of {} points needs no tolerance_reason",
+                    self.tolerance
+                )
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Every scenario under `folder`, or those named, sorted by name.
@@ -138,7 +165,11 @@ pub(crate) fn load(folder: &Path, names: &[String]) -> anyhow::Result<Vec<Scenar
         }
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-        let about = toml::from_str(&text).with_context(|| format!("understand {}", file.display()))?;
+        let about: About = toml::from_str(&text).with_context(|| format!("understand {}", file.display()))?;
+        about
+            .expect
+            .check()
+            .with_context(|| format!("accept {}", file.display()))?;
         scenarios.push(Scenario {
             name: name.context("a scenario's folder has a name")?,
             folder,
@@ -171,7 +202,7 @@ pub(crate) fn packages(scenarios: &[Scenario]) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::load;
+    use super::{About, TOLERANCE, load};
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -195,6 +226,91 @@ mod tests {
                 rules.says.is_empty() || !rules.findings.is_empty(),
                 "{}: says is about a finding, and none is expected",
                 scenario.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_tolerance_needs_a_reason_and_a_small_one_has_none() {
+        let with = |lines: &str| {
+            let text = format!(
+                "shows = ''\npackages = []\n[expect]\ncause = ''\nresource = []\nasker = []\nfindings = []\n{lines}"
+            );
+            toml::from_str::<About>(&text).unwrap().expect.check()
+        };
+        assert!(with("").is_ok());
+        assert!(with("tolerance = 10").is_ok());
+        assert!(with("tolerance = 12").is_err());
+        assert!(with("tolerance = 12\ntolerance_reason = ' '").is_err());
+        assert!(with("tolerance = 12\ntolerance_reason = 'The log counts less.'").is_ok());
+        assert!(with("tolerance_reason = 'The log counts less.'").is_err());
+    }
+
+    #[test]
+    fn reasons_are_sentences() {
+        let mut scenarios = load(folder(), &[]).unwrap();
+        scenarios.extend(load(&folder().join("guest"), &[]).unwrap());
+        for scenario in scenarios {
+            if let Some(reason) = &scenario.about.expect.tolerance_reason {
+                let words = reason.split_whitespace().count();
+                assert!(
+                    words >= 8
+                        && reason.ends_with('.')
+                        && reason.starts_with(|first: char| first.is_uppercase()),
+                    "{}: {reason}",
+                    scenario.name
+                );
+            }
+        }
+    }
+
+    /// What makes a run depend on a CPU, on a disk, or on what the machine has one of: functions of the stage.
+    const NEEDS_THE_MACHINE: [&str; 22] = [
+        "precedence",
+        "quota",
+        "make_cpu_cgroup",
+        "come_first",
+        "loop_disk",
+        "slow_disk",
+        "throttle",
+        "dirty_limit",
+        "limit_memory",
+        "swap_disk",
+        "swap_compressed",
+        "task_cgroup",
+        "compile_java",
+        "experiment ",
+        "host ",
+        "start_postgres",
+        "start_redis",
+        "start_nginx",
+        "start_php",
+        "start_postfix",
+        "start_tls",
+        "start_shop",
+    ];
+
+    #[test]
+    fn what_shares_the_machine_only_sleeps() {
+        let scenarios = load(folder(), &[]).unwrap();
+        let sharing: Vec<_> = scenarios.iter().filter(|one| one.about.shares_machine).collect();
+        assert!(sharing.len() >= 40, "only {} scenarios", sharing.len());
+        for scenario in sharing {
+            let (name, about) = (&scenario.name, &scenario.about);
+            let script = std::fs::read_to_string(scenario.folder.join("scenario.sh")).unwrap();
+            let used = NEEDS_THE_MACHINE.iter().find(|word| {
+                let mut lines = script.lines().map(str::trim_start);
+                lines.any(|line| line.starts_with(*word))
+            });
+            assert_eq!(used, None, "{name}");
+            assert!(about.jdks.is_empty() && about.cpus == 1, "{name}");
+            let causes = [about.expect.cause.as_str(), about.expect.path_cause()];
+            let of_cpu = |cause: &&str| cause.starts_with("cpu.") || cause.starts_with("sched.");
+            assert_eq!(causes.iter().find(|cause| of_cpu(cause)), None, "{name}");
+            // One that must be exact, or that is known not to be, is not to be disturbed.
+            assert!(
+                (about.expect.tolerance - TOLERANCE).abs() < f64::EPSILON,
+                "{name}"
             );
         }
     }

@@ -1,5 +1,6 @@
 //! The table of rows, for people.
 
+use super::scenario::TOLERANCE;
 use super::verdict::{Check, Row};
 use crate::tally::Tally;
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::fmt::Write as _;
 const CELL: usize = 34;
 
 /// The headings, in order.
-const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 10] = [
     "scenario",
     "cause",
     "resource",
@@ -17,7 +18,12 @@ const HEADINGS: [&str; 8] = [
     "share / truth",
     "finding",
     "false alarms",
+    "tolerance",
+    "allowed",
 ];
+
+/// What stands before an allowed finding that is there.
+const FOUND: char = '+';
 
 /// One scenario's outcome.
 pub(crate) enum Line {
@@ -31,6 +37,11 @@ impl Line {
     /// Whether all was right.
     pub(crate) fn right(&self) -> bool {
         matches!(self, Line::Judged(row) if row.right())
+    }
+
+    /// Whether it was right by a wide tolerance, or by allowing a finding.
+    fn loose(&self) -> bool {
+        matches!(self, Line::Judged(row) if row.loose())
     }
 
     /// What was not, in full.
@@ -48,13 +59,22 @@ impl Line {
     }
 }
 
-/// Renders the table, then what is wrong in full, then the sum.
+/// How many are right, and how many of them loosely; then the counts.
+fn sums(lines: &[(String, Line)]) -> String {
+    let count = |is: fn(&Line) -> bool| lines.iter().filter(|(_, line)| is(line)).count();
+    let tally: Tally = lines.iter().map(|(_, line)| Tally::one(line.right())).sum();
+    format!(
+        "{} right, of them {} loose: their share is more than {TOLERANCE} points off, or an allowed finding ({FOUND}) is there\n{tally}",
+        count(Line::right),
+        count(Line::loose)
+    )
+}
+
+/// Renders the table, then what is wrong in full, then the sums.
 pub(crate) fn render(lines: &[(String, Line)]) -> String {
     let mut rows: Vec<Vec<String>> = vec![HEADINGS.iter().map(|heading| (*heading).to_owned()).collect()];
     let mut wrong = String::new();
-    let mut tally = Tally::default();
     for (name, line) in lines {
-        tally += Tally::one(line.right());
         match line {
             Line::Judged(row) => {
                 rows.push(cells(name, row));
@@ -69,7 +89,7 @@ pub(crate) fn render(lines: &[(String, Line)]) -> String {
     if !wrong.is_empty() {
         let _ = write!(text, "\nNot right:\n{wrong}");
     }
-    let _ = writeln!(text, "\n{tally}");
+    let _ = writeln!(text, "\n{}", sums(lines));
     text
 }
 
@@ -79,23 +99,40 @@ pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
         "# Accuracy\n\nWhat holdup says of stalls made for real, each beside a healthy twin, against what the stalled \
          program measured itself.\nMade by `cargo xtask scenarios --table docs/accuracy.md` on Linux {kernel}. A cause \
          followed by an arrow is what the waiter\nwaited for, and what the time on the critical path then went to; \
-         \"false alarms\" are of the stall and of its twin.\n\n"
+         \"false alarms\" are of the stall and of its twin.\n\"Tolerance\" is how many percentage points the share may be off; the \
+         scenario says why where it is more than ten. \"Allowed\" are\nfindings that may stand beside the expected ones; {FOUND} marks one that \
+         did.\n\n"
     );
     let mut row = |cells: &[String]| {
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     };
     row(&HEADINGS.map(str::to_owned));
     row(&HEADINGS.map(|_| "---".to_owned()));
-    let mut tally = Tally::default();
     for (name, line) in lines {
-        tally += Tally::one(line.right());
         match line {
             Line::Judged(judged) => row(&cells(name, judged)),
             Line::Failed(_) => row(&[name.clone(), "failed".to_owned()]),
         }
     }
-    let _ = writeln!(text, "\n{tally}");
+    let _ = writeln!(text, "\n{}", sums(lines));
     text
+}
+
+/// The tolerance, and the allowed findings with a mark at those that are there.
+pub(super) fn leeway(row: &Row) -> [String; 2] {
+    let allowed: Vec<String> = row
+        .allowed
+        .iter()
+        .map(|allowed| match allowed.found {
+            true => format!("{FOUND}{}", allowed.rule),
+            false => allowed.rule.clone(),
+        })
+        .collect();
+    let tolerance = row
+        .off
+        .map_or_else(|| "-".to_owned(), |_| row.tolerance.to_string());
+    let none = allowed.is_empty();
+    [tolerance, if none { "-".to_owned() } else { allowed.join(", ") }]
 }
 
 fn cells(name: &str, row: &Row) -> Vec<String> {
@@ -113,6 +150,7 @@ fn cells(name: &str, row: &Row) -> Vec<String> {
             marked(&check.seen)
         }
     };
+    let [tolerance, allowed] = leeway(row);
     vec![
         name.to_owned(),
         shown(&row.cause),
@@ -122,6 +160,8 @@ fn cells(name: &str, row: &Row) -> Vec<String> {
         shown(&row.share),
         shown(&row.finding),
         shown(&row.alarms),
+        tolerance,
+        allowed,
     ]
 }
 
@@ -161,7 +201,8 @@ fn columns(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Line, page, render};
-    use crate::scenarios::verdict::{Check, Row};
+    use crate::scenarios::verdict::{Allowed, Check, Row};
+    use crate::tally::Tally;
 
     fn check(right: bool, seen: &str) -> Check {
         Check {
@@ -171,7 +212,11 @@ mod tests {
     }
 
     fn row(finding: Check) -> Line {
-        Line::Judged(Box::new(Row {
+        Line::Judged(Box::new(judged(finding)))
+    }
+
+    fn judged(finding: Check) -> Row {
+        Row {
             cause: check(true, "lock.file"),
             resource: check(true, "/job.lock"),
             asker: check(true, "flock"),
@@ -180,7 +225,37 @@ mod tests {
             share: check(true, "97.0 / 96.0 %"),
             finding,
             alarms: check(true, "none"),
-        }))
+            off: Some(1.0),
+            tolerance: 15.0,
+            allowed: vec![Allowed {
+                rule: "waits-for-child".to_owned(),
+                found: false,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_row_that_needs_its_leeway_is_right_and_loose() {
+        let of = |off: f64, found: bool, right: bool| {
+            let mut row = judged(check(right, "waits-for-lock-holder"));
+            row.off = Some(off);
+            row.allowed[0].found = found;
+            ("one".to_owned(), Line::Judged(Box::new(row)))
+        };
+        let lines = [
+            of(1.0, false, true),
+            of(5.1, false, true),
+            of(1.0, true, true),
+            of(9.0, true, false),
+        ];
+        for text in [render(&lines), page(&lines, "6.18")] {
+            assert!(text.contains("3 right, of them 2 loose: "), "{text}");
+            assert!(text.contains("15"), "{text}");
+            assert_eq!(text.matches("+waits-for-child").count(), 2, "{text}");
+            // `cargo xtask test` adds up what it reads: the counts must be read once.
+            let read: Vec<Tally> = text.lines().filter_map(Tally::from_line).collect();
+            assert_eq!(read, [Tally { passed: 3, failed: 1 }], "{text}");
+        }
     }
 
     #[test]

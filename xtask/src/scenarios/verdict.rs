@@ -4,7 +4,7 @@
 //! Pure: no I/O, no clock.
 
 use super::report::{Experiment, Finding, Host, NotMeasured, Report, Resource, Truth, Wait, of};
-use super::scenario::{Expect, Measure};
+use super::scenario::{Expect, Measure, TOLERANCE};
 
 /// What holdup's share of queueing may be above what the kernel counted, 0..1: the two clocks do not begin at the
 /// same instant.
@@ -86,12 +86,33 @@ pub(crate) struct Row {
     pub(crate) finding: Check,
     /// Findings that should not be there.
     pub(crate) alarms: Check,
+    /// Percentage points between the two shares; `None` where there are none to compare.
+    pub(crate) off: Option<f64>,
+    /// Percentage points by which they may differ.
+    pub(crate) tolerance: f64,
+    /// Findings that may be there beside those expected.
+    pub(crate) allowed: Vec<Allowed>,
+}
+
+/// A finding that may be there beside those expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// Its rule.
+    pub(crate) rule: String,
+    /// Whether it is there.
+    pub(crate) found: bool,
 }
 
 impl Row {
     /// Whether everything is right.
     pub(crate) fn right(&self) -> bool {
         self.cells().iter().all(|(_, check)| check.right)
+    }
+
+    /// Whether it is right by a wide tolerance, or by allowing a finding.
+    pub(crate) fn loose(&self) -> bool {
+        let wide = self.off.is_some_and(|off| off > TOLERANCE);
+        self.right() && (wide || self.allowed.iter().any(|allowed| allowed.found))
     }
 
     /// The cells with their headings.
@@ -122,16 +143,35 @@ pub(crate) fn judge(expect: &Expect, stall: &Observed, twin: &Observed) -> Row {
     let about = finding
         .map(|finding| (&finding.resource, &finding.asker))
         .or_else(|| wait.map(|wait| (&wait.resource, &wait.asker)));
+    let (share, off) = share(expect, stall, finding);
     Row {
         cause: cause(expect, report, wait.is_some() || finding.is_some()),
         resource: named(about.map(|(resource, _)| resource.words()), &expect.resource),
         asker: named(about.map(|(_, asker)| asker.words()), &expect.asker),
         holder: holder(expect, wait, &stall.truth),
         says_unseen: wait.is_some_and(|wait| says_unseen(report, wait)),
-        share: share(expect, stall, finding),
+        share,
         finding: said(expect, stall, twin),
         alarms: alarms(expect, stall, twin),
+        off,
+        tolerance: expect.tolerance,
+        allowed: allowed(expect, report),
     }
+}
+
+/// What may be there beside what is expected, and whether it is. What is expected as well needs no allowance.
+fn allowed(expect: &Expect, report: &Report) -> Vec<Allowed> {
+    let expected = |rule: &String| {
+        let mut all = expect.findings.iter().flat_map(|rules| rules.split('|'));
+        all.any(|one| one == rule)
+    };
+    let beside = expect.beside.iter().filter(|rule| !expected(rule));
+    beside
+        .map(|rule| Allowed {
+            rule: rule.clone(),
+            found: find(report, rule).is_some(),
+        })
+        .collect()
 }
 
 fn find<'a>(report: &'a Report, rule: &str) -> Option<&'a Finding> {
@@ -236,13 +276,15 @@ fn holder(expect: &Expect, wait: Option<&Wait>, truth: &Truth) -> Option<Check> 
     })
 }
 
-fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> Check {
+/// The share beside the truth, and by how many points they differ.
+fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> (Check, Option<f64>) {
     let report = &stall.report;
     if report.host.is_some() {
-        return Check {
+        let nothing = Check {
             right: true,
             seen: "-".to_owned(),
         };
+        return (nothing, None);
     }
     if let Some(experiment) = &report.experiment {
         return saved(expect, experiment, &stall.truth);
@@ -275,19 +317,22 @@ fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> Check 
         Measure::Waits | Measure::Requests => stall.truth.elapsed_ns,
     };
     let truth = 100.0 * of(stall.truth.waited_ns, elapsed);
-    Check {
-        right: report.subject.wall_ns > 0 && (measured - truth).abs() <= expect.tolerance,
+    let off = (measured - truth).abs();
+    let check = Check {
+        right: report.subject.wall_ns > 0 && off <= expect.tolerance,
         seen: format!("{measured:.1} / {truth:.1} %"),
-    }
+    };
+    (check, Some(off))
 }
 
 /// What holdup saved by taking the wait away, beside what was saved by hand.
-fn saved(expect: &Expect, experiment: &Experiment, by_hand: &Truth) -> Check {
+fn saved(expect: &Expect, experiment: &Experiment, by_hand: &Truth) -> (Check, Option<f64>) {
     let (measured, truth) = (experiment.saved(), by_hand.share());
     // As a factor, which is what a person asks for.
     let factor = |saved: f64| 1.0 / (1.0 - saved).max(f64::EPSILON);
-    Check {
-        right: 100.0 * (measured - truth).abs() <= expect.tolerance,
+    let off = 100.0 * (measured - truth).abs();
+    let check = Check {
+        right: off <= expect.tolerance,
         seen: format!(
             "{:.1} / {:.1} % saved, {:.2} / {:.2} times",
             100.0 * measured,
@@ -295,7 +340,8 @@ fn saved(expect: &Expect, experiment: &Experiment, by_hand: &Truth) -> Check {
             factor(measured),
             factor(truth)
         ),
-    }
+    };
+    (check, Some(off))
 }
 
 /// A text of `one|another` that words should have and lack, or the other way round.

@@ -50,6 +50,7 @@ mod tests {
             [
                 "holdup-attach.1",
                 "holdup-boot.1",
+                "holdup-completions.1",
                 "holdup-diff.1",
                 "holdup-doctor.1",
                 "holdup-explain.1",

@@ -20,6 +20,7 @@ fn expect() -> Expect {
         ruled_out: Vec::new(),
         not_measured: Vec::new(),
         tolerance: 5.0,
+        tolerance_reason: None,
     }
 }
 
@@ -311,4 +312,34 @@ fn a_busy_machine_excuses_the_verdict_that_nothing_is_waited_for_and_no_other() 
     assert!(!finding_right("peer-slow", 200_000_000, &report));
     // holdup has to say what it was instead.
     assert!(!finding_right("cpu-bound", 200_000_000, &self::report()));
+}
+
+#[test]
+fn a_row_is_loose_when_it_needs_its_tolerance_or_an_allowance() {
+    let stall = observed(report());
+    let row = judge(&expect(), &stall, &twin());
+    assert!(row.right() && !row.loose());
+    assert!(
+        row.off.is_some_and(|off| (off - 1.0).abs() < 0.01),
+        "{:?}",
+        row.off
+    );
+
+    let mut wide = expect();
+    wide.tolerance = 15.0;
+    let mut far = observed(report());
+    far.truth.waited_ns = 900_000_000;
+    let row = judge(&wide, &far, &twin());
+    assert!(row.right() && row.loose());
+
+    let mut beside = report();
+    let mut second = beside["findings"][0].clone();
+    second["rule"] = json!("waits-for-child");
+    beside["findings"].as_array_mut().unwrap().push(second);
+    let row = judge(&expect(), &observed(beside), &twin());
+    assert!(row.right() && row.loose());
+
+    // What is not right is not loosely right.
+    let row = judge(&expect(), &far, &twin());
+    assert!(!row.right() && !row.loose());
 }
