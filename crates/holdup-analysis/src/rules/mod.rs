@@ -25,14 +25,14 @@ mod java_seeds;
 mod java_waits;
 mod levels;
 mod libuv_pool;
+#[macro_use]
+mod listed;
 mod list;
 mod listeners;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;
 mod memory;
-#[cfg(test)]
-mod pages;
 mod paging;
 mod pressures;
 mod queueing;
