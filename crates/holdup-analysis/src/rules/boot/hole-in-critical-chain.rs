@@ -3,7 +3,7 @@
 use crate::artefacts::clock::Clock;
 use crate::boot::units::{behind, starts};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{Span, SpanKind, When};
 use holdup_evidence::{Cause, Ns, Observed};
 
@@ -39,7 +39,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

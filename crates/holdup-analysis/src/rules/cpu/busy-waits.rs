@@ -3,7 +3,8 @@
 use crate::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent,
+    say,
 };
 use holdup_evidence::Cause;
 
@@ -15,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     // Half of what matters: what spins may be half in user mode and half in the kernel.
     from: WORTH_A_NOTE / 2.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound, RuleId::KernelTimeDominates],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -3,7 +3,8 @@
 use crate::attributed::{AttributedWait, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing,
+    say,
 };
 use holdup_evidence::Cause;
 
@@ -21,18 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[
-        RuleId::LockConvoy,
-        RuleId::BusyWaits,
-        RuleId::AllocatorContended,
-        RuleId::InterpreterLockContended,
-        RuleId::ManyShortPrograms,
-        RuleId::ForkCopiesMemory,
-        RuleId::ManyShortThreads,
-        RuleId::BlockingEntropyDevice,
-        RuleId::GeneratorShared,
-        RuleId::LogHoldsUp,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

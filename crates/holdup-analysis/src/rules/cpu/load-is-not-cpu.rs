@@ -3,7 +3,7 @@
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::blocked::{self, Series};
 use crate::rules::figures::{self, Intervals, mean, median, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 
@@ -36,13 +36,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CgroupLimitsDisk,
-        RuleId::MemoryShort,
-        RuleId::NetworkServerSilent,
-        RuleId::SwapThrash,
-        RuleId::TaskHung,
-    ],
+    generality: Generality::Describes,
+    explains: &[RuleId::TasksPileUp],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

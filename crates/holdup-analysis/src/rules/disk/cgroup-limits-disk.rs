@@ -3,7 +3,9 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, blocked, fires, say, waiters};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, fires, say, waiters,
+};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -16,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LoadIsNotCpu],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,9 @@
 //! Writing into memory waits, because too much is on its way to the disk already.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -11,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWriteback],
     from: MATTERS,
-    gives_way_to: &[RuleId::CopyUp],
+    generality: Generality::General,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

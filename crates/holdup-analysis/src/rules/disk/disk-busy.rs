@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say, waiters};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -37,7 +37,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     from: MATTERS,
-    gives_way_to: &[RuleId::SwapThrash],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,9 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -11,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk, RuleId::MappedWriteWaits],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

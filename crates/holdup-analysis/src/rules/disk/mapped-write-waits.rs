@@ -2,7 +2,7 @@
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, say,
 };
 use holdup_evidence::Cause;
 
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWrite, Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk],
+    generality: Generality::Specific,
+    explains: &[RuleId::JournalWaits, RuleId::SmallSynchronousWrites],
     place: Place::End,
     check: Check::Waits(check),
 };

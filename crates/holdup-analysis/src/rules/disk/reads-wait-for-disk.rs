@@ -2,7 +2,7 @@
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
 };
 use holdup_evidence::{Cause, Ns};
 
@@ -16,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
     from: MATTERS,
-    gives_way_to: &[RuleId::CachePushedOut, RuleId::CopyUp],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

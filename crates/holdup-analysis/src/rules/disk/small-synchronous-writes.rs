@@ -2,7 +2,7 @@
 
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, duration, say,
 };
 use holdup_evidence::Cause;
 
@@ -20,12 +20,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::SyncWaitsForAll,
-        RuleId::JvmFiguresOnSlowDisk,
-        RuleId::MappedWriteWaits,
-        RuleId::CopyUp,
-    ],
+    generality: Generality::General,
+    explains: &[RuleId::WritesWaitForDisk],
     place: Place::End,
     check: Check::Waits(check),
 };

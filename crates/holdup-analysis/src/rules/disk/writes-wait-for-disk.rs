@@ -1,7 +1,9 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
 use crate::finding::{Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -11,13 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::SmallSynchronousWrites,
-        RuleId::SyncWaitsForAll,
-        RuleId::JvmFiguresOnSlowDisk,
-        RuleId::MappedWriteWaits,
-        RuleId::CopyUp,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

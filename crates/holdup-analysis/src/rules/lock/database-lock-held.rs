@@ -2,7 +2,9 @@
 
 use crate::attributed::DATABASE_LOCK;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say,
+};
 use holdup_evidence::{Cause, Observed};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
@@ -18,7 +20,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, check_artefacts),
 };

@@ -4,8 +4,8 @@ use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use crate::attributed::{AttributedWait, Holder, HowKnown};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
-    percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
+    java_waits as java, percent, say,
 };
 use crate::user_code;
 use holdup_evidence::observed::{LockRef, SnapshotKind};
@@ -38,10 +38,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::GeneratorShared,
-        RuleId::LogHoldsUp,
+    generality: Generality::General,
+    explains: &[
+        RuleId::CpuBound,
+        RuleId::ManyWaitInOnePlace,
+        RuleId::ThreadStandsStill,
+        RuleId::WaitsElsewhere,
     ],
     place: Place::End,
     check: Check::Both(check, seen),

@@ -2,7 +2,7 @@
 
 use crate::attributed::{Orphaned, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, say};
 use crate::user_code::{Primitive, primitive};
 use holdup_evidence::{Cause, Ns};
 
@@ -21,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: FROM,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -2,7 +2,8 @@
 
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, memory, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires,
+    memory, say,
 };
 use holdup_evidence::Cause;
 
@@ -16,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemPagefault, Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -3,7 +3,7 @@
 use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::levels::{self, Level};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemSwapin, Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[RuleId::SwapThrash],
+    generality: Generality::General,
+    explains: &[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory],
     place: Place::End,
     check: Check::Artefacts(check),
 };

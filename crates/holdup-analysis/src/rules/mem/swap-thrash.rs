@@ -4,7 +4,7 @@ use crate::attributed::{Asker, Resource, ResourceKind};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::figures::{self, Intervals, mean, often, told};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, paging, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, paging, say,
 };
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -25,7 +25,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemSwapin],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::DiskBusy, RuleId::MemoryShort],
     place: Place::End,
     check: Check::Both(check, seen),
 };

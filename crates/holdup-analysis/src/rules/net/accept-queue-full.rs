@@ -3,7 +3,9 @@
 use super::connection_unanswered::came_to_nothing;
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say,
+};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use std::net::SocketAddr;
@@ -19,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, listeners::seen),
 };

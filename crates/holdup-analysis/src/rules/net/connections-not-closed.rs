@@ -2,7 +2,7 @@
 
 use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::sockets::{self, EACH};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 
@@ -17,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

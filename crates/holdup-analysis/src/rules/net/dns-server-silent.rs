@@ -2,7 +2,9 @@
 
 use crate::attributed::AttributedWait;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
+};
 use holdup_evidence::{Cause, Ns};
 
 /// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
@@ -19,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::NetDns],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::SleepPolling],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -4,7 +4,9 @@ use crate::attributed::{Resource, ResourceKind};
 use crate::connections::Connections;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::sockets;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say,
+};
 use holdup_evidence::observed::{Quote, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeMap;
@@ -28,7 +30,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::ConnectionsMadeAnew,
+        RuleId::PeerSlow,
+        RuleId::SleepsOnPurpose,
+    ],
     place: Place::End,
     check: Check::Both(by_waits, by_artefacts),
 };

@@ -3,7 +3,7 @@
 use crate::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::connections::other_end;
 use crate::rules::sockets::{self, EACH};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, say};
 use holdup_evidence::observed::{SeenConnection, TcpState};
 use holdup_evidence::{Cause, Ns, Observed};
 
@@ -20,7 +20,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

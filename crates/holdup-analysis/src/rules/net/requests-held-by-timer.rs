@@ -2,7 +2,9 @@
 
 use crate::attributed::{AttributedWait, Requests};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{
+    Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// Part of the requests from which it is spoken of: a time limit ends a request now and then.
@@ -15,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Requests(check),
 };

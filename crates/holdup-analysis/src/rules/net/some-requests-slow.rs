@@ -2,7 +2,7 @@
 
 use crate::attributed::{AttributedWait, Requests, SlowRequest};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::{Cause, Ns};
 
 /// Requests below which the slowest hundredth is one, and one may be chance.
@@ -25,15 +25,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
-    gives_way_to: &[
-        RuleId::CpuContended,
-        RuleId::CollectingThreadsThrottled,
-        RuleId::CompilingTakesTheCpu,
-        RuleId::CpuQuotaSpent,
-        RuleId::LowPriority,
-        RuleId::PinnedToBusyCpu,
-        RuleId::RealTimeThreadHogsCpu,
-    ],
+    generality: Generality::Consequence,
+    explains: &[],
     place: Place::Way,
     check: Check::Requests(check),
 };

@@ -4,7 +4,8 @@ use crate::attributed::{AttributedWait, ThreadLedger};
 use crate::churn::{Births, Born, Churn};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
+    percent, say,
 };
 use holdup_evidence::{Cause, Ns};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,12 @@ pub(crate) const RULE: Rule = Rule {
         Cause::ProcessExit,
     ],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::CpuBound,
+        RuleId::KernelTimeDominates,
+        RuleId::ProgramLoadSlow,
+    ],
     place: Place::End,
     check: Check::Waits(check),
 };

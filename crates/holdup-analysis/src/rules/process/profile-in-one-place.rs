@@ -2,7 +2,7 @@
 
 use crate::artefacts::profile::{Does, Part, amount, parts, whole};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, percent};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, percent};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
 
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,9 @@
 //! Starting programs takes the time.
 
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -11,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::ManyShortPrograms],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -2,7 +2,9 @@
 
 use crate::attribution::{VM_THREAD, collects};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
+};
 use holdup_evidence::{Cause, Jvm};
 use std::collections::BTreeSet;
 
@@ -13,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuQuotaSpent],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -3,7 +3,7 @@
 use crate::attributed::AttributedWait;
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
-    Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, percent, say,
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, fires, percent, say,
 };
 use holdup_evidence::Cause;
 
@@ -19,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::MemPagefault,
     ],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::MappedWriteWaits],
     place: Place::End,
     check: Check::Waits(check),
 };

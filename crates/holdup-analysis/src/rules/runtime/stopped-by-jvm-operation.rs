@@ -2,7 +2,9 @@
 
 use crate::attribution::{JVM_OPERATION, REACHING};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
+};
 use holdup_evidence::Cause;
 
 /// The rule.
@@ -12,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     from: MATTERS,
-    gives_way_to: &[RuleId::SafepointSlowToReach],
+    generality: Generality::General,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -3,7 +3,9 @@
 use crate::attributed::AttributedWait;
 use crate::churn::{Births, Born, Churn, Conversations};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Samples, Snapshot, SnapshotKind};
 use holdup_evidence::{Cause, Frame, Language, Observed};
 
@@ -14,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Live(live, seen),
 };

@@ -2,7 +2,9 @@
 
 use crate::artefacts::dumps::{Doing, Still, dumps, still};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say,
+};
 use holdup_evidence::{Cause, Ns, Observed};
 use std::collections::BTreeMap;
 
@@ -20,14 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::LockMonitor, Cause::NetReceive],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::Deadlock,
-        RuleId::GeneratorShared,
-        RuleId::LockConvoy,
-        RuleId::LogHoldsUp,
-        RuleId::WorkerPoolExhausted,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -6,8 +6,8 @@ use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::java::{of_library, of_runtime};
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, duration,
-    java_waits as java, libuv_pool, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
+    duration, java_waits as java, libuv_pool, say,
 };
 use holdup_evidence::{Cause, Observed};
 use std::collections::BTreeMap;
@@ -35,7 +35,12 @@ pub(crate) const RULE: Rule = Rule {
         Cause::FsNetwork,
     ],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Consequence,
+    explains: &[
+        RuleId::ManyWaitInOnePlace,
+        RuleId::ThreadStandsStill,
+        RuleId::WaitsElsewhere,
+    ],
     place: Place::End,
     check: Check::Both(check, seen),
 };
