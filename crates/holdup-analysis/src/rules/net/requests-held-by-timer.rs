@@ -57,7 +57,6 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         ),
         "sock_recv_length, sock_send_length and what each poll returned",
     );
-    let is_nginx = longest.is_some_and(|wait| wait.asker.name.process == "nginx");
     let finding = Finding::new(
         RULE.id.id(),
         Severity::Warning,
@@ -67,19 +66,15 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         seen,
     )
     .confidence(Confidence::Strong);
-    let finding = match is_nginx {
-        true => finding.remedy(
-            Remedy::changing(
-                "limit_req with a burst and without nodelay holds requests back like this: nodelay answers those within the burst at once \
-                 and refuses the rest; or raise the rate",
-                "the backend gets requests in bursts",
-            )
-            .with_command("nginx -T | grep -n -E 'limit_req|auth_delay|delay='"),
+    let finding = finding.remedy(Remedy::safe(match longest.and_then(|wait| wait.asker.frame.as_deref()) {
+        Some(frame) => format!(
+            "find the timer that is set before {frame} waits: a rate limit that delays (nginx: limit_req without nodelay), a pause before \
+             another try, a handler that sleeps"
         ),
-        false => finding.remedy(Remedy::safe(
-            "find the timer: a rate limit that delays, a pause before another try, a handler that sleeps",
-        )),
-    };
+        None => "find the timer: a rate limit that delays (nginx: limit_req without nodelay), a pause before another try, a handler that \
+                 sleeps"
+            .to_owned(),
+    }));
     let finding = finding.remedy(Remedy::pointless(
         "more workers or a faster machine: it is the timer that they wait for",
     ));
