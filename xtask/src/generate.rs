@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Compares; an error names every file that differs, and the command that makes them right.
 pub(crate) fn check() -> anyhow::Result<()> {
     let root = workspace::root();
+    rules::format(&root, &rules::find(&root)?, true)?;
     let mut wrong = differences(&root, &from_sources(&root)?)?;
     let made = from_holdup()?;
     wrong.extend(differences(&root, &made)?);
@@ -72,6 +73,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
 /// Writes the files made from the sources alone; enough for holdup to compile.
 pub(crate) fn write_from_sources() -> anyhow::Result<()> {
     let root = workspace::root();
+    rules::format(&root, &rules::find(&root)?, false)?;
     write_files(&root, &from_sources(&root)?)
 }
 
@@ -89,8 +91,7 @@ fn write() -> anyhow::Result<()> {
 fn from_sources(root: &Path) -> anyhow::Result<Files> {
     let rules = rules::find(root)?;
     Ok(Files::from([
-        (PathBuf::from(rules::LIST), rules::list(root, &rules)?),
-        (PathBuf::from(rules::PAGE_TESTS), rules::page_tests(root, &rules)?),
+        (PathBuf::from(rules::LIST), rules::list(&rules)),
         (PathBuf::from(rules::PAGES), rules::pages(root, &rules)?),
         (PathBuf::from(index::INDEX), index::text(root, &rules)?),
     ]))

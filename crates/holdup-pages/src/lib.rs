@@ -3,6 +3,26 @@
 //! In: nothing. Out: Markdown, by the id of a rule or cause. The texts lie beside the rules; here they become part of the program, apart from
 //! everything else, so that an edit of a page builds this crate again and nothing that takes long.
 
+/// The pages of rules, of lines of an area and an id.
+macro_rules! rule_pages {
+    ($($area:literal $id:literal)*) => {
+        pub(crate) const RULES: &[(&str, &str)] = &[$((
+            $id,
+            include_str!(concat!("../../holdup-diagnosis/src/rules/", $area, "/", $id, ".md")),
+        )),*];
+    };
+}
+
+/// The pages of causes, of lines of an id.
+macro_rules! cause_pages {
+    ($($id:literal)*) => {
+        pub(crate) const CAUSES: &[(&str, &str)] = &[$((
+            $id,
+            include_str!(concat!("../../holdup-diagnosis/causes/", $id, ".md")),
+        )),*];
+    };
+}
+
 mod list;
 
 /// The page of a rule.

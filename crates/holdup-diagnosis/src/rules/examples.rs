@@ -7,7 +7,7 @@
 //! An example with `[observed]` is of artefacts instead, with the fields of `Observed`; it needs no `elapsed`. `severity` and `confidence`
 //! are what it must be; `also` are the other rules that call this run trouble, all of them.
 
-use super::{ALL, RuleId, Run, judge};
+use super::{RuleId, Run, judge};
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
 use holdup_model::attributed::{Attributed, AttributedWait, Tally, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Finding, Severity};
@@ -414,10 +414,10 @@ const HEADINGS: [&str; 5] = [
 
 /// Holds a rule's page, `path` below the rules' folder, to all that is true of pages: its headings, an example of each verdict, and that each
 /// example gets the verdict that it says. The page is read when the test runs, so that an edit of it builds nothing.
-pub(super) fn check_page(id: RuleId, path: &str) {
-    let rule = ALL.iter().find(|rule| rule.id == id).unwrap();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules").join(path);
-    let page = std::fs::read_to_string(&file).unwrap();
+pub(super) fn check_page(id: RuleId, code: &str) {
+    let rule = id.rule();
+    let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules").join(code);
+    let page = std::fs::read_to_string(code.with_extension("md")).unwrap();
     let id = rule.id.id();
     let title = page.lines().next().unwrap_or_default();
     assert_eq!(title, format!("# {id}: {}", rule.about));

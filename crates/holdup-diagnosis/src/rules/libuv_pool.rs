@@ -4,19 +4,34 @@
 //! queues, however quick it is by itself; the queue is in the program's memory and has no thread, so that it is not seen.
 
 use super::{Run, Waits};
-use holdup_evidence::Ns;
+use holdup_evidence::{Frame, Ns};
 use holdup_model::attributed::AttributedWait;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The function that a thread of the pool runs, under the start of a thread; what it waits in for work; and the name that newer
-/// versions of libuv give it.
-const WORKER: &str = "worker";
-const STARTS: [&str; 2] = ["start_thread", "uv__thread_start"];
-const FOR_WORK: &str = "uv_cond_wait";
+/// The name that newer versions of libuv give a thread of the pool.
 const NAME: &str = "libuv-worker";
 
-/// Functions between the two, of which one shows that the program is one of libuv's.
-const WORK: &str = "uv_";
+/// The file that libuv is in where it is a library by itself. It starts threads of its own for the pool alone: those that a program
+/// starts through it run the program's functions.
+const LIBRARY: &str = "libuv.so";
+
+/// What a thread of the pool waits in for work.
+const FOR_WORK: &str = "uv_cond_wait";
+
+/// Begin and end of the functions that do what was asked of the pool: `uv__fs_work`, `uv__getaddrinfo_work`, and `uv__queue_work` for what
+/// is not libuv's own.
+const WORK: (&str, &str) = ("uv__", "_work");
+
+/// Functions in which a thread begins before it runs its own, and the libraries that they are in.
+const STARTS: &[&str] = &[
+    "start_thread",
+    "uv__thread_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+];
+const C_LIBRARY: &[&str] = &["libc.so", "libpthread.so", "ld-musl"];
 
 /// A pool whose threads were all taken.
 pub(super) struct Full<'a> {
@@ -28,24 +43,41 @@ pub(super) struct Full<'a> {
     pub(super) both: Ns,
 }
 
-fn symbols(wait: &AttributedWait) -> impl Iterator<Item = &str> {
-    let stack = wait.asker.stack.iter();
-    stack.filter_map(|frame| frame.symbol.as_deref())
+fn named(frame: &Frame, is: impl Fn(&str) -> bool) -> bool {
+    frame.symbol.as_deref().is_some_and(is)
 }
 
-fn of_pool(wait: &AttributedWait) -> bool {
-    if wait.asker.name.thread == NAME {
-        return true;
-    }
-    let names: Vec<&str> = symbols(wait).collect();
-    let begins = names
-        .windows(2)
-        .any(|pair| pair[0] == WORKER && STARTS.contains(&pair[1]));
-    begins && names.iter().any(|name| name.starts_with(WORK))
+fn in_file(frame: &Frame, name: &str) -> bool {
+    frame
+        .module
+        .as_deref()
+        .is_some_and(|module| module.starts_with(name))
+}
+
+/// The frames below which a thread does what it was started for, outermost last: without those of the C library and of libuv's start.
+fn own(stack: &[Frame]) -> &[Frame] {
+    let starts = |frame: &Frame| {
+        named(frame, |name| STARTS.contains(&name)) || C_LIBRARY.iter().any(|library| in_file(frame, library))
+    };
+    let outermost = stack.iter().rposition(|frame| !starts(frame));
+    &stack[..outermost.map_or(0, |place| place + 1)]
 }
 
 fn waits_for_work(wait: &AttributedWait) -> bool {
-    symbols(wait).any(|name| name == FOR_WORK)
+    let stack = &wait.asker.stack;
+    stack.iter().any(|frame| named(frame, |name| name == FOR_WORK))
+}
+
+/// Whether the thread was in the pool. Where libuv is part of the program and its thread has nothing to do, what it waits in is called by
+/// the function that it was started with, and that is a function of C.
+fn of_pool(wait: &AttributedWait) -> bool {
+    let own = own(&wait.asker.stack);
+    let works = |name: &str| name.starts_with(WORK.0) && name.ends_with(WORK.1);
+    wait.asker.name.thread == NAME
+        || own.iter().any(|frame| named(frame, works))
+        || own.last().is_some_and(|first| in_file(first, LIBRARY))
+        || matches!(own, [.., inner, first]
+            if named(inner, |name| name == FOR_WORK) && !named(first, |name| name.contains("::")))
 }
 
 /// The pools that were full, of each process.

@@ -5,7 +5,8 @@
 //!
 //! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
-//! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`.
+//! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`. It says itself which more general rules
+//! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
 
 mod awaited_threads;
 mod blocked;
@@ -25,14 +26,14 @@ mod java_seeds;
 mod java_waits;
 mod levels;
 mod libuv_pool;
+#[macro_use]
+mod listed;
 mod list;
 mod listeners;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;
 mod memory;
-#[cfg(test)]
-mod pages;
 mod paging;
 mod pressures;
 mod queueing;
@@ -130,6 +131,21 @@ pub enum Place {
     Way,
 }
 
+/// How much a rule says about the waits that it judges. Of two findings about the same cause, the one that says more is
+/// printed: a new rule says how specific it is, and the general ones yield without an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Generality {
+    /// Where the time went, not why.
+    Describes,
+    /// The kind of trouble.
+    General,
+    /// The one trouble that explains the waits.
+    Specific,
+    /// What the waits do to the program, whatever they are for. It stands beside the reason: of the same cause, it
+    /// neither yields nor makes others yield.
+    Consequence,
+}
+
 /// A rule: what it looks at, as data, and one check.
 #[derive(Debug)]
 pub struct Rule {
@@ -143,9 +159,11 @@ pub struct Rule {
     pub causes: &'static [Cause],
     /// Share of the elapsed time (0..1) that one cause must have for the check to be made.
     pub from: f64,
-    /// Rules that say more about the same time: where one of them speaks of the same cause, or of one that this rule
-    /// does not look at, this one is silent.
-    pub gives_way_to: &'static [RuleId],
+    /// How much it says about the waits of one cause.
+    pub generality: Generality,
+    /// More general rules that have nothing to add where this one fires, and whose yielding does not follow from
+    /// `generality`: they judge other causes, or artefacts. What those explain is explained, too.
+    pub explains: &'static [RuleId],
     /// End or way.
     pub place: Place,
     /// How it judges.
@@ -187,6 +205,23 @@ const NO_REQUESTS: &str = "what is sent and received on sockets: Linux 6.3 or la
 const NO_WAITS: &str = "how long threads waited for what: an strace log with times, or `holdup run`";
 
 impl Rule {
+    /// Whether a finding of this rule about one cause leaves nothing to add to a finding of `general` about another.
+    fn covers(&self, cause: Cause, general: &Rule, other: Cause) -> bool {
+        let same = cause == other;
+        // Figures of a machine and waits of one program need not be of the same time, although the cause is the same.
+        let of_waits = !self.of_artefacts_only() && !general.of_artefacts_only();
+        let more = general.generality < self.generality && self.generality <= Generality::Specific;
+        (same && of_waits && more)
+            || (self.explains(general.id) && (same || !general.causes.contains(&cause)))
+    }
+
+    /// Whether it explains a rule, itself or through one that it explains. There is no circle: a test.
+    fn explains(&self, id: RuleId) -> bool {
+        self.explains
+            .iter()
+            .any(|explained| *explained == id || explained.rule().explains(id))
+    }
+
     /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
     /// asked, because it judges by artefacts and there are none.
     #[must_use]
@@ -339,28 +374,29 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             None => {}
         }
     }
-    // A finding without a duration neither outweighs nor is outweighed: it gives way to a better one in any case.
-    let speakers: Vec<(RuleId, Cause, Option<Ns>)> =
-        found.iter().map(|(rule, f)| (rule.id, f.cause, f.ns)).collect();
+    // A finding without a duration neither outweighs nor is outweighed: it yields to a better one in any case.
+    let speakers: Vec<(&Rule, Cause, Option<Ns>)> =
+        found.iter().map(|(rule, f)| (*rule, f.cause, f.ns)).collect();
     found.retain(|(rule, finding)| {
-        let better = speakers.iter().find(|(id, cause, ns)| {
+        let better = speakers.iter().find(|(better, cause, ns)| {
             // Half, so that a better rule that explains a small part does not silence the rest.
-            let same_time = *cause == finding.cause || !rule.causes.contains(cause);
             let enough = match (ns, finding.ns) {
                 (Some(better), Some(own)) => better.saturating_mul(2) >= own,
                 _ => true,
             };
-            rule.gives_way_to.contains(id) && same_time && enough
+            enough && better.covers(*cause, rule, finding.cause)
         });
-        let Some((id, _, ns)) = better else { return true };
+        let Some((better, _, ns)) = better else {
+            return true;
+        };
         if !judgement
             .ruled_out
             .iter()
             .any(|(ruled_out, _)| *ruled_out == rule.id)
         {
             let why = match ns {
-                Some(ns) => format!("{} is told by {}", duration(*ns), id.id()),
-                None => format!("1 better rule tells it: {}", id.id()),
+                Some(ns) => format!("{} is told by {}", duration(*ns), better.id.id()),
+                None => format!("1 better rule tells it: {}", better.id.id()),
             };
             judgement.ruled_out.push((rule.id, why));
         }

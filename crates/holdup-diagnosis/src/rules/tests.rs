@@ -1,7 +1,7 @@
 //! What holds for the rule base as a whole.
 
 use super::examples::{mostly, well_made};
-use super::{ALL, Need, Run, judge};
+use super::{ALL, Generality, Need, Rule, RuleId, Run, judge};
 use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{Attributed, Link, ThreadName};
@@ -55,24 +55,51 @@ fn a_rule_says_what_it_looks_at_and_what_it_needs() {
             rule.of_artefacts_only(),
             "{id}: needs artefacts where it never sees a live run"
         );
-        for other in rule.gives_way_to {
-            let other = ALL.iter().find(|candidate| candidate.id == *other).unwrap();
-            // One that is silent itself silences nobody: who is better than it has to be named here, too.
-            assert!(
-                other
-                    .gives_way_to
-                    .iter()
-                    .all(|third| *third != rule.id && rule.gives_way_to.contains(third)),
-                "{id} gives way to {}, and not to all that it gives way to",
-                other.id.id()
-            );
-        }
     }
     for need in Need::ALL {
         assert!(
             ALL.iter().any(|rule| rule.needs.contains(need)),
             "no rule needs {need:?}"
         );
+    }
+}
+
+/// All rules that one explains, through others too; `path` is how it was reached.
+fn explained(rule: &'static Rule, path: &[RuleId]) -> BTreeSet<RuleId> {
+    assert!(!path.contains(&rule.id), "a circle: {path:?}");
+    let path = [path, &[rule.id]].concat();
+    let each = rule.explains.iter();
+    each.flat_map(|other| {
+        let mut all = explained(other.rule(), &path);
+        all.insert(*other);
+        all
+    })
+    .collect()
+}
+
+#[test]
+fn explanations_are_no_circle_lead_to_more_general_rules_and_are_given_once() {
+    for rule in ALL {
+        let id = rule.id.id();
+        assert_eq!(rule.id.rule().id, rule.id, "rules are in the order of their ids");
+        assert!(rule.explains.is_sorted(), "{id}: sorted");
+        explained(rule, &[]);
+        for other in rule.explains {
+            let general = other.rule();
+            let consequence = [rule, general]
+                .iter()
+                .any(|rule| rule.generality == Generality::Consequence);
+            assert!(
+                consequence || general.generality <= rule.generality,
+                "{id} explains {}, which is more specific",
+                other.id()
+            );
+            let through = rule
+                .explains
+                .iter()
+                .find(|third| *third != other && explained(third.rule(), &[]).contains(other));
+            assert_eq!(through, None, "{id} explains {} through this one", other.id());
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, between, starts};
 use crate::boot::waits::{device_path, is_device};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -32,7 +32,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DeviceWait],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! Between what a unit waited for and its own start nothing is told, for long.
 
 use crate::boot::units::{behind, starts};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Span, SpanKind, When};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -39,7 +39,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

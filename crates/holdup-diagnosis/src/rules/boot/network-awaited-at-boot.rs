@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::is_network;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{BootStep, KernelEvent, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -25,7 +25,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

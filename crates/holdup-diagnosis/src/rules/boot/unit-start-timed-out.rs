@@ -3,7 +3,7 @@
 use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, between, starts};
 use crate::boot::{chain, waits};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -24,7 +24,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::RandomUnseeded],
     from: MATTERS,
-    gives_way_to: &[RuleId::CrngNotSeeded],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

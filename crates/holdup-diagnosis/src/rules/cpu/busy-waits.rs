@@ -1,7 +1,8 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent,
+    say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
@@ -15,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     // Half of what matters: what spins may be half in user mode and half in the kernel.
     from: WORTH_A_NOTE / 2.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound, RuleId::KernelTimeDominates],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,8 @@
 //! It does not wait: the time goes into its own code.
 
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing,
+    say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
@@ -21,18 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
-    gives_way_to: &[
-        RuleId::LockConvoy,
-        RuleId::BusyWaits,
-        RuleId::AllocatorContended,
-        RuleId::InterpreterLockContended,
-        RuleId::ManyShortPrograms,
-        RuleId::ForkCopiesMemory,
-        RuleId::ManyShortThreads,
-        RuleId::BlockingEntropyDevice,
-        RuleId::GeneratorShared,
-        RuleId::LogHoldsUp,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

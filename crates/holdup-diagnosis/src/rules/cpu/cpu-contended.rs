@@ -1,7 +1,8 @@
 //! Ready to run, but others had the CPU.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing,
+    saturated,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -21,14 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CollectingThreadsThrottled,
-        RuleId::CompilingTakesTheCpu,
-        RuleId::CpuQuotaSpent,
-        RuleId::PinnedToBusyCpu,
-        RuleId::RealTimeThreadHogsCpu,
-        RuleId::LowPriority,
-    ],
+    generality: Generality::Describes,
+    explains: &[RuleId::SomeRequestsSlow],
     place: Place::End,
     check: Check::Both(check, saturated::seen),
 };

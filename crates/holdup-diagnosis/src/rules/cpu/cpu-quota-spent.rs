@@ -1,7 +1,7 @@
 //! The CPU quota of its cgroup is spent before the period is over.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
 };
 use holdup_evidence::facts::CpuQuota;
 use holdup_evidence::observed::{Limited, SeenCgroup};
@@ -29,7 +29,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
     from: MATTERS,
-    gives_way_to: &[RuleId::CollectingThreadsThrottled, RuleId::CompilingTakesTheCpu],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuContended],
     place: Place::End,
     check: Check::Both(check, counted),
 };

@@ -1,6 +1,6 @@
 //! Interrupts run on its CPU while it is on it.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuInterrupt],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

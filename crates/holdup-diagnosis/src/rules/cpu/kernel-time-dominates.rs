@@ -1,6 +1,6 @@
 //! The kernel works for it: which call, and on what.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -11,16 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    gives_way_to: &[
-        RuleId::RandomReadsDominate,
-        RuleId::BusyWaits,
-        RuleId::SlowClocksource,
-        RuleId::ReclaimTakesCpu,
-        RuleId::CopyUp,
-        RuleId::ManyShortPrograms,
-        RuleId::ForkCopiesMemory,
-        RuleId::ManyShortThreads,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

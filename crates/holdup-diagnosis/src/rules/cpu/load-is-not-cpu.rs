@@ -1,10 +1,8 @@
 //! The load average is high, and it is tasks that wait and not CPUs that are short.
 
-use crate::rules::blocked;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use crate::rules::blocked::Series;
-use crate::rules::figures;
 use crate::rules::figures::{Intervals, mean, median, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -38,13 +36,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CgroupLimitsDisk,
-        RuleId::MemoryShort,
-        RuleId::NetworkServerSilent,
-        RuleId::SwapThrash,
-        RuleId::TaskHung,
-    ],
+    generality: Generality::Describes,
+    explains: &[RuleId::TasksPileUp],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

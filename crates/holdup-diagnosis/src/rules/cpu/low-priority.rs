@@ -1,7 +1,8 @@
 //! It has a low priority, and others use the CPU.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
+    queueing,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -16,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuContended],
     place: Place::End,
     check: Check::Waits(check),
 };

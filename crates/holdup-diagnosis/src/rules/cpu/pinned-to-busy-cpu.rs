@@ -1,7 +1,8 @@
 //! It may run on some CPUs only, which are busy while others are idle.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
+    queueing, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -18,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuContended],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, seen),
 };

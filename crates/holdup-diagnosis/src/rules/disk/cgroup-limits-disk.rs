@@ -1,8 +1,7 @@
 //! Tasks wait for a disk that could do more: a limit of their cgroup holds them back.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
 use crate::rules::figures::{Intervals, mean};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, blocked, fires, say, waiters};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -17,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LoadIsNotCpu],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! The first change of a file in an overlay copies all of it.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -17,7 +17,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::CpuKernel,
     ],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::DirtyThrottled,
+        RuleId::KernelTimeDominates,
+        RuleId::ReadsWaitForDisk,
+        RuleId::SmallSynchronousWrites,
+    ],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,8 +1,7 @@
 //! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, paging, say};
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -25,16 +24,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CgroupLimitsDisk,
-        RuleId::DiskBusy,
-        RuleId::LoadIsNotCpu,
-        RuleId::MemoryShort,
-        RuleId::NetworkServerSilent,
-        RuleId::SwapThrash,
-        RuleId::TaskHung,
-        RuleId::TasksPileUp,
-    ],
+    generality: Generality::Describes,
+    explains: &[RuleId::TasksStallForIo],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

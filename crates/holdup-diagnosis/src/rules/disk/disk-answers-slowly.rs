@@ -1,8 +1,7 @@
 //! A disk takes long for a request although it is not busy.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -24,7 +23,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[RuleId::DiskBusy, RuleId::SwapThrash],
+    generality: Generality::General,
+    explains: &[RuleId::TasksStallForIo],
     place: Place::End,
     check: Check::Artefacts(check),
 };

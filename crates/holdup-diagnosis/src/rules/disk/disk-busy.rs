@@ -1,8 +1,7 @@
 //! A disk has requests in flight nearly all the time, while the CPU has time to spare.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say, waiters};
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -38,7 +37,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     from: MATTERS,
-    gives_way_to: &[RuleId::SwapThrash],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly],
     place: Place::End,
     check: Check::Artefacts(check),
 };

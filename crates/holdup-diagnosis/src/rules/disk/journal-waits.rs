@@ -1,7 +1,7 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk, RuleId::MappedWriteWaits],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

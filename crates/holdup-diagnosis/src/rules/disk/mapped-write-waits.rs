@@ -1,7 +1,7 @@
 //! A store into a mapped file waits for the disk.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWrite, Cause::DiskJournal],
     from: MATTERS,
-    gives_way_to: &[RuleId::JvmFiguresOnSlowDisk],
+    generality: Generality::Specific,
+    explains: &[RuleId::JournalWaits, RuleId::SmallSynchronousWrites],
     place: Place::End,
     check: Check::Waits(check),
 };

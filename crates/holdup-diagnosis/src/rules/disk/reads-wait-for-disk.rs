@@ -1,7 +1,7 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -15,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
     from: MATTERS,
-    gives_way_to: &[RuleId::CachePushedOut, RuleId::CopyUp],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

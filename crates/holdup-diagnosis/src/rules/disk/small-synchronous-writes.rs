@@ -1,7 +1,7 @@
 //! Many writes, each made safe on disk before the next one begins.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -19,12 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::SyncWaitsForAll,
-        RuleId::JvmFiguresOnSlowDisk,
-        RuleId::MappedWriteWaits,
-        RuleId::CopyUp,
-    ],
+    generality: Generality::General,
+    explains: &[RuleId::WritesWaitForDisk],
     place: Place::End,
     check: Check::Waits(check),
 };

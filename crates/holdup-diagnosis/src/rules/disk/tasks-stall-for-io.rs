@@ -1,6 +1,6 @@
 //! Tasks stand still for disks, by the kernel's own account.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -19,19 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CgroupLimitsDisk,
-        RuleId::DiskBusy,
-        RuleId::DiskAnswersSlowly,
-        RuleId::CpuWaitsForDisk,
-        RuleId::LoadIsNotCpu,
-        RuleId::MemoryShort,
-        RuleId::NetworkServerSilent,
-        RuleId::SwapThrash,
-        RuleId::TaskHung,
-        RuleId::TasksPileUp,
-        RuleId::TasksStallForMemory,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

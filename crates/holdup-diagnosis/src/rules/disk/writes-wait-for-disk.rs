@@ -1,7 +1,7 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -12,13 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::SmallSynchronousWrites,
-        RuleId::SyncWaitsForAll,
-        RuleId::JvmFiguresOnSlowDisk,
-        RuleId::MappedWriteWaits,
-        RuleId::CopyUp,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

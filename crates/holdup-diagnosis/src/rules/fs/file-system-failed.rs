@@ -1,6 +1,6 @@
 //! A file system found an error in itself, or is read-only for one.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
 use holdup_evidence::observed::{KernelEvent, SeenFileSystem};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

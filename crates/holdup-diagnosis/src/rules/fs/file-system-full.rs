@@ -1,6 +1,6 @@
 //! A file system without room, or without inodes.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenFileSystem;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -44,7 +44,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! The kernel's table of open files is nearly full.
 
 use crate::rules::levels;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -16,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! The server of a network file system does not answer.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::FsNetwork],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LoadIsNotCpu],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Sending to a message queue that is full.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcQueue],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Waiting for whoever has the other end of a pipe or FIFO.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -12,11 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::FifoWithoutPeer,
-        RuleId::PipeHeldOpen,
-        RuleId::ChildCannotWrite,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! A Unix socket's listener whose queue of clients is full.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Both(check, listeners::seen_unix),
 };

@@ -1,6 +1,6 @@
 //! Threads wait in turn for a lock of the C library's allocator.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! A log says that somebody gave up waiting for a connection, or was refused one.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::{Happening, LogEvent, SeenSession, SessionDoing, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::LockFutex],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::DATABASE_LOCK;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, check_artefacts),
 };

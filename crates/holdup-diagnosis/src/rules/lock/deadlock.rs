@@ -1,6 +1,6 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
@@ -19,7 +19,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
     from: FROM,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::ManyWaitInOnePlace,
+        RuleId::ThreadStandsStill,
+        RuleId::WaitsElsewhere,
+    ],
     place: Place::End,
     check: Check::Both(check, seen),
 };

@@ -1,6 +1,6 @@
 //! A profile in which much of the time goes to taking locks that others hold.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, percent};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, percent};
 use holdup_artefacts::profile::{Does, Part, amount, parts, whole};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::CpuKernel,
     ],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

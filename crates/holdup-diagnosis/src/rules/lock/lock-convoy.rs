@@ -1,8 +1,8 @@
 //! Threads of one process queue for one lock.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
-    percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
+    java_waits as java, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
@@ -38,10 +38,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::GeneratorShared,
-        RuleId::LogHoldsUp,
+    generality: Generality::General,
+    explains: &[
+        RuleId::CpuBound,
+        RuleId::ManyWaitInOnePlace,
+        RuleId::ThreadStandsStill,
+        RuleId::WaitsElsewhere,
     ],
     place: Place::End,
     check: Check::Both(check, seen),

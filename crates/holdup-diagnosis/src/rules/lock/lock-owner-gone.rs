@@ -1,6 +1,6 @@
 //! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{Orphaned, ThreadName};
@@ -21,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: FROM,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Waiting for a System V semaphore.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockSysv],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

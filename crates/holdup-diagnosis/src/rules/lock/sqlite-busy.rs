@@ -1,6 +1,6 @@
 //! SQLite waits for another connection's lock by sleeping and looking again.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

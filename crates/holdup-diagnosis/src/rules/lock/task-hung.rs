@@ -1,6 +1,6 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed, TaskState};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::LockKernel, Cause::DiskSync, Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LoadIsNotCpu],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Waiting for a file lock that someone else holds.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile],
     from: MATTERS,
-    gives_way_to: &[RuleId::PackageManagerLocked],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,7 @@
 //! Nothing was logged for long, after a line that says that something begins.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

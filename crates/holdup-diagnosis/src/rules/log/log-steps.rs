@@ -1,7 +1,7 @@
 //! How long the steps of requests take, by the lines of their threads.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! Time runs backwards in a log: a clock that was set, or two logs in one file.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, say};
 use holdup_evidence::observed::{Happening, LogEvent, SpanKind, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! How long one of many equal pieces of work took, and how that differs between artefacts.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! Files are read again and again, because a memory limit pushes them out of the cache.
 
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -15,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemPagefault, Cause::DiskRead],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

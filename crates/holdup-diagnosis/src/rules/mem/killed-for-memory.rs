@@ -1,6 +1,6 @@
 //! The kernel ended a process because there was no memory left.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim, Cause::MemLimit],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Whoever asks for memory has to free some first.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[RuleId::OutOfMemoryPaused],
+    generality: Generality::General,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

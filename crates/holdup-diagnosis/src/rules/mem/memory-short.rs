@@ -1,8 +1,7 @@
 //! Memory is used up: little is available, and what is used is partly in swap.
 
-use crate::rules::levels;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, say};
 use crate::rules::levels::Level;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -15,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemSwapin, Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[RuleId::SwapThrash],
+    generality: Generality::General,
+    explains: &[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Its cgroup is out of memory, and the kernel may not end anybody there: all wait.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

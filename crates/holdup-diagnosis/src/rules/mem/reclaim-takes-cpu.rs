@@ -1,7 +1,7 @@
 //! The CPU is spent on freeing memory and fetching it back: swap that is compressed in memory shows no disk at all.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Slowed on purpose by its cgroup's memory.high.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::ResourceKind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemLimit],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! A swap area is there, and the kernel does not use it.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenDevice;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

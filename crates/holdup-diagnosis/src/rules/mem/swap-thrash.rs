@@ -3,7 +3,7 @@
 use crate::rules::figures;
 use crate::rules::figures::{Intervals, mean, often, told};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, paging, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, paging, say,
 };
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -26,7 +26,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemSwapin],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::DiskBusy, RuleId::MemoryShort],
     place: Place::End,
     check: Check::Both(check, seen),
 };

@@ -1,6 +1,6 @@
 //! Tasks stand still because memory is short, by the kernel's own account.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[RuleId::MemoryShort, RuleId::SwapThrash],
+    generality: Generality::Describes,
+    explains: &[RuleId::TasksStallForIo],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,7 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -19,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, listeners::seen),
 };

@@ -1,6 +1,6 @@
 //! A call over D-Bus that nobody answers.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::AttributedWait;
@@ -21,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::IpcUnix],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

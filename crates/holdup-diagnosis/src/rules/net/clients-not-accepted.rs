@@ -1,6 +1,6 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Consequence,
+    explains: &[RuleId::SleepsOnPurpose],
     place: Place::End,
     check: Check::Attached(check),
 };

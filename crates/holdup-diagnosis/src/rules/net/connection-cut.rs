@@ -1,6 +1,6 @@
 //! A connection through which nothing comes any more.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, connections::cut),
 };

@@ -1,6 +1,6 @@
 //! Asking a closed port again and again, with sleeps in between.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::connections::Connections;
@@ -16,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

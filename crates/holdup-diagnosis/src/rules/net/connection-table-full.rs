@@ -1,6 +1,6 @@
 //! The kernel's table of connections is full, and packets of new ones are dropped.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, logs};
 use holdup_evidence::observed::{KernelEvent, Metric};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -15,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

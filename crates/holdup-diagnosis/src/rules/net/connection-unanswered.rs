@@ -4,7 +4,7 @@ use super::accept_queue_full::is_queue;
 use super::ipv6_fails_first::in_vain;
 use super::metadata_service_unanswered::is_metadata;
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -22,7 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, connections::unanswered),
 };

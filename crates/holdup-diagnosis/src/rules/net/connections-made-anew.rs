@@ -1,6 +1,6 @@
 //! Connections that end as fast as they are made: one for each request. Here by lists of sockets; live, by `made_anew`.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use crate::rules::{made_anew, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
@@ -23,7 +23,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetTls],
     from: MATTERS,
-    gives_way_to: &[RuleId::LocalPortsUsedUp],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Live(made_anew::connections, check),
 };

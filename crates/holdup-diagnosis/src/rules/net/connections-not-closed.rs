@@ -1,8 +1,7 @@
 //! A program keeps connections open that its peers have closed.
 
-use crate::rules::sockets;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say, sockets};
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -18,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

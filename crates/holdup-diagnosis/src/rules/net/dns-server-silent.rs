@@ -1,6 +1,6 @@
 //! A name server that does not answer.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::NetDns],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::SleepPolling],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,7 @@
 //! A fatal alert ends TLS sessions, so that they can't be resumed.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetTls],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,8 +1,7 @@
 //! A network interface carries as much as its link can.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -18,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend, Cause::NetReceive],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,7 +1,9 @@
 //! No ports are left for connections to one peer.
 
 use crate::rules::sockets;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say,
+};
 use holdup_evidence::observed::{Quote, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -28,7 +30,12 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::NetConnect],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::ConnectionsMadeAnew,
+        RuleId::PeerSlow,
+        RuleId::SleepsOnPurpose,
+    ],
     place: Place::End,
     check: Check::Both(by_waits, by_artefacts),
 };

@@ -1,6 +1,6 @@
 //! A peer that does not take what it is sent.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Both(check, connections::unread),
 };

@@ -2,7 +2,7 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_attribution::classify::UNSEEN_SOCKET;
 use holdup_evidence::Cause;
@@ -27,25 +27,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetDns,
     ],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::AcceptQueueFull,
-        RuleId::BusCallUnanswered,
-        RuleId::ConnectionCut,
-        RuleId::ConnectionUnanswered,
-        RuleId::ConnectionsMadeAnew,
-        RuleId::DeviceQueueFull,
-        RuleId::DnsServerSilent,
-        RuleId::Ipv6FailsFirst,
-        RuleId::LocalPortsUsedUp,
-        RuleId::LogSocketFull,
-        RuleId::MetadataServiceUnanswered,
-        RuleId::NameSearchListMultiplies,
-        RuleId::NameServiceSlow,
-        RuleId::PeerDoesNotRead,
-        RuleId::SmallWritesHeldBack,
-        RuleId::TlsNeverResumed,
-        RuleId::UnixQueueFull,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

@@ -1,9 +1,8 @@
 //! A program does not read what came for it.
 
 use crate::rules::connections::other_end;
-use crate::rules::sockets;
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, say, sockets};
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, duration, say};
 use holdup_evidence::observed::{SeenConnection, TcpState};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -21,7 +20,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{Check, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -15,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Requests(check),
 };
@@ -54,7 +55,6 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         ),
         "sock_recv_length, sock_send_length and what each poll returned",
     );
-    let is_nginx = longest.is_some_and(|wait| wait.asker.name.process == "nginx");
     let finding = Finding::new(
         RULE.id.id(),
         Severity::Warning,
@@ -64,19 +64,15 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         seen,
     )
     .confidence(Confidence::Strong);
-    let finding = match is_nginx {
-        true => finding.remedy(
-            Remedy::changing(
-                "limit_req with a burst and without nodelay holds requests back like this: nodelay answers those within the burst at once \
-                 and refuses the rest; or raise the rate",
-                "the backend gets requests in bursts",
-            )
-            .with_command("nginx -T | grep -n -E 'limit_req|auth_delay|delay='"),
+    let finding = finding.remedy(Remedy::safe(match longest.and_then(|wait| wait.asker.frame.as_deref()) {
+        Some(frame) => format!(
+            "find the timer that is set before {frame} waits: a rate limit that delays (nginx: limit_req without nodelay), a pause before \
+             another try, a handler that sleeps"
         ),
-        false => finding.remedy(Remedy::safe(
-            "find the timer: a rate limit that delays, a pause before another try, a handler that sleeps",
-        )),
-    };
+        None => "find the timer: a rate limit that delays (nginx: limit_req without nodelay), a pause before another try, a handler that \
+                 sleeps"
+            .to_owned(),
+    }));
     let finding = finding.remedy(Remedy::pointless(
         "more workers or a faster machine: it is the timer that they wait for",
     ));

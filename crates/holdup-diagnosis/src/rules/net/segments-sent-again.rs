@@ -1,8 +1,7 @@
 //! Much of what TCP sends has to be sent again.
 
-use crate::rules::figures;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
 use crate::rules::figures::{Intervals, often, told};
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::Asker;
@@ -30,7 +29,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Small writes that wait for the acknowledgement of the one before (Nagle's algorithm and delayed acknowledgements).
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Most requests are answered quickly, and some take many times as long.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Requests, SlowRequest};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -25,15 +25,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
-    gives_way_to: &[
-        RuleId::CpuContended,
-        RuleId::CollectingThreadsThrottled,
-        RuleId::CompilingTakesTheCpu,
-        RuleId::CpuQuotaSpent,
-        RuleId::LowPriority,
-        RuleId::PinnedToBusyCpu,
-        RuleId::RealTimeThreadHogsCpu,
-    ],
+    generality: Generality::Consequence,
+    explains: &[],
     place: Place::Way,
     check: Check::Requests(check),
 };

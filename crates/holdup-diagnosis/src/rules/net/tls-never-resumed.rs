@@ -1,7 +1,7 @@
 //! Every TLS handshake is a full one. Here by artefacts; live, by `made_anew`.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, made_anew, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, made_anew, say};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetTls],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Live(made_anew::handshakes_of, check),
 };

@@ -1,6 +1,6 @@
 //! A proxy's log says that it waited for the server behind it until it gave up.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
 use holdup_evidence::observed::{Happening, LogEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect, Cause::NetReceive],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! A server without a client.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetAccept],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

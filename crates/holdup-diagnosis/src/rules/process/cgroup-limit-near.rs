@@ -1,6 +1,6 @@
 //! A cgroup has nearly all that it may have of processes or memory.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -22,7 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork, Cause::MemReclaim],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Link};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::PipePeerSlow],
     place: Place::End,
     check: Check::Waits(check),
 };

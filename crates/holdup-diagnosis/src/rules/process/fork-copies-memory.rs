@@ -1,6 +1,6 @@
 //! fork copies the page tables of a large process.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_attribution::classify::COPIES;
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,8 @@
 //! Starting and ending programs costs more than what they do.
 
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
+    percent, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, ThreadLedger};
@@ -22,7 +23,12 @@ pub(crate) const RULE: Rule = Rule {
         Cause::ProcessExit,
     ],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[
+        RuleId::CpuBound,
+        RuleId::KernelTimeDominates,
+        RuleId::ProgramLoadSlow,
+    ],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -2,7 +2,7 @@
 
 use super::super::log_times::{covered, of_source, quote};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
 };
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound],
     place: Place::End,
     check: Check::Both(check, seen),
 };

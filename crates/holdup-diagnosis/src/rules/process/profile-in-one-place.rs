@@ -1,6 +1,6 @@
 //! A profile most of whose time goes to one thing: says what it is and under which code.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, percent};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, percent};
 use holdup_artefacts::profile::{Does, Part, amount, parts, whole};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

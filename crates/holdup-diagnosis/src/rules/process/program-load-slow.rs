@@ -1,6 +1,6 @@
 //! Starting programs takes the time.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
-    gives_way_to: &[RuleId::ManyShortPrograms],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

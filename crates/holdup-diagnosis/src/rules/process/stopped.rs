@@ -1,6 +1,6 @@
 //! Stopped by a signal, a tracer or the freezer.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessStopped, Cause::ProcessFrozen],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(check, halted::seen),
 };

@@ -3,7 +3,7 @@
 use crate::rules::blocked;
 use crate::rules::blocked::{Group, Series};
 use crate::rules::figures::told;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::SeenThread;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity, Verdict};
@@ -24,14 +24,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::CgroupLimitsDisk,
-        RuleId::LoadIsNotCpu,
-        RuleId::MemoryShort,
-        RuleId::NetworkServerSilent,
-        RuleId::SwapThrash,
-        RuleId::TaskHung,
-    ],
+    generality: Generality::Describes,
+    explains: &[RuleId::CpuWaitsForDisk],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! There are so many threads that the kernel soon gives no more.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -22,7 +22,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -1,6 +1,6 @@
 //! Time that no cause could be given to, or that went into waiting for any of several things.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::PollWait, Cause::Unknown],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

@@ -1,8 +1,8 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
 use crate::rules::{
-    Check, Extend, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits,
-    percent, say,
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
+    java_waits, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::HowKnown;
@@ -32,27 +32,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::Idle,
     ],
     from: WORTH_A_NOTE,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::LockConvoy,
-        RuleId::PermissionScannerSlow,
-        RuleId::SyscallSupervisorSlow,
-        RuleId::AllocatorContended,
-        RuleId::InterpreterLockContended,
-        RuleId::SafepointSlowToReach,
-        RuleId::CollectorStopsThreads,
-        RuleId::AllocationStalls,
-        RuleId::StoppedByJvmOperation,
-        RuleId::SemaphoreHeld,
-        RuleId::MessageQueueFull,
-        RuleId::DatabaseLockHeld,
-        RuleId::Deadlock,
-        RuleId::GeneratorShared,
-        RuleId::LockOwnerGone,
-        RuleId::LogHoldsUp,
-        RuleId::VirtualThreadsPinned,
-        RuleId::WorkerPoolExhausted,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

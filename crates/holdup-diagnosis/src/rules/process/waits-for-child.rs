@@ -1,6 +1,6 @@
 //! Waiting for a child process, whose own time is what matters.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
     from: MATTERS,
-    gives_way_to: &[RuleId::ChildCannotWrite],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Waits(check),
 };

@@ -1,6 +1,6 @@
 //! Processes are over, and their parent does not take note of it.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -23,7 +23,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::ProcessChild],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -2,7 +2,7 @@
 
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
     java_waits as java, say,
 };
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RandomDevice],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LockConvoy],
     place: Place::End,
     check: Check::Both(check, seen),
 };

@@ -4,7 +4,7 @@ use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::{self, For, Waited};
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, say,
 };
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::{Cause, Ns, Observed};
@@ -28,7 +28,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks, Need::KernelLog],
     causes: &[Cause::RandomUnseeded],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::UnitStartTimedOut],
     place: Place::End,
     check: Check::Both(check, seen),
 };

@@ -1,7 +1,7 @@
 //! Threads of a JVM take turns at one generator of random numbers.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::java::is_generator;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LockConvoy],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,7 @@
 //! Making random bytes takes the time: many readers of `/dev/urandom`, or far too many bytes.
 
 use crate::rules::{
-    Check, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+    Check, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
@@ -17,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

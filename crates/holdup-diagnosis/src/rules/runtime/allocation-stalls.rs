@@ -2,7 +2,8 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use crate::rules::{
-    Check, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
+    say,
 };
 use holdup_attribution::attribution::STALL;
 use holdup_evidence::observed::{Metric, SpanKind};
@@ -16,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(stalled, check),
 };

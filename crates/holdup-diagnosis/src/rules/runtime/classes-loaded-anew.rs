@@ -1,6 +1,6 @@
 //! A JVM spends its start on loading classes, most of them from files, where an archive has them ready.
 
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -11,7 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,7 @@
 //! Much compiled code was given up at once.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, JvmEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Artefacts(check),
 };

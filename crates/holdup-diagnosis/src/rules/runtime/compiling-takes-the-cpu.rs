@@ -1,7 +1,8 @@
 //! A JVM compiles its own code on the CPU that the program needs, and the program stands ready meanwhile.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
+    queueing, say,
 };
 use holdup_attribution::attribution::compiles;
 use holdup_evidence::{Cause, Jvm, Ns};
@@ -14,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedThrottled],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuQuotaSpent],
     place: Place::End,
     check: Check::Waits(check),
 };

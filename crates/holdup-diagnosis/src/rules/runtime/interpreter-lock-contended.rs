@@ -1,6 +1,6 @@
 //! Threads of an interpreter take turns, because only one of them may run the language at a time.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,7 +13,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeInterpreter],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::CpuBound],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -1,7 +1,7 @@
 //! Threads of a JVM queue to write their log, whose lock is held by one that waits for the log's disk, pipe or reader.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[RuleId::LockConvoy],
     place: Place::End,
     check: Check::Waits(check),
 };

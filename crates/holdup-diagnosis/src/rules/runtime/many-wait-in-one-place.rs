@@ -1,6 +1,6 @@
 //! Many threads of a dump wait in the same line of the program.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration};
 use holdup_artefacts::dumps::{Doing, Dump, Seen, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};
@@ -23,14 +23,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetReceive, Cause::LockFutex],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::Deadlock,
-        RuleId::GeneratorShared,
-        RuleId::LockConvoy,
-        RuleId::LogHoldsUp,
-        RuleId::WorkerPoolExhausted,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

@@ -3,7 +3,8 @@
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
+    percent, say,
 };
 use holdup_attribution::attribution::REACHING;
 use holdup_evidence::observed::{Metric, SpanKind};
@@ -18,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Both(late, check),
 };

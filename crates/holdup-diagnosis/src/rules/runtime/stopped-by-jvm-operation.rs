@@ -1,6 +1,6 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_attribution::attribution::{JVM_OPERATION, REACHING};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,7 +12,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     from: MATTERS,
-    gives_way_to: &[RuleId::SafepointSlowToReach],
+    generality: Generality::General,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

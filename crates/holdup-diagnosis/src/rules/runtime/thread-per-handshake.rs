@@ -1,6 +1,6 @@
 //! A JVM starts a thread after each TLS handshake, to tell those who asked that it is over.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::observed::{Samples, Snapshot, SnapshotKind};
 use holdup_evidence::{Cause, Frame, Language, Observed};
 use holdup_model::attributed::AttributedWait;
@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Live(live, seen),
 };

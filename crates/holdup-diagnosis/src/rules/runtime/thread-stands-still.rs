@@ -1,6 +1,6 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
 use holdup_artefacts::dumps::{Doing, Still, dumps, still};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -20,14 +20,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::LockMonitor, Cause::NetReceive],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::BlockingEntropyDevice,
-        RuleId::Deadlock,
-        RuleId::GeneratorShared,
-        RuleId::LockConvoy,
-        RuleId::LogHoldsUp,
-        RuleId::WorkerPoolExhausted,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::Way,
     check: Check::Artefacts(check),
 };

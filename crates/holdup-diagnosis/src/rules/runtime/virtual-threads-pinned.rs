@@ -1,7 +1,7 @@
 //! Virtual threads wait without letting go of the threads that carry them.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetConnect,
     ],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Consequence,
+    explains: &[RuleId::WaitsElsewhere],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -2,8 +2,8 @@
 
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, duration,
-    java_waits as java, libuv_pool, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
+    duration, java_waits as java, libuv_pool, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use holdup_evidence::{Cause, Observed};
@@ -35,7 +35,12 @@ pub(crate) const RULE: Rule = Rule {
         Cause::FsNetwork,
     ],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Consequence,
+    explains: &[
+        RuleId::ManyWaitInOnePlace,
+        RuleId::ThreadStandsStill,
+        RuleId::WaitsElsewhere,
+    ],
     place: Place::End,
     check: Check::Both(check, seen),
 };

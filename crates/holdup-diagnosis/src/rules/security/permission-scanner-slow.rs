@@ -1,7 +1,8 @@
 //! Files that a scanner looks at before they may be opened.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
+    say,
 };
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
@@ -13,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
     from: MATTERS,
-    gives_way_to: &[],
+    generality: Generality::Specific,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };

@@ -2,7 +2,7 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -28,11 +28,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::DnsServerSilent,
-        RuleId::PackageManagerLocked,
-        RuleId::SqliteBusy,
-    ],
+    generality: Generality::General,
+    explains: &[RuleId::SleepsOnPurpose],
     place: Place::End,
     check: Check::Waits(check),
 };

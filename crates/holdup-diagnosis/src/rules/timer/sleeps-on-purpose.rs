@@ -1,7 +1,7 @@
 //! Sleeping because the program was told to.
 
 use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, SLEEPS};
@@ -17,15 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
-    gives_way_to: &[
-        RuleId::ClientsNotAccepted,
-        RuleId::ConnectionRefusedRetried,
-        RuleId::DnsServerSilent,
-        RuleId::LocalPortsUsedUp,
-        RuleId::SleepPolling,
-        RuleId::PackageManagerLocked,
-        RuleId::SqliteBusy,
-    ],
+    generality: Generality::Describes,
+    explains: &[],
     place: Place::End,
     check: Check::Waits(check),
 };
