@@ -12,7 +12,7 @@ pub(crate) mod sessions;
 mod stacks;
 
 use crate::attributed::{
-    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName,
+    Asker, Attributed, AttributedWait, Disk, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName,
 };
 use crate::attribution::choose;
 use crate::classify::{self, Classified, Site};
@@ -340,10 +340,10 @@ fn resource(mut resource: Resource, call: &CallTime) -> Resource {
         resource.name.clone_from(object);
     }
     // A trace does not tell on which device a file is.
-    let nowhere = DeviceNumber::default().to_string();
-    resource
-        .detail
-        .retain(|key, value| key != "device" || *value != nowhere);
+    let nowhere = Disk::Number(DeviceNumber::default());
+    if resource.detail.device.as_ref() == Some(&nowhere) {
+        resource.detail.device = None;
+    }
     resource
 }
 

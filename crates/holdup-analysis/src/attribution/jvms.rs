@@ -134,12 +134,6 @@ const PRIVATE: u64 = 0x80;
 /// What threads wait for until all have stopped.
 pub(crate) const REACHING: &str = "all threads to come to a safepoint";
 
-/// Detail of a resource: what a machine calls the operation.
-pub(crate) const JVM_OPERATION: &str = "operation";
-
-/// Detail of a resource: what kept the thread.
-pub(crate) const STALL: &str = "collector_behind";
-
 /// What is known of machines.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jvms {
@@ -252,7 +246,7 @@ impl Jvms {
         let resource = resource(&format!("{}, which has not freed memory yet", collector.name()));
         Some(OfJvm::Stopped {
             cause: Cause::RuntimeGc,
-            resource: with(resource, STALL, collector.name()),
+            resource: resource.with(|facts| facts.collector_behind = Some(collector)),
             late: None,
         })
     }
@@ -324,11 +318,10 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
         PauseWork::Collection { collector, why } => {
             let name = collector.map_or("its garbage collector", Collector::name);
             let named = resource(&format!("a collection by {name}"));
-            let named = match why {
-                Some(why) => with(named, "gc_cause", why),
-                None => named,
-            };
-            (Cause::RuntimeGc, named)
+            (
+                Cause::RuntimeGc,
+                named.with(|facts| facts.gc_cause.clone_from(why)),
+            )
         }
         PauseWork::Other => (
             Cause::RuntimeSafepoint,
@@ -338,7 +331,8 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
             let named = resource(&format!(
                 "an operation of its VM thread, {name}, for which all threads stop"
             ));
-            (Cause::RuntimeSafepoint, with(named, JVM_OPERATION, name))
+            let named = named.with(|facts| facts.operation = Some(name.clone()));
+            (Cause::RuntimeSafepoint, named)
         }
         PauseWork::Unknown => (
             Cause::RuntimeSafepoint,
@@ -348,16 +342,7 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
 }
 
 fn resource(name: &str) -> Resource {
-    Resource {
-        kind: ResourceKind::Name,
-        name: name.to_owned(),
-        detail: Default::default(),
-    }
-}
-
-fn with(mut resource: Resource, key: &str, value: &str) -> Resource {
-    resource.detail.insert(key.to_owned(), value.to_owned());
-    resource
+    Resource::named(ResourceKind::Name, name)
 }
 
 impl OfJvm {
@@ -379,7 +364,7 @@ impl OfJvm {
             OfJvm::Unasked => Classified::idle(call, "a tool that asks the Java virtual machine".to_owned()),
             OfJvm::Stopped { cause, resource, .. } => Classified {
                 cause: *cause,
-                resource: with(resource.clone(), "call", call.name().unwrap_or("futex")),
+                resource: resource.clone().in_call(call.name().unwrap_or("futex")),
                 timed_out: false,
                 bytes: None,
                 call: call.name(),

@@ -113,7 +113,7 @@ fn nothing(site: &Site) -> Polled {
     };
     let mut resource = objects::named(ResourceKind::Kernel, name);
     if let Some(Some(limit)) = calls::poll_limit_ms(&site.call) {
-        resource = objects::with(resource, "asked_ms", limit.to_string());
+        resource = resource.with(|facts| facts.asked_ms = Some(limit));
     }
     Polled {
         cause,
@@ -318,7 +318,7 @@ fn descriptors(site: &Site, awaited: &[Awaited]) -> Resource {
             format!("{} {what}", fd.fd)
         });
         let listed = listed.collect::<Vec<_>>().join(", ");
-        resource = objects::with(resource, "descriptors", listed);
+        resource = resource.with(|facts| facts.descriptors = Some(listed));
     }
     resource
 }

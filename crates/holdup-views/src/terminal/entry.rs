@@ -7,7 +7,7 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_analysis::attributed::{How, Resource, ResourceKind};
+use holdup_analysis::attributed::{Disk, How, Resource, ResourceKind};
 use holdup_analysis::report::{Report, StackFrame, Wait};
 use holdup_evidence::{Cause, Ns};
 
@@ -195,10 +195,12 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     }
     if wait.resource.kind == ResourceKind::File {
         // Which disk: what a person looks for next.
-        let detail = |key| wait.resource.detail.get(key).map(String::as_str);
+        let detail = &wait.resource.detail;
         // A number without a device behind it (an overlay, a tmpfs) says nothing to a person.
-        let number = detail("device").filter(|number| !number.starts_with("0:"));
-        match (detail("device_name").or(number), detail("mount")) {
+        let virtual_device = |disk: &&Disk| disk.number().is_some_and(|number| number.major == 0);
+        let number = detail.device.as_ref().filter(|disk| !virtual_device(disk));
+        let device = detail.device_name.clone().or(number.map(Disk::to_string));
+        match (device.as_deref(), detail.mount.as_deref()) {
             (Some(device), Some(mount)) => parts.push(format!("on {device} ({mount})")),
             (Some(place), None) | (None, Some(place)) => parts.push(format!("on {place}")),
             (None, None) => {}
@@ -372,8 +374,8 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         return;
     }
     // The call stands in the line above.
-    let details = longest.resource.detail.iter().filter(|(key, _)| *key != "call");
-    for (at, (key, value)) in details.enumerate() {
+    let details = longest.resource.detail.without_call().texts();
+    for (at, (key, value)) in details.iter().enumerate() {
         let label = if at == 0 { "resource" } else { "" };
         let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
         labelled(sheet, label, body);

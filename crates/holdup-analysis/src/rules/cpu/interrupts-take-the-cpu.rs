@@ -27,7 +27,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let kinds: Vec<String> = main
         .resource
         .detail
-        .iter()
+        .interrupts()
+        .into_iter()
         .map(|(kind, ns)| format!("{kind} {ns}"))
         .collect();
     let text = format!(

@@ -20,7 +20,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mount = |wait: &crate::attributed::AttributedWait| {
         wait.resource
             .detail
-            .get("mount")
+            .mount
+            .as_ref()
             .unwrap_or(&wait.resource.name)
             .clone()
     };

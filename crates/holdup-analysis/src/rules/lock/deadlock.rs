@@ -1,7 +1,7 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
 use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
-use crate::attributed::{AttributedWait, Link, ThreadName};
+use crate::attributed::{AttributedWait, JavaLock, Link, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
@@ -45,7 +45,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether a wait is for a class to be initialised.
 fn for_class(wait: &AttributedWait) -> bool {
-    java::lock(wait) == Some("class")
+    java::lock(wait) == Some(JavaLock::Class)
 }
 
 /// Two threads that each run a class's initialiser and wait in it until another thread has run one. Which class that is their stacks do
@@ -347,7 +347,12 @@ fn named(name: &ThreadName, circle: &[Link]) -> String {
 
 /// Who waits for which lock, and whose that is.
 fn side(wait: &AttributedWait) -> Evidence {
-    let lock = wait.resource.detail.get("symbol").unwrap_or(&wait.resource.name);
+    let lock = wait
+        .resource
+        .detail
+        .symbol
+        .as_ref()
+        .unwrap_or(&wait.resource.name);
     let asked = wait
         .asker
         .frame

@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let function = main.resource.detail.get("function").map(String::as_str);
+    let function = main.resource.detail.function.as_deref();
     let compacts = function.is_some_and(|name| name.contains("compact"));
     let limit = memory::limit_reached(run).filter(|_| in_cgroup(waits));
     let title = match (&limit, compacts) {
@@ -56,7 +56,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn in_cgroup(waits: &Waits<'_>) -> bool {
     let of_cgroup = |name: &String| name.contains("mem_cgroup") || name.contains("memcg");
     let main = waits.main();
-    main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.get("function").is_some_and(of_cgroup)
+    main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.function.as_ref().is_some_and(of_cgroup)
 }
 
 fn watermark(run: &Run<'_>) -> Option<Evidence> {

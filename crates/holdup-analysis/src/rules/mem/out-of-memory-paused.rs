@@ -23,7 +23,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let paused = |wait: &crate::attributed::AttributedWait| {
         wait.resource
             .detail
-            .get("function")
+            .function
+            .as_ref()
             .is_some_and(|name| name == PAUSED)
     };
     let Some(waits) = waits

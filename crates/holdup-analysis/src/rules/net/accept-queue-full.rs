@@ -1,7 +1,7 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::attributed::AttributedWait;
+use crate::attributed::{AttributedWait, Peer};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
 use holdup_evidence::facts::Listener;
@@ -25,8 +25,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {
-    let name = &wait.resource.name;
-    wait.resource.detail.get("peer").unwrap_or(name).parse().ok()
+    match &wait.resource.detail.peer {
+        Some(Peer::Address(address)) => Some(*address),
+        Some(Peer::Name(_)) => None,
+        None => wait.resource.name.parse().ok(),
+    }
 }
 
 /// The listener that a wait was for, with clients that it has not accepted.

@@ -51,12 +51,10 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn peer(wait: &AttributedWait) -> String {
-    let detail = &wait.resource.detail;
-    detail
-        .get("peer")
-        .or_else(|| detail.get("server"))
-        .unwrap_or(&wait.resource.name)
-        .clone()
+    match (&wait.resource.detail.peer, &wait.resource.detail.server) {
+        (None, Some(server)) => server.to_string(),
+        _ => say::peer(&wait.resource),
+    }
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

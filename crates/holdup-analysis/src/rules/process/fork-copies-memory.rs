@@ -1,7 +1,6 @@
 //! fork copies the page tables of a large process.
 
 use crate::attributed::AttributedWait;
-use crate::classify::COPIES;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
@@ -32,7 +31,7 @@ fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let copying = |function: &String| COPYING.iter().any(|copying| function.starts_with(copying));
     matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
         && (wait.kernel_stack.iter().any(copying)
-            || run.attributed.by_looks && wait.resource.detail.contains_key(COPIES))
+            || run.attributed.by_looks && wait.resource.detail.copies.is_some())
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,7 +1,6 @@
 //! Threads wait for memory because the collector, which works beside them, does not keep up.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::attribution::STALL;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
@@ -23,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// By the threads that waited for the collector.
 fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let stalls = waits.only(|wait| wait.resource.detail.contains_key(STALL));
+    let stalls = waits.only(|wait| wait.resource.detail.collector_behind.is_some());
     let Some(stalls) = stalls.filter(|stalls| run.matters(stalls.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "less than {} of the time was spent in waiting for a collector that works beside the program",

@@ -1,6 +1,6 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
-use crate::attribution::{JVM_OPERATION, REACHING};
+use crate::attribution::REACHING;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
@@ -65,7 +65,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let main = operations.main();
     let who = say::name_or(&main.asker.name.process, "a JVM");
-    let named = main.resource.detail.get(JVM_OPERATION);
+    let named = main.resource.detail.operation.as_ref();
     let known = named.and_then(|name| KNOWN.iter().find(|(names, ..)| names.contains(&name.as_str())));
     // Of a machine that shares no figures nobody knows whether it collected.
     let may_collect = named.is_none() && main.resource.name.contains("may be a collection");

@@ -1,7 +1,7 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
 use crate::artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
-use crate::attributed::ThreadName;
+use crate::attributed::{Awaits, JavaLock, ThreadName};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::java::{of_library, of_runtime};
 use crate::rules::libuv_pool::Full;
@@ -49,13 +49,13 @@ const QUEUE: usize = 2;
 /// By waits: threads that want a connection of a pool which has none, and pools whose workers wait for others' tasks.
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let worth = |group: &Waits<'_>| run.matters(group.cost(), MATTERS);
-    let connections = waits.only(|wait| java::lock(wait) == Some("pool"));
+    let connections = waits.only(|wait| java::lock(wait) == Some(JavaLock::Pool));
     let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
     let wanted = processes
         .iter()
         .filter(|group| worth(group) && java::threads(group) >= QUEUE);
     let mut findings: Vec<Finding> = wanted.map(connection_wanted).collect();
-    let tasks = waits.only(|wait| java::awaits(wait) == Some("task") && is_worker(&java::frames(wait)));
+    let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && is_worker(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
         all.split(|wait| (wait.asker.name.pid, pool_of(&wait.asker.name.thread).to_owned()))
     });

@@ -42,7 +42,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(scanner.map(say::meanwhile))
         .and_if(say::kernel_top(&waits))
         .proved_if(scanner.is_some());
-    if let Some(file) = main.resource.detail.get("file") {
+    if let Some(file) = main.resource.detail.file.as_ref() {
         finding = finding.and(Evidence::new(
             format!("the longest was for {file}"),
             "the call's path",

@@ -2,7 +2,7 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::attributed::{AttributedWait, Holder, How, Pace};
+use crate::attributed::{AttributedWait, FdKind, Holder, How, Pace};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
@@ -212,12 +212,7 @@ fn is_averaged(group: &Waits<'_>) -> bool {
 
 /// Sleeps that keep a pace are for what they are, and not for something else to happen.
 fn is_paced(group: &Waits<'_>) -> bool {
-    let by_timer = |wait: &AttributedWait| {
-        wait.resource
-            .detail
-            .get("fd_kind")
-            .is_some_and(|kind| kind == "timerfd")
-    };
+    let by_timer = |wait: &AttributedWait| wait.resource.detail.fd_kind == Some(FdKind::Timerfd);
     match group.main().pace {
         Pace::FixedTimes | Pace::Until => true,
         Pace::OneAfterTheOther => false,

@@ -1,6 +1,6 @@
 //! Sleeping because the program was told to.
 
-use crate::attributed::{AttributedWait, SLEEPS};
+use crate::attributed::AttributedWait;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
@@ -66,7 +66,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
     let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
-    futex && !wait.resource.detail.contains_key(SLEEPS)
+    futex && wait.resource.detail.sleeps.is_none()
 }
 
 fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
