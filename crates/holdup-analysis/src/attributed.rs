@@ -2,10 +2,12 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod common;
 mod detail;
 mod fact;
 mod requests;
 
+pub use common::{Common, Interrupt};
 pub use detail::{Detail, Facts};
 pub use fact::{
     Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy,

@@ -12,7 +12,7 @@ use super::Attribution;
 use super::holders::{InTheWay, Who};
 use super::site::Site;
 use super::thread::Thread;
-use crate::attributed::{HowKnown, Resource, ResourceKind};
+use crate::attributed::{Common, HowKnown, Resource, ResourceKind};
 use crate::classify::Classified;
 use holdup_evidence::{
     Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
@@ -131,9 +131,6 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const OPERATION: u64 = 0x7f;
 const PRIVATE: u64 = 0x80;
 
-/// What threads wait for until all have stopped.
-pub(crate) const REACHING: &str = "all threads to come to a safepoint";
-
 /// What is known of machines.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jvms {
@@ -200,7 +197,7 @@ impl Jvms {
             return match sleeps && own {
                 true if who.name == VM_THREAD => Some(OfJvm::Stopped {
                     cause: Cause::RuntimeSafepoint,
-                    resource: resource(REACHING),
+                    resource: Resource::of(Common::JvmReaching),
                     late: None,
                 }),
                 true => Some(OfJvm::AtRest),
@@ -287,7 +284,7 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
     if reaching > working {
         return OfJvm::Stopped {
             cause: Cause::RuntimeSafepoint,
-            resource: resource(REACHING),
+            resource: Resource::of(Common::JvmReaching),
             late: pause.late.filter(|late| *late != wait.thread),
         };
     }
@@ -302,7 +299,7 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
 /// The same by looks at what it waited on.
 fn by_look(stop: &JvmStop) -> OfJvm {
     let (cause, resource) = match stop.reaching {
-        true => (Cause::RuntimeSafepoint, resource(REACHING)),
+        true => (Cause::RuntimeSafepoint, Resource::of(Common::JvmReaching)),
         false => work(&stop.work),
     };
     OfJvm::Stopped {
@@ -334,10 +331,7 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
             let named = named.with(|facts| facts.operation = Some(name.clone()));
             (Cause::RuntimeSafepoint, named)
         }
-        PauseWork::Unknown => (
-            Cause::RuntimeSafepoint,
-            resource("an operation of its VM thread, which may be a collection"),
-        ),
+        PauseWork::Unknown => (Cause::RuntimeSafepoint, Resource::of(Common::JvmMayCollect)),
     }
 }
 

@@ -66,7 +66,7 @@ mod windows;
 mod tests;
 
 pub(crate) use asker::choose;
-pub(crate) use jvms::{REACHING, VM_THREAD};
+pub(crate) use jvms::VM_THREAD;
 pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;
 

@@ -1,10 +1,11 @@
 //! What a wait was about: its object where it can be that, else a path, a function, or plain words.
 
 use super::calls::Kind;
+use super::families;
 use super::objects::{self, Use, named};
 use super::stack::Stack;
 use super::{Site, futex, on_disk};
-use crate::attributed::{Resource, ResourceKind};
+use crate::attributed::{Common, Resource, ResourceKind};
 use holdup_evidence::{Call, Cause, Object, ObjectKind};
 
 /// What a wait that the stack decided was about: the call's object where it can be that, else the function.
@@ -41,19 +42,19 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::SecurityDecision => {
             let resource = by_function(ResourceKind::Process, decides(function));
             // Of a descriptor the kernel asks nobody about opening it; the name that was asked for is the file.
-            let file = path.filter(|_| function.is_some_and(|name| name.starts_with("fanotify")));
+            let file = path.filter(|_| function.is_some_and(families::of_fanotify));
             resource.with(|facts| facts.file = file)
         }
         Cause::RandomUnseeded => random_generator(),
         Cause::ProcessStopped => named(ResourceKind::Process, "a stop signal"),
         Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
-        Cause::ProcessChild => named(ResourceKind::Process, "a child"),
+        Cause::ProcessChild => Resource::of(Common::Child),
         Cause::ProcessExit => by_function(ResourceKind::Process, "its own end"),
         Cause::ProcessExec => match site.object.filter(|object| on_disk(object)) {
             Some(object) => program(object, path.as_deref()),
-            None => of_path("a program"),
+            None => of_path(Common::Program.name()),
         },
-        Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
+        Cause::TimerSleep => Resource::of(Common::Timer),
         Cause::Idle => by_function(ResourceKind::Kernel, "requests"),
         // In a system call the object is the call's, and the page is another file's.
         Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
@@ -153,6 +154,6 @@ pub(super) fn child(call: &Call) -> Resource {
     if pid.cast_signed() > 0 {
         named(ResourceKind::Process, format!("process {pid}")).with(|facts| facts.pid = Some(pid))
     } else {
-        named(ResourceKind::Process, "a child")
+        Resource::of(Common::Child)
     }
 }

@@ -5,7 +5,7 @@
 //! libraries: what a program's own code waits for inside of a pool's method is not the pool.
 
 use super::objects::named;
-use crate::attributed::{AttributedWait, Awaits, JavaLock, Resource, ResourceKind, SleepsBy};
+use crate::attributed::{AttributedWait, Awaits, Common, JavaLock, Resource, ResourceKind, SleepsBy};
 use crate::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime};
 use holdup_evidence::{Cause, Frame, Language};
 
@@ -73,9 +73,6 @@ const INITIALISES_CLASS: &[&str] = &["InstanceKlass::initialize", "InstanceKlass
 /// The C library's functions that wait for a mutex.
 const LOCKS_MUTEX: &[&str] = &["lll_lock_wait", "mutex_lock", "mutex_cond_lock"];
 
-/// What the virtual machine's own threads wait for.
-const MACHINES_WORK: &str = "work for the virtual machine itself";
-
 /// What a stack shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
@@ -101,7 +98,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         let own = futex && matches!(cause, Cause::LockFutex | Cause::TimerSleep);
         return match called_from_java(stack) {
             Some(native) => own.then(|| by_native(call, native))?,
-            None => (own && of_machine(stack)).then(|| idle(call, MACHINES_WORK)),
+            None => (own && of_machine(stack)).then(|| idle(call, Common::JvmOwnWork.name())),
         };
     }
     if !futex {
@@ -137,7 +134,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
 }
 
 fn sleeps(call: Option<&str>) -> (Cause, Resource) {
-    let timer = named(ResourceKind::Kernel, "timer");
+    let timer = Resource::of(Common::Timer);
     let resource = timer.with(|facts| facts.sleeps = Some(SleepsBy::ThreadSleep));
     (Cause::TimerSleep, resource.in_call(call.unwrap_or("futex")))
 }
@@ -159,7 +156,7 @@ fn called_from_java(stack: &[Frame]) -> Option<&str> {
 fn by_native(call: Option<&str>, native: &str) -> Option<(Cause, Resource)> {
     match native {
         "JVM_Sleep" => Some(sleeps(call)),
-        "JVM_WaitForReferencePendingList" => Some(idle(call, MACHINES_WORK)),
+        "JVM_WaitForReferencePendingList" => Some(idle(call, Common::JvmOwnWork.name())),
         _ => None,
     }
 }
@@ -172,7 +169,8 @@ fn idle(call: Option<&str>, work: &str) -> (Cause, Resource) {
 /// A thread that is the virtual machine's own wherever a stack of it was taken is that also where none was: its waits for a futex
 /// there are for work, too.
 pub fn machines_own(rows: &mut [AttributedWait]) {
-    let own = |row: &AttributedWait| row.cause == Cause::Idle && row.resource.name == MACHINES_WORK;
+    let own =
+        |row: &AttributedWait| row.cause == Cause::Idle && row.resource.common() == Some(Common::JvmOwnWork);
     let java = |row: &AttributedWait| {
         row.asker
             .stack
@@ -186,7 +184,7 @@ pub fn machines_own(rows: &mut [AttributedWait]) {
     for row in rows {
         let futex = matches!(row.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
         if row.asker.stack.is_empty() && futex && matches!(row.cause, Cause::LockFutex | Cause::TimerSleep) {
-            (row.cause, row.resource) = idle(row.call.as_deref(), MACHINES_WORK);
+            (row.cause, row.resource) = idle(row.call.as_deref(), Common::JvmOwnWork.name());
         }
     }
 }

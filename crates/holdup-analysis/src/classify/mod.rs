@@ -21,13 +21,13 @@ mod stack;
 mod tests;
 
 pub(crate) use channel::{Channel, of_task};
+pub(crate) use functions::families;
 pub use java::machines_own;
 pub use naming::name_resource;
-pub(crate) use objects::UNSEEN_SOCKET;
 pub use objects::served_by;
 pub use runtime::by_user_stack;
 
-use crate::attributed::{Address, Copies, JavaLock, Resource, ResourceKind, Spin};
+use crate::attributed::{Common, Copies, JavaLock, Resource, ResourceKind, Spin};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use calls::Kind;
 use functions::Rank;
@@ -116,7 +116,7 @@ impl Classified {
     /// A wait for time to pass.
     #[must_use]
     pub fn sleep(call: &Call) -> Classified {
-        let resource = named(ResourceKind::Kernel, "timer");
+        let resource = Resource::of(Common::Timer);
         Classified {
             cause: Cause::TimerSleep,
             resource: match call.name() {
@@ -362,15 +362,11 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             })
         }
         Kind::Futex if certain => Some(futex(site)),
-        Kind::Sleep if certain => Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer")),
-        Kind::Signal if certain => {
-            with_limit(site, Cause::IpcSignal, named(ResourceKind::Kernel, "a signal"))
-        }
+        Kind::Sleep if certain => Found::new(Cause::TimerSleep, Resource::of(Common::Timer)),
+        Kind::Signal if certain => with_limit(site, Cause::IpcSignal, Resource::of(Common::Signal)),
         Kind::Random => Found::new(Cause::RandomUnseeded, random_generator()),
         Kind::Child if certain => Found::new(Cause::ProcessChild, child(&site.call)),
-        Kind::Vfork if !unrecognised => {
-            Found::new(Cause::ProcessChild, named(ResourceKind::Process, "a child"))
-        }
+        Kind::Vfork if !unrecognised => Found::new(Cause::ProcessChild, Resource::of(Common::Child)),
         Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
         Kind::Semaphore if certain => {
             let set = site.call.args[0];
@@ -437,7 +433,7 @@ fn by_weak_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found
     }
     // The rest of a nanosleep keeps no frame of its own: all of it counts as scheduler.
     if kind == Kind::Restart && stack.innermost().is_none() {
-        return Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer"));
+        return Found::new(Cause::TimerSleep, Resource::of(Common::Timer));
     }
     None
 }
@@ -531,7 +527,7 @@ fn opened(site: &Site) -> Option<Found> {
 
 /// A futex: a lock or condition, unless it only served to let time pass.
 fn futex(site: &Site) -> Found {
-    let address = site.call.args[0];
+    let lock = Resource::futex(site.call.args[0]);
     let returned = site.memory.and_then(|memory| memory.returned);
     let expired = match returned {
         Some(value) => value == ETIMEDOUT,
@@ -539,14 +535,14 @@ fn futex(site: &Site) -> Found {
     };
     let slept = expired && calls::futex_with_limit(&site.call);
     let (cause, resource) = if slept {
-        (Cause::TimerSleep, named(ResourceKind::Kernel, "timer"))
-    } else {
+        let timer = Resource::of(Common::Timer);
         (
-            Cause::LockFutex,
-            named(ResourceKind::Lock, format!("futex {address:#x}")),
+            Cause::TimerSleep,
+            timer.with(|facts| facts.address.clone_from(&lock.detail.address)),
         )
+    } else {
+        (Cause::LockFutex, lock)
     };
-    let resource = resource.with(|facts| facts.address = Some(Address::Memory(address)));
     Found {
         cause,
         resource,

@@ -4,6 +4,7 @@
 //! In: a resource as a wait made it, and the machine's facts. Out: the same with more `detail`; for waits for
 //! a disk that a cgroup limits, the limit instead of the file. What the facts do not know stays as it is.
 
+use super::families;
 use super::objects::served_by;
 use crate::attributed::{Disk, Facts, Resource, ResourceKind};
 use holdup_evidence::facts::{BlockDevice, IoLimit, Mount};
@@ -56,8 +57,8 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     let in_cgroup = resource
         .detail
         .function
-        .as_ref()
-        .is_some_and(|function| function.contains("cgroup"));
+        .as_deref()
+        .is_some_and(families::of_cgroup);
     let (setting, value) = match cause {
         Cause::MemLimit => ("memory.high", cgroup.memory_high),
         Cause::MemReclaim if in_cgroup => ("memory.max", cgroup.memory_max),

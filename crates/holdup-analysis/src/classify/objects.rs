@@ -3,7 +3,7 @@
 //! In: an [`Object`] and what was done with it. Out: a cause, where the object alone decides it, and a
 //! [`Resource`]. Paths and addresses are passed on as they are: views make them printable.
 
-use crate::attributed::{Disk, FdKind, Peer, Resource, ResourceKind, Server};
+use crate::attributed::{Common, Disk, FdKind, Peer, Resource, ResourceKind, Server};
 use holdup_evidence::{Cause, DeviceNumber, Object, ObjectKind, SocketAddress};
 use std::net::SocketAddr;
 
@@ -293,7 +293,7 @@ pub(super) fn resource(object: &Object) -> Resource {
         ObjectKind::Timerfd => kind_of(named(ResourceKind::Kernel, "timerfd"), FdKind::Timerfd),
         ObjectKind::Signalfd => kind_of(named(ResourceKind::Kernel, "signalfd"), FdKind::Signalfd),
         ObjectKind::Inotify => kind_of(named(ResourceKind::Kernel, "inotify"), FdKind::Inotify),
-        ObjectKind::Pidfd => kind_of(named(ResourceKind::Process, "a child"), FdKind::Pidfd),
+        ObjectKind::Pidfd => kind_of(Resource::of(Common::Child), FdKind::Pidfd),
         ObjectKind::Anonymous(name) => kind_of(named(ResourceKind::Kernel, name.clone()), FdKind::Anonymous),
         ObjectKind::Other(_) => named(ResourceKind::Kernel, path("an object without a name")),
     }
@@ -329,7 +329,7 @@ fn socket(object: &Object) -> Resource {
     let transport = protocol_name(*protocol, socket_type);
     let SocketAddress::Inet(own) = local else {
         if *family == 0 {
-            return named(ResourceKind::Socket, UNSEEN_SOCKET);
+            return Resource::of(Common::UnseenSocket);
         }
         return named(ResourceKind::Socket, format!("{} socket", family_name(*family)));
     };
@@ -392,9 +392,6 @@ fn protocol_name(protocol: u16, otherwise: &'static str) -> &'static str {
         _ => otherwise,
     }
 }
-
-/// A socket of which not even the family was seen: it was in no table of the kernel's when they were read.
-pub(crate) const UNSEEN_SOCKET: &str = "a socket whose ends were not seen";
 
 /// The name of a socket's family, for those that have no addresses here.
 fn family_name(family: u16) -> String {

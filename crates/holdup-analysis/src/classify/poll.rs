@@ -6,7 +6,7 @@
 use super::calls::{self, Kind};
 use super::objects::{self, Use};
 use super::{ETIMEDOUT_OR_AGAIN, Site};
-use crate::attributed::{Resource, ResourceKind};
+use crate::attributed::{Common, Resource, ResourceKind};
 use holdup_evidence::{Cause, Object, ObjectKind, PolledFd, SocketAddress, Waker};
 
 const POLLIN: u16 = 0x001;
@@ -57,7 +57,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     if unfinished && ended_by_child(site) {
         return Polled {
             cause: Cause::ProcessChild,
-            resource: objects::named(ResourceKind::Process, "a child"),
+            resource: Resource::of(Common::Child),
             timed_out: false,
         };
     }
@@ -82,7 +82,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
         return Polled {
             cause: Cause::TimerSleep,
-            resource: objects::named(ResourceKind::Kernel, "timer"),
+            resource: Resource::of(Common::Timer),
             timed_out,
         };
     }
@@ -107,11 +107,11 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
 
 /// A poll of no descriptors: a sleep, or, without a time limit, a wait for a signal.
 fn nothing(site: &Site) -> Polled {
-    let (cause, name) = match calls::poll_limit_ms(&site.call) {
-        Some(None) => (Cause::IpcSignal, "a signal"),
-        _ => (Cause::TimerSleep, "timer"),
+    let (cause, common) = match calls::poll_limit_ms(&site.call) {
+        Some(None) => (Cause::IpcSignal, Common::Signal),
+        _ => (Cause::TimerSleep, Common::Timer),
     };
-    let mut resource = objects::named(ResourceKind::Kernel, name);
+    let mut resource = Resource::of(common);
     if let Some(Some(limit)) = calls::poll_limit_ms(&site.call) {
         resource = resource.with(|facts| facts.asked_ms = Some(limit));
     }

@@ -8,7 +8,7 @@ use super::{artefacts, finding, margins, randomness};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{duration, percent};
 use holdup_analysis::finding::Severity;
-use holdup_analysis::report::{Boot, Milestone, Report};
+use holdup_analysis::report::{Boot, Milestone, MilestoneKind, Report};
 use holdup_evidence::Ns;
 
 /// Column at which the words begin behind a time.
@@ -151,9 +151,9 @@ pub(super) fn time_line(sheet: &mut Sheet, boot: &Boot) {
 }
 
 fn paint_of(one: &Milestone) -> Paint {
-    match one.what.as_str() {
-        "timed-out" | "device-missing" | "pause" => Paint::Yellow,
-        "random-seeded" => Paint::Bold,
+    match one.what {
+        MilestoneKind::TimedOut | MilestoneKind::DeviceMissing | MilestoneKind::Pause => Paint::Yellow,
+        MilestoneKind::RandomSeeded => Paint::Bold,
         _ => Paint::Plain,
     }
 }

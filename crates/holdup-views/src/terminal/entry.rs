@@ -7,7 +7,7 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_analysis::attributed::{Disk, How, Resource, ResourceKind};
+use holdup_analysis::attributed::{Common, Disk, How, Resource, ResourceKind};
 use holdup_analysis::report::{Report, StackFrame, Wait};
 use holdup_evidence::{Cause, Ns};
 
@@ -126,23 +126,22 @@ pub(crate) fn beside_the_phrase(wait: &Wait) -> Option<&str> {
     // What these causes wait for is in their phrase; a lock's address is for the line of the call.
     let told = match wait.cause {
         Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser => true,
-        Cause::LockFutex => wait.call.as_deref().is_some_and(|call| is_address(wait, call)),
+        Cause::LockFutex => is_address(wait),
         _ => false,
     };
     telling(&wait.resource).filter(|_| !told)
 }
 
 /// Whether the resource's name is the call's and an address: `futex 0x7f00`.
-fn is_address(wait: &Wait, call: &str) -> bool {
-    let rest = wait.resource.name.strip_prefix(call);
-    rest.is_some_and(|rest| rest.starts_with(" 0x"))
+fn is_address(wait: &Wait) -> bool {
+    wait.call.as_deref() == Some("futex") && wait.resource.is_futex_alone()
 }
 
 /// The resource's name where it says more than the cause's phrase does.
 fn telling(resource: &Resource) -> Option<&str> {
-    match resource.name.as_str() {
-        "" | "timer" | "a child" | "a program" => None,
-        name => Some(name),
+    match resource.common() {
+        Some(Common::Timer | Common::Child | Common::Program) => None,
+        _ => Some(resource.name.as_str()).filter(|name| !name.is_empty()),
     }
 }
 
@@ -164,7 +163,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
     let mut parts: Vec<String> = Vec::new();
     match wait.call.as_deref() {
-        Some(call) if is_address(wait, call) => parts.push(wait.resource.name.clone()),
+        Some(_) if is_address(wait) => parts.push(wait.resource.name.clone()),
         // Of running in the kernel the call is often all that is known, and the first line has it.
         Some(call) if beside_the_phrase(wait) != Some(call) => parts.push(call.to_owned()),
         _ => {}

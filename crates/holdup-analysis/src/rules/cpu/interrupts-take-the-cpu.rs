@@ -1,5 +1,6 @@
 //! Interrupts run on its CPU while it is on it.
 
+use crate::attributed::Interrupt;
 use crate::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
@@ -44,11 +45,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             true => Confidence::Strong,
             false => Confidence::Proved,
         });
-    let finding = match kind {
-        "timers" => finding.remedy(Remedy::safe(
+    let finding = match main.resource.interrupt() {
+        Some(Interrupt::Timers) => finding.remedy(Remedy::safe(
             "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",
         )),
-        "network packets" | "calls from other CPUs" | "devices" => finding.remedy(
+        Some(Interrupt::NetworkPackets | Interrupt::Calls | Interrupt::Devices) => finding.remedy(
             Remedy::changing(
                 "let another CPU serve them (irqbalance, smp_affinity, rps_cpus), or let this program run on others",
                 "that CPU is busy with them then",

@@ -1,5 +1,6 @@
 //! The first change of a file in an overlay copies all of it.
 
+use crate::classify::families;
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
@@ -26,7 +27,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let copies = |wait: &crate::attributed::AttributedWait| {
         wait.kernel_stack
             .iter()
-            .any(|function| function.starts_with("ovl_copy_up"))
+            .any(|function| families::copies_up(function))
     };
     let Some(waits) = waits
         .only(copies)

@@ -1,5 +1,6 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
+use crate::classify::families::journal_is_full;
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, devices::device, say};
 use holdup_evidence::Cause;
@@ -22,7 +23,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let main = group.main();
         let device = device(run, main);
         let who = say::who(&main.asker.name);
-        let full = main.kernel_stack.iter().any(|function| is_full(function));
+        let full = main.kernel_stack.iter().any(|function| journal_is_full(function));
         let state = match full {
             true => "it is full, and must be emptied first",
             false => "a transaction is being written, or waits for others",
@@ -51,12 +52,4 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())
-}
-
-/// Functions that wait for room in a journal, rather than for a transaction.
-fn is_full(function: &str) -> bool {
-    function.contains("log_wait_for_space")
-        || function.contains("log_do_checkpoint")
-        || function.starts_with("xlog_grant")
-        || function.starts_with("xfs_log_re")
 }

@@ -1,6 +1,6 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
-use crate::attributed::DatabaseServer;
+use crate::attributed::{Common, DatabaseServer};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
 use holdup_evidence::{Cause, Observed};
@@ -43,7 +43,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
     sessions.sort_unstable();
     sessions.dedup();
     let what = &main.resource.name;
-    let (held, held_by_others) = match what.contains("another transaction") {
+    let (held, held_by_others) = match main.resource.common() == Some(Common::LockedRow) {
         true => ("", ""),
         false => (
             ", which another session of the database has locked",

@@ -1,5 +1,6 @@
 //! Whoever asks for memory has to free some first.
 
+use crate::classify::families;
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
@@ -20,7 +21,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let function = main.resource.detail.function.as_deref();
-    let compacts = function.is_some_and(|name| name.contains("compact"));
+    let compacts = function.is_some_and(families::compacts);
     let limit = memory::limit_reached(run).filter(|_| in_cgroup(waits));
     let title = match (&limit, compacts) {
         (Some(limit), _) => format!(
@@ -54,7 +55,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether the memory was freed for a cgroup's limit, by the kernel's functions for that.
 fn in_cgroup(waits: &Waits<'_>) -> bool {
-    let of_cgroup = |name: &String| name.contains("mem_cgroup") || name.contains("memcg");
+    let of_cgroup = |name: &String| families::of_memory_cgroup(name);
     let main = waits.main();
     main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.function.as_ref().is_some_and(of_cgroup)
 }

@@ -1,8 +1,7 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use super::bus_call_unanswered::listens;
-use crate::attributed::{AttributedWait, Holder};
-use crate::classify::UNSEEN_SOCKET;
+use crate::attributed::{AttributedWait, Common, Holder};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
@@ -65,7 +64,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "{who} listened on a message bus for {listened}, and had called nobody there"
         ));
     };
-    let Some(known) = asked.only(|wait| wait.resource.name != UNSEEN_SOCKET) else {
+    let Some(known) = asked.only(|wait| wait.resource.common() != Some(Common::UnseenSocket)) else {
         return Verdict::CannotTell(format!(
             "whom {} waits for: {} on sockets whose ends were not seen",
             say::who(&asked.main().asker.name),

@@ -1,6 +1,7 @@
 //! fork copies the page tables of a large process.
 
 use crate::attributed::AttributedWait;
+use crate::classify::families;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
@@ -17,18 +18,9 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-/// Kernel functions that copy an address space.
-const COPYING: &[&str] = &[
-    "copy_page_range",
-    "copy_pte_range",
-    "copy_p4d_range",
-    "dup_mmap",
-    "dup_mm",
-];
-
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
 fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
-    let copying = |function: &String| COPYING.iter().any(|copying| function.starts_with(copying));
+    let copying = |function: &String| families::copies_address_space(function);
     matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
         && (wait.kernel_stack.iter().any(copying)
             || run.attributed.by_looks && wait.resource.detail.copies.is_some())

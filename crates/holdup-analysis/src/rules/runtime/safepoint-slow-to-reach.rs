@@ -2,8 +2,8 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
+use crate::attributed::Common;
 use crate::attributed::HowKnown;
-use crate::attribution::REACHING;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
@@ -26,7 +26,7 @@ pub(crate) const RULE: Rule = Rule {
 /// By the threads that stood and waited.
 fn late(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Whoever waits for all to come waits for that; who waits for what is done there does not.
-    let reaching = waits.only(|wait| wait.resource.name == REACHING);
+    let reaching = waits.only(|wait| wait.resource.common() == Some(Common::JvmReaching));
     let Some(reaching) = reaching.filter(|reaching| run.matters(reaching.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "less than {} of the time went by until all threads had stopped",

@@ -1,5 +1,6 @@
 //! Files that a scanner looks at before they may be opened.
 
+use crate::classify::families;
 use crate::finding::{Evidence, Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
@@ -19,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let waits = match decisions::asked(run, waits, "fanotify", |name| name.starts_with("fanotify_")) {
+    let waits = match decisions::asked(run, waits, "fanotify", families::of_fanotify) {
         Ok(waits) => waits,
         Err(clear) => return clear,
     };

@@ -1,5 +1,6 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
+use crate::classify::families;
 use crate::finding::{Remedy, Severity, Verdict};
 use crate::rules::{
     Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
@@ -19,9 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let waits = match decisions::asked(run, waits, "seccomp notifications", |name| {
-        name.contains("seccomp")
-    }) {
+    let waits = match decisions::asked(run, waits, "seccomp notifications", families::of_seccomp) {
         Ok(waits) => waits,
         Err(clear) => return clear,
     };
