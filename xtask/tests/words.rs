@@ -98,10 +98,13 @@ impl Token {
 
 /// The code of a file without its comments and its tests.
 fn tokens(source: &str) -> Vec<Token> {
-    let source = source.find("#[cfg(test)]").map_or(source, |end| match source[end..].contains("mod tests") {
-        true => &source[..end],
-        false => source,
-    });
+    let source =
+        source
+            .find("#[cfg(test)]")
+            .map_or(source, |end| match source[end..].contains("mod tests") {
+                true => &source[..end],
+                false => source,
+            });
     let chars: Vec<char> = source.chars().collect();
     let mut all = Vec::new();
     let mut at = 0;
@@ -180,7 +183,11 @@ fn quoted(chars: &[char], from: usize) -> (String, usize) {
                 }
             }
             ('\\', Some(&escaped)) => {
-                text.push(if matches!(escaped, 'n' | 't' | 'r' | '0') { ' ' } else { escaped });
+                text.push(if matches!(escaped, 'n' | 't' | 'r' | '0') {
+                    ' '
+                } else {
+                    escaped
+                });
                 at += 2;
             }
             _ => {
@@ -205,7 +212,10 @@ fn decides(all: &[Token], at: usize) -> bool {
         }
         start -= 1;
     }
-    let (last, one_before) = (start.checked_sub(1).map(|at| &all[at]), start.checked_sub(2).map(|at| &all[at]));
+    let (last, one_before) = (
+        start.checked_sub(1).map(|at| &all[at]),
+        start.checked_sub(2).map(|at| &all[at]),
+    );
     if is(last, '=') && (is(one_before, '=') || is(one_before, '!')) {
         return true;
     }
@@ -217,7 +227,12 @@ fn decides(all: &[Token], at: usize) -> bool {
     let argument = is(before(1), '(') || (is(before(1), '&') && is(before(2), '('));
     let callee = if is(before(1), '(') { before(2) } else { before(3) };
     let dot = if is(before(1), '(') { before(3) } else { before(4) };
-    if argument && is(dot, '.') && callee.and_then(Token::word).is_some_and(|word| DECIDES.contains(&word)) {
+    if argument
+        && is(dot, '.')
+        && callee
+            .and_then(Token::word)
+            .is_some_and(|word| DECIDES.contains(&word))
+    {
         return true;
     }
     in_pattern(all, at)
@@ -244,7 +259,9 @@ fn in_pattern(all: &[Token], at: usize) -> bool {
             Token::Sign(',') => commas.push(depth),
             Token::Sign('|' | '.' | '&' | '@') | Token::Text(_) => {}
             Token::Word(word) if word == "if" => {
-                let guard = all[ahead..].iter().take_while(|token| !token.is(';') && !token.is('{'));
+                let guard = all[ahead..]
+                    .iter()
+                    .take_while(|token| !token.is(';') && !token.is('{'));
                 let guard: Vec<&Token> = guard.collect();
                 let arrow = guard.windows(2).any(|pair| pair[0].is('=') && pair[1].is('>'));
                 if arrow && !commas.contains(&depth) {
@@ -265,12 +282,15 @@ fn in_pattern(all: &[Token], at: usize) -> bool {
             Token::Sign('(' | '[') if depth > 0 => depth -= 1,
             Token::Sign('(') => {
                 let called = back.checked_sub(2).map(|at| (&all[at], &all[at + 1]));
-                let matches = called.is_some_and(|(name, mark)| name.word() == Some("matches") && mark.is('!'));
+                let matches =
+                    called.is_some_and(|(name, mark)| name.word() == Some("matches") && mark.is('!'));
                 let wrapped = back.checked_sub(1).is_some_and(|at| is_wrapper(&all[at]));
                 if matches {
                     return true;
                 }
-                let plain = back.checked_sub(1).is_none_or(|at| all[at].word().is_none() && !all[at].is('!'));
+                let plain = back
+                    .checked_sub(1)
+                    .is_none_or(|at| all[at].word().is_none() && !all[at].is('!'));
                 if !wrapped && !plain {
                     return false;
                 }
@@ -285,7 +305,10 @@ fn in_pattern(all: &[Token], at: usize) -> bool {
 }
 
 fn is_constant(word: &str) -> bool {
-    word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
+    word.len() > 1
+        && word
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
 }
 
 /// What files write and what they decide by.
@@ -312,9 +335,12 @@ impl Seen {
                 }
                 if let Some(text) = token.text() {
                     if decides(&all, at) {
-                        seen.decisions.insert((text.to_owned(), path.clone(), looks_inside(&all, at)));
+                        seen.decisions
+                            .insert((text.to_owned(), path.clone(), looks_inside(&all, at)));
                     } else {
-                        seen.written.entry(text.to_owned()).or_insert_with(|| path.clone());
+                        seen.written
+                            .entry(text.to_owned())
+                            .or_insert_with(|| path.clone());
                         if names_a_resource(&all, at) {
                             seen.names.insert(text.to_owned());
                         }
@@ -327,7 +353,8 @@ impl Seen {
                         }
                     }
                     for text in texts.iter().filter(|_| decides(&all, at)) {
-                        seen.decisions.insert((text.clone(), path.clone(), looks_inside(&all, at)));
+                        seen.decisions
+                            .insert((text.clone(), path.clone(), looks_inside(&all, at)));
                     }
                 }
             }
@@ -348,7 +375,11 @@ impl Seen {
                 false => self.names.contains(text) && *words == text,
             });
             if let Some((words, by)) = written {
-                all.push((path.clone(), text.clone(), format!("{path} decides by {text:?}, which {by} writes: {words:?}")));
+                all.push((
+                    path.clone(),
+                    text.clone(),
+                    format!("{path} decides by {text:?}, which {by} writes: {words:?}"),
+                ));
             }
         }
         all
@@ -367,7 +398,10 @@ fn constants(all: &[Token]) -> (BTreeMap<String, Vec<String>>, Vec<Range<usize>>
         };
         let rest = &all[at..];
         let end = rest.iter().enumerate().position(|(at, token)| {
-            token.is(';') && !rest.get(at + 1).is_some_and(|next| next.word().is_some_and(|word| word.parse::<u32>().is_ok()))
+            token.is(';')
+                && !rest
+                    .get(at + 1)
+                    .is_some_and(|next| next.word().is_some_and(|word| word.parse::<u32>().is_ok()))
         });
         let value = &rest[..end.unwrap_or(rest.len())];
         let texts: Vec<String> = value.iter().filter_map(Token::text).map(str::to_owned).collect();
@@ -383,9 +417,13 @@ fn constants(all: &[Token]) -> (BTreeMap<String, Vec<String>>, Vec<Range<usize>>
 fn names_a_resource(all: &[Token], at: usize) -> bool {
     let from = at.saturating_sub(12);
     let open = (from..at).rev().find(|at| all[*at].is('('));
-    let callee = open.and_then(|open| all.get(open.checked_sub(1)?)).and_then(Token::word);
+    let callee = open
+        .and_then(|open| all.get(open.checked_sub(1)?))
+        .and_then(Token::word);
     let of_kind = at.checked_sub(1).is_some_and(|before| {
-        let kinds = ["File", "Device", "Socket", "Lock", "Process", "Cgroup", "Kernel", "Name"];
+        let kinds = [
+            "File", "Device", "Socket", "Lock", "Process", "Cgroup", "Kernel", "Name",
+        ];
         all[before].word().is_some_and(|word| kinds.contains(&word))
     });
     of_kind || callee.is_some_and(|callee| NAMES.contains(&callee))
@@ -405,7 +443,9 @@ fn has_word(words: &str, text: &str) -> bool {
 
 /// Whether it is more than one word.
 fn is_prose(text: &str) -> bool {
-    let words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic));
+    let words = text
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphabetic));
     words.count() > 1
 }
 
@@ -453,8 +493,13 @@ fn no_decision_rests_on_words_that_holdup_wrote() {
         .collect();
     assert!(left.is_empty(), "\n{}\n", left.join("\n"));
     for (end, words, _) in ALLOWED {
-        let used = offences.iter().any(|(path, text, _)| path.ends_with(end) && text == words);
-        assert!(used, "nothing in {end} decides by {words:?}: take it off the list");
+        let used = offences
+            .iter()
+            .any(|(path, text, _)| path.ends_with(end) && text == words);
+        assert!(
+            used,
+            "nothing in {end} decides by {words:?}: take it off the list"
+        );
     }
 }
 
@@ -488,7 +533,12 @@ fn each_way_to_decide_by_a_planted_sentence_is_found() {
         r#"const WORDS: &str = "may be a collection"; fn f(name: &str) -> bool { name != WORDS }"#,
     ];
     for way in ways {
-        assert!(planted(way).iter().any(|text| text.ends_with("may be a collection")), "{way}");
+        assert!(
+            planted(way)
+                .iter()
+                .any(|text| text.ends_with("may be a collection")),
+            "{way}"
+        );
     }
     let name = r#"fn f(name: &str) -> bool { name == "timer" }"#;
     assert_eq!(planted(name), ["timer"], "a name of one word");
