@@ -32,7 +32,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // Conclusions: each stage knows the ones before it by their types, and none of their users.
     ("holdup-model", &["holdup-evidence"]),
-    ("holdup-knowledge", &["holdup-evidence"]),
+    ("holdup-knowledge", &["holdup-evidence", "holdup-model"]),
     (
         "holdup-attribution",
         &["holdup-evidence", "holdup-knowledge", "holdup-model"],

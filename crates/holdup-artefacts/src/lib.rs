@@ -12,7 +12,9 @@ pub mod sessions;
 mod stacks;
 
 use holdup_attribution::attribution::choose;
-use holdup_attribution::classify::{self, Classified, Site};
+use holdup_attribution::classify;
+use holdup_attribution::classify::{Classified, Site};
+use holdup_model::attributed::Disk;
 use holdup_evidence::observed::{CallTime, Calls, Refused};
 use holdup_evidence::units::duration;
 use holdup_evidence::{
@@ -340,10 +342,10 @@ fn resource(mut resource: Resource, call: &CallTime) -> Resource {
         resource.name.clone_from(object);
     }
     // A trace does not tell on which device a file is.
-    let nowhere = DeviceNumber::default().to_string();
-    resource
-        .detail
-        .retain(|key, value| key != "device" || *value != nowhere);
+    let nowhere = Disk::Number(DeviceNumber::default());
+    if resource.detail.device.as_ref() == Some(&nowhere) {
+        resource.detail.device = None;
+    }
     resource
 }
 

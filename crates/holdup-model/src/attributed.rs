@@ -2,8 +2,17 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod common;
+mod detail;
+mod fact;
 mod requests;
 
+pub use common::{Common, Interrupt};
+pub use detail::{Detail, Facts};
+pub use fact::{
+    Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy,
+    Spin, SpinningLibrary, StopSignal,
+};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
 
 use crate::churn::Churn;
@@ -101,23 +110,6 @@ pub struct ThreadLedger {
     pub open: bool,
 }
 
-/// Key in a resource's details: the database server whose own table of locks is waited for, as `postgresql`.
-pub const DATABASE_LOCK: &str = "database_lock";
-
-/// Key in a resource's details: of which kind a lock of Java's is: `monitor`, `lock` (of `java.util.concurrent`), `semaphore`,
-/// `class` (one to be initialised), `pool` (a connection of one).
-pub const JAVA_LOCK: &str = "java_lock";
-
-/// Key in a resource's details: what another thread of the same JVM does and this one waits for: a `task`, something from a
-/// `queue`, a `signal`.
-pub const AWAITS: &str = "awaits";
-
-/// Key in a resource's details: by which method a thread sleeps that to the kernel waits for a futex with a time limit.
-pub const SLEEPS: &str = "sleeps";
-
-/// Key of [`Resource::detail`]: the function or call in which CPU time passes with waiting.
-pub const SPINS: &str = "spins";
-
 /// What a wait or a stretch of CPU time was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -128,10 +120,33 @@ pub struct Resource {
     pub name: String,
     /// More about it by stable keys: `device`, `file_system`, `mount`, `peer`, `server`, `port`, `call`,
     /// `fd_kind`, `address`, `symbol`, `signal`, `cpu`, `spins`, `spinlock` …
-    pub detail: BTreeMap<String, String>,
+    pub detail: Detail,
 }
 
 impl Resource {
+    /// A resource with a name and nothing else.
+    #[must_use]
+    pub fn named(kind: ResourceKind, name: impl Into<String>) -> Resource {
+        Resource {
+            kind,
+            name: name.into(),
+            detail: Detail::default(),
+        }
+    }
+
+    /// The same with more known about it.
+    #[must_use]
+    pub fn with(mut self, add: impl FnOnce(&mut Facts)) -> Resource {
+        add(&mut self.detail);
+        self
+    }
+
+    /// The same, waited for in this call.
+    #[must_use]
+    pub fn in_call(self, call: &str) -> Resource {
+        self.with(|facts| facts.call = Some(call.to_owned()))
+    }
+
     /// Whether it stands for more of its kind than were told apart, and is none of them.
     #[must_use]
     pub fn is_many(&self) -> bool {

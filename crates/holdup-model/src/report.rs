@@ -15,14 +15,14 @@ mod recording;
 mod scaling;
 
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
-pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone};
+pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
 pub use churn::{Births, Churn, Conversations, Handshakes};
 pub use comparison::{
     AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
     TreeFrameKind, TreeNode,
 };
 pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
-pub use host::{BlockedTasks, Host, HostFact, HostResource, Load, Runner};
+pub use host::{BlockedTasks, Host, HostFact, HostResource, HostResourceName, Load, Runner};
 pub use jvm::{Jvm, JvmDump};
 pub use machine::Machine;
 pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};

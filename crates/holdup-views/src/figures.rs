@@ -241,7 +241,12 @@ fn host(report: &Report) -> Vec<Figure> {
             unit: Unit::Count,
             kind: Kind::Gauge,
             values: short
-                .map(|one| (vec![("resource", label(&one.name))], u64::from(one.short)))
+                .map(|one| {
+                    (
+                        vec![("resource", label(&one.name.to_string()))],
+                        u64::from(one.short),
+                    )
+                })
                 .collect(),
         },
     ]

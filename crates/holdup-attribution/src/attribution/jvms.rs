@@ -12,6 +12,7 @@ use super::Attribution;
 use super::holders::{InTheWay, Who};
 use super::site::Site;
 use super::thread::Thread;
+use holdup_model::attributed::Common;
 use crate::classify::Classified;
 use holdup_evidence::{
     Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
@@ -131,15 +132,6 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const OPERATION: u64 = 0x7f;
 const PRIVATE: u64 = 0x80;
 
-/// What threads wait for until all have stopped.
-pub const REACHING: &str = "all threads to come to a safepoint";
-
-/// Detail of a resource: what a machine calls the operation.
-pub const JVM_OPERATION: &str = "operation";
-
-/// Detail of a resource: what kept the thread.
-pub const STALL: &str = "collector_behind";
-
 /// What is known of machines.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jvms {
@@ -206,7 +198,7 @@ impl Jvms {
             return match sleeps && own {
                 true if who.name == VM_THREAD => Some(OfJvm::Stopped {
                     cause: Cause::RuntimeSafepoint,
-                    resource: resource(REACHING),
+                    resource: Resource::of(Common::JvmReaching),
                     late: None,
                 }),
                 true => Some(OfJvm::AtRest),
@@ -252,7 +244,7 @@ impl Jvms {
         let resource = resource(&format!("{}, which has not freed memory yet", collector.name()));
         Some(OfJvm::Stopped {
             cause: Cause::RuntimeGc,
-            resource: with(resource, STALL, collector.name()),
+            resource: resource.with(|facts| facts.collector_behind = Some(collector)),
             late: None,
         })
     }
@@ -293,7 +285,7 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
     if reaching > working {
         return OfJvm::Stopped {
             cause: Cause::RuntimeSafepoint,
-            resource: resource(REACHING),
+            resource: Resource::of(Common::JvmReaching),
             late: pause.late.filter(|late| *late != wait.thread),
         };
     }
@@ -308,7 +300,7 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
 /// The same by looks at what it waited on.
 fn by_look(stop: &JvmStop) -> OfJvm {
     let (cause, resource) = match stop.reaching {
-        true => (Cause::RuntimeSafepoint, resource(REACHING)),
+        true => (Cause::RuntimeSafepoint, Resource::of(Common::JvmReaching)),
         false => work(&stop.work),
     };
     OfJvm::Stopped {
@@ -324,11 +316,10 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
         PauseWork::Collection { collector, why } => {
             let name = collector.map_or("its garbage collector", Collector::name);
             let named = resource(&format!("a collection by {name}"));
-            let named = match why {
-                Some(why) => with(named, "gc_cause", why),
-                None => named,
-            };
-            (Cause::RuntimeGc, named)
+            (
+                Cause::RuntimeGc,
+                named.with(|facts| facts.gc_cause.clone_from(why)),
+            )
         }
         PauseWork::Other => (
             Cause::RuntimeSafepoint,
@@ -338,26 +329,15 @@ fn work(work: &PauseWork) -> (Cause, Resource) {
             let named = resource(&format!(
                 "an operation of its VM thread, {name}, for which all threads stop"
             ));
-            (Cause::RuntimeSafepoint, with(named, JVM_OPERATION, name))
+            let named = named.with(|facts| facts.operation = Some(name.clone()));
+            (Cause::RuntimeSafepoint, named)
         }
-        PauseWork::Unknown => (
-            Cause::RuntimeSafepoint,
-            resource("an operation of its VM thread, which may be a collection"),
-        ),
+        PauseWork::Unknown => (Cause::RuntimeSafepoint, Resource::of(Common::JvmMayCollect)),
     }
 }
 
 fn resource(name: &str) -> Resource {
-    Resource {
-        kind: ResourceKind::Name,
-        name: name.to_owned(),
-        detail: Default::default(),
-    }
-}
-
-fn with(mut resource: Resource, key: &str, value: &str) -> Resource {
-    resource.detail.insert(key.to_owned(), value.to_owned());
-    resource
+    Resource::named(ResourceKind::Name, name)
 }
 
 impl OfJvm {
@@ -379,7 +359,7 @@ impl OfJvm {
             OfJvm::Unasked => Classified::idle(call, "a tool that asks the Java virtual machine".to_owned()),
             OfJvm::Stopped { cause, resource, .. } => Classified {
                 cause: *cause,
-                resource: with(resource.clone(), "call", call.name().unwrap_or("futex")),
+                resource: resource.clone().in_call(call.name().unwrap_or("futex")),
                 timed_out: false,
                 bytes: None,
                 call: call.name(),

@@ -66,7 +66,7 @@ mod windows;
 mod tests;
 
 pub use asker::choose;
-pub use jvms::{JVM_OPERATION, REACHING, STALL, VM_THREAD};
+pub use jvms::VM_THREAD;
 pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;
 

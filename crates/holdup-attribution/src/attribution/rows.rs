@@ -18,7 +18,8 @@ use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use holdup_model::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Pace, Resource, ResourceKind, SPINS, Tally, ThreadName,
+    Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin,
+    StopSignal, Tally, ThreadName,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -165,7 +166,7 @@ impl Rows<'_> {
                         true => format!("{} and others", process(&child.name)),
                     }
                 }),
-            Cause::ProcessStopped => match (longest, signal.map(signal_name)) {
+            Cause::ProcessStopped => match (longest, signal.map(|signal| StopSignal::of(signal).id())) {
                 (Some(tracer), _) if tracer.how_known == HowKnown::Tracer => {
                     Some(format!("tracer {}", process(&tracer.name)))
                 }
@@ -181,19 +182,15 @@ impl Rows<'_> {
         row.resource.name = name;
         let detail = &mut row.resource.detail;
         if let Some(longest) = longest {
-            detail.insert("pid".to_owned(), longest.name.pid.to_string());
+            detail.pid = Some(longest.name.pid);
         }
         if let Some(signal) = signal.filter(|_| row.cause == Cause::ProcessStopped) {
-            detail.insert("signal".to_owned(), signal_name(signal).to_owned());
+            detail.signal = Some(StopSignal::of(signal));
         }
     }
 
     fn name_address_space(&self, resource: &mut Resource) {
-        let Some(pid) = resource
-            .detail
-            .get("address_space_of")
-            .and_then(|pid| pid.parse().ok())
-        else {
+        let Some(pid) = resource.detail.address_space_of else {
             return;
         };
         let mut owner = ThreadName {
@@ -394,7 +391,7 @@ impl Rows<'_> {
 
     fn ask(&self, row: &mut AttributedWait, group: &Group) {
         if let Some(spin) = &group.spin {
-            row.resource.detail.insert(SPINS.to_owned(), spin.clone());
+            row.resource.detail.spins = Some(spin.clone());
         }
         row.asker.frame.clone_from(&group.asking.frame);
         row.asker.module.clone_from(&group.asking.module);
@@ -433,12 +430,11 @@ impl Rows<'_> {
             let told = wait
                 .zip(frames)
                 .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
-            let same = |group: &&mut Group| {
-                group.asking == asking && group.spin.as_deref() == spin && group.told == told
-            };
+            let same =
+                |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == told;
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, spin.map(str::to_owned), told, stack)),
+                None => groups.push(Group::of(asking, spin, told, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -470,7 +466,7 @@ impl Rows<'_> {
 struct Group {
     asking: Asking,
     /// The function in which it spins.
-    spin: Option<String>,
+    spin: Option<Spin>,
     /// What the wait was for, where the stack tells it.
     told: Option<(Cause, Resource)>,
     weight: u64,
@@ -482,12 +478,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(
-        asking: Asking,
-        spin: Option<String>,
-        told: Option<(Cause, Resource)>,
-        stack: &StackTally,
-    ) -> Group {
+    fn of(asking: Asking, spin: Option<Spin>, told: Option<(Cause, Resource)>, stack: &StackTally) -> Group {
         Group {
             asking,
             spin,
@@ -530,20 +521,14 @@ fn name_function(row: &mut AttributedWait) {
     if row.cause != Cause::CpuUser {
         return;
     }
-    let spin = row.resource.detail.get(SPINS);
-    let name = spin.or(row.asker.frame.as_ref()).or(row.asker.module.as_ref());
-    let mut resource = Resource {
-        kind: ResourceKind::Name,
-        name: name.unwrap_or(&row.asker.name.process).clone(),
-        detail: spin
-            .map(|spin| (SPINS.to_owned(), spin.clone()))
-            .into_iter()
-            .collect(),
-    };
-    if let Some(module) = &row.asker.module {
-        resource.detail.insert("module".to_owned(), module.clone());
-    }
-    row.resource = resource;
+    let spin = row.resource.detail.spins.clone();
+    let asker = row.asker.frame.as_deref().or(row.asker.module.as_deref());
+    let name = spin.as_ref().map(Spin::id).or(asker);
+    let resource = Resource::named(ResourceKind::Name, name.unwrap_or(&row.asker.name.process));
+    row.resource = resource.with(|facts| {
+        facts.spins = spin;
+        facts.module.clone_from(&row.asker.module);
+    });
 }
 
 /// What interrupted is the kind that took the most; each kind with its length.
@@ -552,14 +537,11 @@ fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
     kinds.retain(|(_, ns)| *ns > 0);
     kinds.sort_by_key(|(_, ns)| Reverse(*ns));
     let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
-    row.resource = Resource {
-        kind: ResourceKind::Kernel,
-        name: name.to_owned(),
-        detail: kinds
-            .into_iter()
-            .map(|(kind, ns)| (kind.to_owned(), format!("{:.1} ms", ns as f64 / 1e6)))
-            .collect(),
-    };
+    row.resource = Resource::named(ResourceKind::Kernel, name);
+    let facts = row.resource.detail.interrupts_mut();
+    for (fact, ns) in facts.into_iter().zip(ledger.interrupts) {
+        *fact = (ns > 0).then_some(InterruptTime(ns));
+    }
 }
 
 /// `sleep (pid 12)`.
@@ -572,17 +554,6 @@ fn process(name: &ThreadName) -> String {
     match own.as_str() {
         "" => format!("process {}", name.pid),
         own => format!("{own} (pid {})", name.pid),
-    }
-}
-
-/// The name of a signal that stops processes.
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        19 => "SIGSTOP",
-        20 => "SIGTSTP",
-        21 => "SIGTTIN",
-        22 => "SIGTTOU",
-        _ => "a stop signal",
     }
 }
 

@@ -205,8 +205,7 @@ impl Sights {
                 .chain(polled.map(|fd| fd.object))
                 .find_map(|id| self.names.get(&self.object(id)?.inode));
             if let Some(name) = asked.and_then(|asked| asked.name.as_ref()) {
-                let detail = &mut classified.resource.detail;
-                detail.insert("name".to_owned(), name.clone());
+                classified.resource.detail.name = Some(name.clone());
             }
         }
         classified

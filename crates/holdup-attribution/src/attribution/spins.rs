@@ -4,6 +4,7 @@
 //! functions that do nothing else are listed: a mutex that spins for a moment before it sleeps is not told from one
 //! that is taken at once, and a loop of the program's own has no name that says so.
 
+use holdup_model::attributed::{Spin, SpinningLibrary};
 use holdup_evidence::Frame;
 
 /// Functions that spin, by their bare names.
@@ -49,21 +50,21 @@ const BEGINNINGS: &[&str] = &["kmp_flag_64<", "kmp_flag_32<", "__kmp_wait_templa
 
 /// Libraries whose functions without a name are their waiting: stripped copies keep the names of what programs call,
 /// and their own work is in those.
-const LIBRARIES: &[(&str, &str)] = &[("libgomp.so", "libgomp's waiting loop")];
+const LIBRARIES: &[(&str, SpinningLibrary)] = &[("libgomp.so", SpinningLibrary::Gomp)];
 
 /// The function in which this stack spins.
-pub(super) fn spinning(stack: &[Frame]) -> Option<&str> {
+pub(super) fn spinning(stack: &[Frame]) -> Option<Spin> {
     let innermost = stack.first()?;
     match &innermost.symbol {
         Some(symbol) => {
             let bare = symbol.split('@').next().unwrap_or(symbol);
             let listed = NAMES.contains(&bare) || BEGINNINGS.iter().any(|start| bare.starts_with(start));
-            listed.then_some(bare)
+            listed.then(|| Spin::of_function(bare))
         }
         None => {
             let module = innermost.module.as_deref()?;
             let library = LIBRARIES.iter().find(|(library, _)| module.starts_with(library));
-            library.map(|(_, loops)| *loops)
+            library.map(|(_, library)| Spin::Loop(*library))
         }
     }
 }
@@ -82,7 +83,7 @@ mod tests {
                 ..Frame::default()
             })
             .collect();
-        spinning(&stack).map(str::to_owned)
+        spinning(&stack).map(|spin| spin.id().to_owned())
     }
 
     #[test]

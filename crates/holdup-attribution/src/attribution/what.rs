@@ -4,6 +4,7 @@
 //! dictionary is bounded, whatever names the observed programs invent: beyond its size, and beyond a
 //! thread's share of it, things are told apart by cause, call and kind alone.
 
+use holdup_model::attributed::{Detail, Facts};
 use crate::classify::Classified;
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -130,7 +131,7 @@ impl Whats {
     pub(super) fn of_handshake(&mut self, id: WhatId) -> WhatId {
         let mut what = self.get(id).clone();
         what.cause = Cause::NetTls;
-        what.resource.detail.remove("local");
+        what.resource.detail.local = None;
         self.named(what)
     }
 
@@ -174,7 +175,7 @@ fn stops_all(cause: Cause) -> bool {
 /// What many things have in common: of files also the device, of which there are few, and a program can't
 /// invent any.
 fn coarse(what: &What) -> What {
-    let kept = |key: &str| Some((key.to_owned(), what.resource.detail.get(key)?.clone()));
+    let detail = &what.resource.detail;
     What {
         role: what.role,
         cause: what.cause,
@@ -182,7 +183,11 @@ fn coarse(what: &What) -> What {
         resource: Resource {
             kind: what.resource.kind,
             name: what.resource.kind.many().to_owned(),
-            detail: ["device", "file_system"].into_iter().filter_map(kept).collect(),
+            detail: Detail::from(Facts {
+                device: detail.device.clone(),
+                file_system: detail.file_system.clone(),
+                ..Facts::default()
+            }),
         },
         why_unknown: (what.cause == Cause::Unknown).then(|| "several reasons".to_owned()),
     }

@@ -1,18 +1,19 @@
 //! What a wait was about: its object where it can be that, else a path, a function, or plain words.
 
-use super::objects::{self, Use, named, with};
+use super::objects;
+use holdup_knowledge::functions::families;
+use super::objects::{Use, named};
 use super::stack::Stack;
 use super::{Site, futex, on_disk};
+use holdup_model::attributed::Common;
 use holdup_evidence::{Call, Cause, Object, ObjectKind};
 use holdup_knowledge::calls::Kind;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait that the stack decided was about: the call's object where it can be that, else the function.
 pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, kind: Kind) -> Resource {
-    let by_function = |kind, name: &str| {
-        let resource = named(kind, name);
-        function.map_or(resource.clone(), |function| with(resource, "function", function))
-    };
+    let by_function =
+        |kind, name: &str| named(kind, name).with(|facts| facts.function = function.map(str::to_owned));
     let path = site.memory.and_then(|memory| memory.path.clone());
     let of_path = |otherwise: &str| match &path {
         Some(path) => named(ResourceKind::File, path.clone()),
@@ -25,17 +26,16 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::MemMmaplock => {
             let resource = by_function(ResourceKind::Lock, "the address space lock (mmap_lock)");
             let space = site.kernel_lock.and_then(|lock| lock.address_space);
-            space.map_or(resource.clone(), |pid| {
-                with(resource, "address_space_of", pid.to_string())
-            })
+            resource.with(|facts| facts.address_space_of = space)
         }
         Cause::MemUserfault => by_function(ResourceKind::Process, "a userfaultfd handler"),
         Cause::LockKernel => {
             let resource = named(ResourceKind::Lock, function.unwrap_or("a kernel lock"));
             let locked = site.kernel_lock.and_then(|lock| (site.objects)(lock.object?));
-            locked.or(site.object).map_or(resource.clone(), |object| {
-                with(resource, "object", objects::resource(object).name)
-            })
+            let object = locked
+                .or(site.object)
+                .map(|object| objects::resource(object).name);
+            resource.with(|facts| facts.object = object)
         }
         Cause::KernelWork | Cause::Unknown => match site.object {
             Some(object) if objects::cause(object, Use::In) == Some(cause) => objects::resource(object),
@@ -44,24 +44,19 @@ pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, ki
         Cause::SecurityDecision => {
             let resource = by_function(ResourceKind::Process, decides(function));
             // Of a descriptor the kernel asks nobody about opening it; the name that was asked for is the file.
-            match path
-                .as_ref()
-                .filter(|_| function.is_some_and(|name| name.starts_with("fanotify")))
-            {
-                Some(path) => with(resource, "file", path.clone()),
-                None => resource,
-            }
+            let file = path.filter(|_| function.is_some_and(families::of_fanotify));
+            resource.with(|facts| facts.file = file)
         }
         Cause::RandomUnseeded => random_generator(),
         Cause::ProcessStopped => named(ResourceKind::Process, "a stop signal"),
         Cause::ProcessFrozen => named(ResourceKind::Cgroup, "a freezer"),
-        Cause::ProcessChild => named(ResourceKind::Process, "a child"),
+        Cause::ProcessChild => Resource::of(Common::Child),
         Cause::ProcessExit => by_function(ResourceKind::Process, "its own end"),
         Cause::ProcessExec => match site.object.filter(|object| on_disk(object)) {
             Some(object) => program(object, path.as_deref()),
-            None => of_path("a program"),
+            None => of_path(Common::Program.name()),
         },
-        Cause::TimerSleep => named(ResourceKind::Kernel, "timer"),
+        Cause::TimerSleep => Resource::of(Common::Timer),
         Cause::Idle => by_function(ResourceKind::Kernel, "requests"),
         // In a system call the object is the call's, and the page is another file's.
         Cause::MemPagefault if kind != Kind::None => by_function(ResourceKind::File, "a mapped file"),
@@ -157,14 +152,10 @@ pub(super) fn child(call: &Call) -> Resource {
     };
     // The register holds a signed 32-bit pid; 0 and below ask for any child or a group.
     #[expect(clippy::cast_possible_truncation, reason = "a pid is 32 bits wide")]
-    let pid = asked as u32 as i32;
-    if pid > 0 {
-        with(
-            named(ResourceKind::Process, format!("process {pid}")),
-            "pid",
-            pid.to_string(),
-        )
+    let pid = asked as u32;
+    if pid.cast_signed() > 0 {
+        named(ResourceKind::Process, format!("process {pid}")).with(|facts| facts.pid = Some(pid))
     } else {
-        named(ResourceKind::Process, "a child")
+        Resource::of(Common::Child)
     }
 }

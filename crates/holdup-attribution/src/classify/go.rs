@@ -4,7 +4,7 @@
 //! In: the cause that the kernel's side showed, its call, and the user stack. Out: `idle`, where the stack proves it. What
 //! goroutines wait for has no thread, and is not seen here.
 
-use super::objects::{named, with};
+use super::objects::named;
 use holdup_evidence::{Cause, Frame};
 use holdup_model::attributed::{Resource, ResourceKind};
 
@@ -38,7 +38,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
     }
     let known = |name: &str| IDLE.iter().find(|(function, _)| *function == name);
     let (_, work) = near().find_map(known)?;
-    Some((Cause::Idle, with(named(ResourceKind::Name, *work), "call", call)))
+    Some((Cause::Idle, named(ResourceKind::Name, *work).in_call(call)))
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 //! that take its place, where the frames prove them. A method is looked at only behind frames of the runtime or of well-known
 //! libraries: what a program's own code waits for inside of a pool's method is not the pool.
 
-use super::objects::{named, with};
+use holdup_model::attributed::{Awaits, Common, JavaLock, SleepsBy};
+use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::java::{
     IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime,
 };
-use holdup_model::attributed::{AWAITS, AttributedWait, JAVA_LOCK, Resource, ResourceKind, SLEEPS};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 
 /// The file that holds the virtual machine, and the one that starts it.
 const JVM: &str = "libjvm.so";
@@ -25,14 +26,27 @@ const WAIT: &[&str] = &["java.lang.Object.wait"];
 const SLEEP: &[&str] = &["java.lang.Thread.sleep"];
 
 /// Locks of `java.util.concurrent`, by the methods that take them, and how they are called.
-const LOCKS: &[(&str, &str)] = &[
-    ("java.util.concurrent.locks.ReentrantLock.", "ReentrantLock"),
+const LOCKS: &[(&str, &str, JavaLock)] = &[
+    (
+        "java.util.concurrent.locks.ReentrantLock.",
+        "ReentrantLock",
+        JavaLock::Lock,
+    ),
     (
         "java.util.concurrent.locks.ReentrantReadWriteLock$",
         "ReentrantReadWriteLock",
+        JavaLock::Lock,
     ),
-    ("java.util.concurrent.locks.StampedLock.", "StampedLock"),
-    ("java.util.concurrent.Semaphore.", "Semaphore"),
+    (
+        "java.util.concurrent.locks.StampedLock.",
+        "StampedLock",
+        JavaLock::Lock,
+    ),
+    (
+        "java.util.concurrent.Semaphore.",
+        "Semaphore",
+        JavaLock::Semaphore,
+    ),
 ];
 
 /// Methods of the queued synchroniser that wait until it can be acquired.
@@ -62,16 +76,13 @@ const INITIALISES_CLASS: &[&str] = &["InstanceKlass::initialize", "InstanceKlass
 /// The C library's functions that wait for a mutex.
 const LOCKS_MUTEX: &[&str] = &["lll_lock_wait", "mutex_lock", "mutex_cond_lock"];
 
-/// What the virtual machine's own threads wait for.
-const MACHINES_WORK: &str = "work for the virtual machine itself";
-
 /// What a stack shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     /// A lock that somebody has: of which kind, and its name.
-    Lock(&'static str, String),
+    Lock(JavaLock, String),
     /// Something that another thread of the process does: of which kind, and its name.
-    Awaits(&'static str, String),
+    Awaits(Awaits, String),
     /// Time.
     Sleeps,
     /// Work.
@@ -90,7 +101,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         let own = futex && matches!(cause, Cause::LockFutex | Cause::TimerSleep);
         return match called_from_java(stack) {
             Some(native) => own.then(|| by_native(call, native))?,
-            None => (own && of_machine(stack)).then(|| idle(call, MACHINES_WORK)),
+            None => (own && of_machine(stack)).then(|| idle(call, Common::JvmOwnWork.name())),
         };
     }
     if !futex {
@@ -108,29 +119,27 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
     let shown = shown(&natives, &frames)?;
     Some(match (shown, cause) {
         (Shown::Lock(kind, name), _) => {
-            let resource = with(named(ResourceKind::Lock, name), JAVA_LOCK, kind);
-            (
-                Cause::LockMonitor,
-                with(resource, "call", call.unwrap_or("futex")),
-            )
+            let resource = named(ResourceKind::Lock, name).with(|facts| facts.java_lock = Some(kind));
+            (Cause::LockMonitor, resource.in_call(call.unwrap_or("futex")))
         }
         (Shown::Idle, _) => idle(call, "work from another thread"),
         // What a server's thread without a request waits for is work; a time limit that passed was a pause.
         (Shown::Awaits(..) | Shown::Sleeps, Cause::Idle)
-        | (Shown::Awaits("queue" | "signal", _), Cause::TimerSleep) => {
+        | (Shown::Awaits(Awaits::Queue | Awaits::Signal, _), Cause::TimerSleep) => {
             return None;
         }
         (Shown::Awaits(kind, name), _) => {
-            let resource = with(named(ResourceKind::Lock, name), AWAITS, kind);
-            (Cause::LockFutex, with(resource, "call", call.unwrap_or("futex")))
+            let resource = named(ResourceKind::Lock, name).with(|facts| facts.awaits = Some(kind));
+            (Cause::LockFutex, resource.in_call(call.unwrap_or("futex")))
         }
         (Shown::Sleeps, _) => sleeps(call),
     })
 }
 
 fn sleeps(call: Option<&str>) -> (Cause, Resource) {
-    let resource = with(named(ResourceKind::Kernel, "timer"), SLEEPS, "Thread.sleep");
-    (Cause::TimerSleep, with(resource, "call", call.unwrap_or("futex")))
+    let timer = Resource::of(Common::Timer);
+    let resource = timer.with(|facts| facts.sleeps = Some(SleepsBy::ThreadSleep));
+    (Cause::TimerSleep, resource.in_call(call.unwrap_or("futex")))
 }
 
 /// Where Java frames could not be read, but the virtual machine's own show that Java code runs beneath: the function by which that asked,
@@ -150,20 +159,21 @@ fn called_from_java(stack: &[Frame]) -> Option<&str> {
 fn by_native(call: Option<&str>, native: &str) -> Option<(Cause, Resource)> {
     match native {
         "JVM_Sleep" => Some(sleeps(call)),
-        "JVM_WaitForReferencePendingList" => Some(idle(call, MACHINES_WORK)),
+        "JVM_WaitForReferencePendingList" => Some(idle(call, Common::JvmOwnWork.name())),
         _ => None,
     }
 }
 
 fn idle(call: Option<&str>, work: &str) -> (Cause, Resource) {
     let resource = named(ResourceKind::Name, work);
-    (Cause::Idle, with(resource, "call", call.unwrap_or("futex")))
+    (Cause::Idle, resource.in_call(call.unwrap_or("futex")))
 }
 
 /// A thread that is the virtual machine's own wherever a stack of it was taken is that also where none was: its waits for a futex
 /// there are for work, too.
 pub fn machines_own(rows: &mut [AttributedWait]) {
-    let own = |row: &AttributedWait| row.cause == Cause::Idle && row.resource.name == MACHINES_WORK;
+    let own =
+        |row: &AttributedWait| row.cause == Cause::Idle && row.resource.common() == Some(Common::JvmOwnWork);
     let java = |row: &AttributedWait| {
         row.asker
             .stack
@@ -177,7 +187,7 @@ pub fn machines_own(rows: &mut [AttributedWait]) {
     for row in rows {
         let futex = matches!(row.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
         if row.asker.stack.is_empty() && futex && matches!(row.cause, Cause::LockFutex | Cause::TimerSleep) {
-            (row.cause, row.resource) = idle(row.call.as_deref(), MACHINES_WORK);
+            (row.cause, row.resource) = idle(row.call.as_deref(), Common::JvmOwnWork.name());
         }
     }
 }
@@ -235,7 +245,7 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
         return inside(natives, frames).or_else(|| is_idle(near).then_some(Shown::Idle));
     }
     if waits && called(natives, ENTERS_AGAIN) {
-        return Some(Shown::Lock("monitor", the_monitor(frames)));
+        return Some(Shown::Lock(JavaLock::Monitor, the_monitor(frames)));
     }
     if is_idle(near) {
         return Some(Shown::Idle);
@@ -243,15 +253,18 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     if let Some(pool) = pool(near) {
         let class = class(pool).rsplit('.').next().unwrap_or(pool);
         return Some(Shown::Lock(
-            "pool",
+            JavaLock::Pool,
             format!("a free connection of a pool ({class})"),
         ));
     }
     if let Some(task) = first(near, TASKS, of_runtime) {
-        return Some(Shown::Awaits("task", awaited(task)));
+        return Some(Shown::Awaits(Awaits::Task, awaited(task)));
     }
     if waits {
-        return Some(Shown::Awaits("signal", "a notification (Object.wait)".to_owned()));
+        return Some(Shown::Awaits(
+            Awaits::Signal,
+            "a notification (Object.wait)".to_owned(),
+        ));
     }
     Some(synchronised(near))
 }
@@ -290,9 +303,12 @@ fn the_monitor(frames: &[&str]) -> String {
 /// What the virtual machine itself waits for, for a thread in Java code.
 fn inside(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     if called(natives, INITIALISES_CLASS) {
-        return Some(Shown::Lock("class", "a class to be initialised".to_owned()));
+        return Some(Shown::Lock(
+            JavaLock::Class,
+            "a class to be initialised".to_owned(),
+        ));
     }
-    called(natives, ENTERS_MONITOR).then(|| Shown::Lock("monitor", the_monitor(frames)))
+    called(natives, ENTERS_MONITOR).then(|| Shown::Lock(JavaLock::Monitor, the_monitor(frames)))
 }
 
 /// How what another thread does is called.
@@ -317,14 +333,11 @@ fn synchronised(near: &[&str]) -> Shown {
     let awaits = runtime.iter().position(condition);
     let acquires = acquires.filter(|at| awaits.is_none_or(|awaits| *at < awaits));
     if acquires.is_some() {
-        let by = runtime.iter().find_map(|frame| {
-            let known = LOCKS.iter().find(|(start, _)| is(frame, start));
-            known.map(|(_, name)| *name)
-        });
-        let kind = match by {
-            Some("Semaphore") => "semaphore",
-            _ => "lock",
-        };
+        let by = runtime
+            .iter()
+            .find_map(|frame| LOCKS.iter().find(|(start, ..)| is(frame, start)));
+        let kind = by.map_or(JavaLock::Lock, |(.., kind)| *kind);
+        let by = by.map(|(_, name, _)| *name);
         let place = asker(near).map_or_else(String::new, |frame| format!(" in {}", bare(frame)));
         return Shown::Lock(
             kind,
@@ -347,10 +360,10 @@ fn synchronised(near: &[&str]) -> Shown {
                 true => "an",
                 false => "a",
             };
-            Shown::Awaits("queue", format!("{what} {article} {name}"))
+            Shown::Awaits(Awaits::Queue, format!("{what} {article} {name}"))
         }
-        None if awaits.is_some() => Shown::Awaits("signal", "a condition to be signalled".to_owned()),
-        None => Shown::Awaits("signal", "to be unparked".to_owned()),
+        None if awaits.is_some() => Shown::Awaits(Awaits::Signal, "a condition to be signalled".to_owned()),
+        None => Shown::Awaits(Awaits::Signal, "to be unparked".to_owned()),
     }
 }
 

@@ -21,19 +21,20 @@ mod tests;
 pub use channel::{Channel, of_task};
 pub use java::machines_own;
 pub use naming::name_resource;
-pub use objects::UNSEEN_SOCKET;
 pub use objects::served_by;
 pub use runtime::by_user_stack;
 
+use holdup_model::attributed::{Common, Copies, JavaLock, Spin};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use holdup_evidence::{
     Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, RuntimeLock, RuntimeLockKind, TaskState,
     WaitMemory, Waker,
 };
-use holdup_knowledge::calls::{self, Kind};
+use holdup_knowledge::calls;
+use holdup_knowledge::calls::Kind;
 use holdup_knowledge::functions::Rank;
-use holdup_model::attributed::{JAVA_LOCK, Resource, ResourceKind, SPINS};
-use objects::{Use, named, with};
+use holdup_model::attributed::{Resource, ResourceKind};
+use objects::{Use, named};
 use stack::{Stack, Verdict};
 
 /// The evidence of one wait.
@@ -88,19 +89,19 @@ impl Classified {
     #[must_use]
     pub fn runtime_lock(call: &Call, lock: &RuntimeLock) -> Classified {
         let kind = match lock.kind {
-            RuntimeLockKind::Monitor => "monitor",
-            RuntimeLockKind::Lock => "lock",
-            RuntimeLockKind::Class => "class",
+            RuntimeLockKind::Monitor => JavaLock::Monitor,
+            RuntimeLockKind::Lock => JavaLock::Lock,
+            RuntimeLockKind::Class => JavaLock::Class,
         };
         let name = match (lock.kind, lock.identity) {
             (RuntimeLockKind::Class, _) => format!("class {} to be initialised", lock.class),
             (_, 0) => lock.class.clone(),
             (_, identity) => format!("{}@{identity:x}", lock.class),
         };
-        let mut resource = with(named(ResourceKind::Lock, name), JAVA_LOCK, kind);
-        if let Some(name) = call.name() {
-            resource = with(resource, "call", name);
-        }
+        let resource = named(ResourceKind::Lock, name).with(|facts| {
+            facts.java_lock = Some(kind);
+            facts.call = call.name().map(str::to_owned);
+        });
         Classified {
             cause: Cause::LockMonitor,
             resource,
@@ -114,11 +115,11 @@ impl Classified {
     /// A wait for time to pass.
     #[must_use]
     pub fn sleep(call: &Call) -> Classified {
-        let resource = named(ResourceKind::Kernel, "timer");
+        let resource = Resource::of(Common::Timer);
         Classified {
             cause: Cause::TimerSleep,
             resource: match call.name() {
-                Some(name) => with(resource, "call", name),
+                Some(name) => resource.in_call(name),
                 None => resource,
             },
             timed_out: true,
@@ -133,7 +134,7 @@ impl Classified {
     pub fn idle(call: &Call, work: String) -> Classified {
         let mut resource = named(ResourceKind::Name, work);
         if let Some(name) = call.name() {
-            resource = with(resource, "call", name);
+            resource = resource.in_call(name);
         }
         Classified {
             cause: Cause::Idle,
@@ -155,9 +156,6 @@ const NO_STACK: &str = "no kernel stack was sampled for these short waits";
 
 /// Why nobody knows in which call the kernel worked.
 const NO_CALL_SHOWN: &str = "looks at /proc do not show in which call a running thread is; tracing does";
-
-/// Key of a resource's detail: what a call that makes a process copies for it.
-pub const COPIES: &str = "copies";
 
 /// Of short waits: where not even the call was seen.
 const UNTOLD: &str = "it was over before its call could be read, or may not be read";
@@ -197,7 +195,7 @@ pub fn wait(site: &Site) -> Classified {
         }
     }
     if let Some(call) = result.call {
-        result.resource.detail.insert("call".to_owned(), call.to_owned());
+        result.resource.detail.call = Some(call.to_owned());
     }
     result
 }
@@ -226,7 +224,7 @@ pub fn on_cpu(
     } else if user {
         (Cause::CpuUser, named(ResourceKind::Name, ""))
     } else if let Some((work, what)) = stack.memory_work() {
-        let resource = with(named(ResourceKind::Kernel, what), "memory_work", work.id());
+        let resource = named(ResourceKind::Kernel, what).with(|facts| facts.memory_work = Some(work));
         (Cause::CpuKernel, resource)
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
@@ -238,21 +236,22 @@ pub fn on_cpu(
     if cause == Cause::CpuKernel
         && let Some(function) = stack::spins_for(frames)
     {
-        let mut lock = named(ResourceKind::Lock, format!("spinlock in {function}"));
-        lock.detail = std::mem::take(&mut resource.detail);
-        resource = with(with(lock, "spinlock", function), "of", &resource.name);
+        let of = std::mem::replace(&mut resource.name, format!("spinlock in {function}"));
+        resource.kind = ResourceKind::Lock;
+        resource.detail.spinlock = Some(function.to_owned());
+        resource.detail.of = Some(of);
     }
     if cause == Cause::CpuKernel && calls::poll_limit_ms(&call) == Some(Some(0)) {
-        resource = with(resource, SPINS, "a poll that does not wait");
+        resource.detail.spins = Some(Spin::PollsWithoutWaiting);
     }
     if cause == Cause::CpuKernel && name == Some("sched_yield") {
-        resource = with(resource, SPINS, "sched_yield");
+        resource.detail.spins = Some(Spin::Yield);
     }
     if cause == Cause::CpuKernel && calls::copies_memory(&call) {
-        resource = with(resource, COPIES, "its memory");
+        resource.detail.copies = Some(Copies::Memory);
     }
     if let Some(name) = name.filter(|_| !user) {
-        resource = with(resource, "call", name);
+        resource = resource.in_call(name);
     }
     Classified {
         cause,
@@ -362,20 +361,17 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             })
         }
         Kind::Futex if certain => Some(futex(site)),
-        Kind::Sleep if certain => Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer")),
-        Kind::Signal if certain => {
-            with_limit(site, Cause::IpcSignal, named(ResourceKind::Kernel, "a signal"))
-        }
+        Kind::Sleep if certain => Found::new(Cause::TimerSleep, Resource::of(Common::Timer)),
+        Kind::Signal if certain => with_limit(site, Cause::IpcSignal, Resource::of(Common::Signal)),
         Kind::Random => Found::new(Cause::RandomUnseeded, random_generator()),
         Kind::Child if certain => Found::new(Cause::ProcessChild, child(&site.call)),
-        Kind::Vfork if !unrecognised => {
-            Found::new(Cause::ProcessChild, named(ResourceKind::Process, "a child"))
-        }
+        Kind::Vfork if !unrecognised => Found::new(Cause::ProcessChild, Resource::of(Common::Child)),
         Kind::FileLock if certain => with_limit(site, Cause::LockFile, object_or(site, "a file")),
         Kind::Semaphore if certain => {
-            let set = site.call.args[0].to_string();
+            let set = site.call.args[0];
             let resource = named(ResourceKind::Lock, format!("System V semaphore set {set}"));
-            with_limit(site, Cause::LockSysv, with(resource, "semaphore_set", set))
+            let resource = resource.with(|facts| facts.semaphore_set = Some(set));
+            with_limit(site, Cause::LockSysv, resource)
         }
         Kind::Queue if certain => {
             let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));
@@ -436,7 +432,7 @@ fn by_weak_stack(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found
     }
     // The rest of a nanosleep keeps no frame of its own: all of it counts as scheduler.
     if kind == Kind::Restart && stack.innermost().is_none() {
-        return Found::new(Cause::TimerSleep, named(ResourceKind::Kernel, "timer"));
+        return Found::new(Cause::TimerSleep, Resource::of(Common::Timer));
     }
     None
 }
@@ -530,7 +526,7 @@ fn opened(site: &Site) -> Option<Found> {
 
 /// A futex: a lock or condition, unless it only served to let time pass.
 fn futex(site: &Site) -> Found {
-    let address = format!("{:#x}", site.call.args[0]);
+    let lock = Resource::futex(site.call.args[0]);
     let returned = site.memory.and_then(|memory| memory.returned);
     let expired = match returned {
         Some(value) => value == ETIMEDOUT,
@@ -538,14 +534,14 @@ fn futex(site: &Site) -> Found {
     };
     let slept = expired && calls::futex_with_limit(&site.call);
     let (cause, resource) = if slept {
-        (Cause::TimerSleep, named(ResourceKind::Kernel, "timer"))
-    } else {
+        let timer = Resource::of(Common::Timer);
         (
-            Cause::LockFutex,
-            named(ResourceKind::Lock, format!("futex {address}")),
+            Cause::TimerSleep,
+            timer.with(|facts| facts.address.clone_from(&lock.detail.address)),
         )
+    } else {
+        (Cause::LockFutex, lock)
     };
-    let resource = with(resource, "address", address);
     Found {
         cause,
         resource,

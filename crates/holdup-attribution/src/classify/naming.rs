@@ -4,7 +4,9 @@
 //! In: a resource as a wait made it, and the machine's facts. Out: the same with more `detail`; for waits for
 //! a disk that a cgroup limits, the limit instead of the file. What the facts do not know stays as it is.
 
+use holdup_knowledge::functions::families;
 use super::objects::served_by;
+use holdup_model::attributed::{Disk, Facts};
 use holdup_evidence::facts::{BlockDevice, IoLimit, Mount};
 use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -17,36 +19,36 @@ pub fn name_resource(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     name_quota(resource, cause, facts);
     name_swap(resource, cause, facts);
     name_freezer(resource, cause, facts);
-    let number = resource.detail.get("device").and_then(|text| parse(text));
+    let number = resource.detail.device.as_ref().and_then(Disk::number);
     let mount = mount_of(resource, cause, number, facts);
     let Some(number) = number.or(mount.map(|mount| mount.device)) else {
         return;
     };
-    if let Some(mount) = mount {
-        add(resource, "mount", &mount.target);
-        add(resource, "file_system", &mount.file_system);
-    }
-    add(resource, "device", &number.to_string());
     let device = device_of(number, mount, facts);
-    if let Some(device) = device {
-        add(resource, "device_name", &device.name);
-        if let Some(file) = &device.backing_file {
-            add(resource, "backing_file", file);
+    let device_name = match (device, mount) {
+        (Some(device), _) => Some(device.name.clone()),
+        (None, Some(mount)) if mount.source.starts_with("/dev/") => {
+            Some(mount.source.trim_start_matches("/dev/").to_owned())
         }
-        if let Some(disk) = &device.disk {
-            add(resource, "disk", disk);
-        }
-    } else if let Some(mount) = mount.filter(|mount| mount.source.starts_with("/dev/")) {
-        add(resource, "device_name", mount.source.trim_start_matches("/dev/"));
-    }
+        (None, _) => None,
+    };
+    resource.detail.add(Facts {
+        mount: mount.map(|mount| mount.target.clone()),
+        file_system: mount.map(|mount| mount.file_system.clone()),
+        device: Some(Disk::Number(number)),
+        device_name,
+        backing_file: device.and_then(|device| device.backing_file.clone()),
+        disk: device.and_then(|device| device.disk.clone()),
+        ..Facts::default()
+    });
     name_io_limit(resource, cause, number, device, facts);
 }
 
 /// The process at the other end of a Unix socket, where it is outside the run.
 fn name_peer(resource: &mut Resource, facts: &SystemFacts) {
-    let pid = resource.detail.get("peer_pid").and_then(|pid| pid.parse().ok());
-    if let Some(name) = pid.and_then(|pid: u32| facts.processes.get(&pid)) {
-        add(resource, "peer_process", name);
+    let pid = resource.detail.peer_pid;
+    if let Some(name) = pid.and_then(|pid| facts.processes.get(&pid)) {
+        resource.detail.peer_process.get_or_insert_with(|| name.clone());
     }
 }
 
@@ -55,8 +57,9 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     let cgroup = &facts.cgroup;
     let in_cgroup = resource
         .detail
-        .get("function")
-        .is_some_and(|function| function.contains("cgroup"));
+        .function
+        .as_deref()
+        .is_some_and(families::of_cgroup);
     let (setting, value) = match cause {
         Cause::MemLimit => ("memory.high", cgroup.memory_high),
         Cause::MemReclaim if in_cgroup => ("memory.max", cgroup.memory_max),
@@ -67,7 +70,7 @@ fn name_memory_limit(resource: &mut Resource, cause: Cause, facts: &SystemFacts)
     };
     resource.kind = ResourceKind::Cgroup;
     resource.name = format!("{setting} = {value} of cgroup {path}");
-    add(resource, "cgroup", path);
+    resource.detail.cgroup.get_or_insert_with(|| path.clone());
 }
 
 /// The cgroup whose CPU quota is spent, with quota and period.
@@ -77,8 +80,8 @@ fn name_quota(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     };
     resource.kind = ResourceKind::Cgroup;
     resource.name.clone_from(&quota.cgroup);
-    add(resource, "quota_us", &quota.quota_us.to_string());
-    add(resource, "period_us", &quota.period_us.to_string());
+    resource.detail.quota_us.get_or_insert(quota.quota_us);
+    resource.detail.period_us.get_or_insert(quota.period_us);
 }
 
 /// Where memory comes back from: of several areas all, for which of them it was is not known.
@@ -90,10 +93,11 @@ fn name_swap(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     resource.kind = ResourceKind::Device;
     resource.name = format!("swap on {}", areas.join(", "));
     if let [only] = areas.as_slice() {
-        add(resource, "device_name", only.trim_start_matches("/dev/"));
+        let name = only.trim_start_matches("/dev/").to_owned();
+        resource.detail.device_name.get_or_insert(name);
     }
     if let Some(cgroup) = &facts.cgroup.memory.cgroup {
-        add(resource, "cgroup", cgroup);
+        resource.detail.cgroup.get_or_insert_with(|| cgroup.clone());
     }
 }
 
@@ -105,22 +109,6 @@ fn name_freezer(resource: &mut Resource, cause: Cause, facts: &SystemFacts) {
     }
 }
 
-fn add(resource: &mut Resource, key: &str, value: &str) {
-    resource
-        .detail
-        .entry(key.to_owned())
-        .or_insert_with(|| value.to_owned());
-}
-
-/// Reads `major:minor`.
-fn parse(text: &str) -> Option<DeviceNumber> {
-    let (major, minor) = text.split_once(':')?;
-    Some(DeviceNumber {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
-}
-
 /// The mount a resource is on: by its device, and among several of that device by its path. A path alone may lead over a link
 /// to another file system: where a daemon or another machine was waited for, it is one of those.
 fn mount_of<'a>(
@@ -130,7 +118,7 @@ fn mount_of<'a>(
     facts: &'a SystemFacts,
 ) -> Option<&'a Mount> {
     // A FIFO has a path and no device that matters.
-    let file = resource.kind == ResourceKind::File && !resource.detail.contains_key("fd_kind");
+    let file = resource.kind == ResourceKind::File && resource.detail.fd_kind.is_none();
     let path = (file && resource.name.starts_with('/')).then(|| Path::new(&resource.name));
     let contains = |mount: &&Mount| path.is_some_and(|path| path.starts_with(&mount.target));
     let nearest = |mounts: &mut dyn Iterator<Item = &'a Mount>| {
@@ -199,7 +187,7 @@ fn name_io_limit(
     };
     if resource.kind == ResourceKind::File {
         let file = std::mem::take(&mut resource.name);
-        add(resource, "file", &file);
+        resource.detail.file.get_or_insert(file);
     }
     let names: Vec<String> = limits
         .iter()
@@ -207,7 +195,7 @@ fn name_io_limit(
         .collect();
     resource.kind = ResourceKind::Cgroup;
     resource.name = format!("{} of cgroup {}", names.join(", "), first.cgroup);
-    resource.detail.insert("cgroup".to_owned(), first.cgroup.clone());
+    resource.detail.cgroup = Some(first.cgroup.clone());
 }
 
 /// Whether a setting limits writes (or reads): `blkio.throttle.write_bps_device`, `io.max wiops`.
@@ -293,7 +281,7 @@ mod tests {
             ..Resource::default()
         };
         if let Some(device) = device {
-            resource.detail.insert("device".to_owned(), device.to_owned());
+            resource.detail.device = Some(device.into());
         }
         name_resource(&mut resource, cause, &facts());
         resource
@@ -307,10 +295,10 @@ mod tests {
             sync.name,
             "blkio.throttle.write_iops_device 7:0 = 20 of cgroup /slow"
         );
-        assert_eq!(sync.detail["file"], "/srv/f");
-        assert_eq!(sync.detail["device_name"], "loop0");
-        assert_eq!(sync.detail["backing_file"], "/var/disk.img");
-        assert_eq!(sync.detail["mount"], "/srv");
+        assert_eq!(sync.detail.file.as_deref().unwrap(), "/srv/f");
+        assert_eq!(sync.detail.device_name.as_deref().unwrap(), "loop0");
+        assert_eq!(sync.detail.backing_file.as_deref().unwrap(), "/var/disk.img");
+        assert_eq!(sync.detail.mount.as_deref().unwrap(), "/srv");
         let read = named(Cause::DiskRead, "/srv/f", Some("7:0"));
         assert_eq!(
             read.name,
@@ -324,7 +312,11 @@ mod tests {
         assert_eq!(named(Cause::DiskRead, "/f", Some("8:1")).name, "/f");
         // A file system with a number of its own is told by what is mounted.
         assert_eq!(
-            named(Cause::DiskRead, "/data/f", Some("0:40")).detail["device_name"],
+            named(Cause::DiskRead, "/data/f", Some("0:40"))
+                .detail
+                .device_name
+                .as_deref()
+                .unwrap(),
             "sdb"
         );
         assert_eq!(
@@ -338,10 +330,10 @@ mod tests {
     #[test]
     fn a_path_alone_finds_its_mount() {
         let unlinked = named(Cause::DiskJournal, "/srv/dir/f", None);
-        assert_eq!(unlinked.detail["device"], "7:0");
+        assert_eq!(unlinked.detail.texts()["device"], "7:0");
         assert_eq!(unlinked.kind, ResourceKind::Cgroup);
         let elsewhere = named(Cause::DiskRead, "/srvx/f", None);
-        assert_eq!(elsewhere.detail["mount"], "/");
+        assert_eq!(elsewhere.detail.mount.as_deref().unwrap(), "/");
         let relative = named(Cause::DiskRead, "f", None);
         assert!(relative.detail.is_empty());
         // Over a link.
@@ -352,10 +344,10 @@ mod tests {
     #[test]
     fn what_has_no_device_gets_none() {
         let shared = named(Cause::LockFile, "/dev/shm/x", Some("0:25"));
-        assert!(!shared.detail.contains_key("device_name"));
+        assert!(shared.detail.device_name.is_none());
         let unknown = named(Cause::DiskRead, "/somewhere/else", Some("9:9"));
         assert_eq!(unknown.name, "/somewhere/else");
-        assert!(!unknown.detail.contains_key("device_name"));
+        assert!(unknown.detail.device_name.is_none());
     }
 
     #[test]
@@ -370,10 +362,10 @@ mod tests {
         let mut swap = Resource::default();
         name_resource(&mut swap, Cause::MemSwapin, &facts);
         assert_eq!(
-            (swap.name.as_str(), swap.detail["device_name"].as_str()),
+            (swap.name.as_str(), swap.detail.device_name.as_deref().unwrap()),
             ("swap on /dev/sda2", "sda2")
         );
-        assert_eq!(swap.detail["cgroup"], "/job");
+        assert_eq!(swap.detail.cgroup.as_deref().unwrap(), "/job");
         let mut frozen = Resource::default();
         name_resource(&mut frozen, Cause::ProcessFrozen, &facts);
         assert_eq!(
@@ -388,9 +380,9 @@ mod tests {
             kind: ResourceKind::Socket,
             ..Resource::default()
         };
-        socket.detail.insert("peer_pid".to_owned(), "42".to_owned());
+        socket.detail.peer_pid = Some(42);
         name_resource(&mut socket, Cause::IpcUnix, &facts());
-        assert_eq!(socket.detail["peer_process"], "postgres");
+        assert_eq!(socket.detail.peer_process.as_deref().unwrap(), "postgres");
         let mut limit = Resource {
             name: "memory.high".to_owned(),
             ..Resource::default()

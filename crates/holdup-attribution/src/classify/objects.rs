@@ -3,6 +3,7 @@
 //! In: an [`Object`] and what was done with it. Out: a cause, where the object alone decides it, and a
 //! [`Resource`]. Paths and addresses are passed on as they are: views make them printable.
 
+use holdup_model::attributed::{Common, Disk, FdKind, Peer, Server};
 use holdup_evidence::{Cause, DeviceNumber, Object, ObjectKind, SocketAddress};
 use holdup_model::attributed::{Resource, ResourceKind};
 use std::net::SocketAddr;
@@ -256,23 +257,13 @@ fn anonymous(name: &str) -> Option<Cause> {
 
 /// A resource with a name and nothing else.
 pub(super) fn named(kind: ResourceKind, name: impl Into<String>) -> Resource {
-    Resource {
-        kind,
-        name: name.into(),
-        ..Resource::default()
-    }
-}
-
-/// Adds a detail.
-pub(super) fn with(mut resource: Resource, key: &str, value: impl Into<String>) -> Resource {
-    resource.detail.insert(key.to_owned(), value.into());
-    resource
+    Resource::named(kind, name)
 }
 
 /// The object as a report names it.
 pub(super) fn resource(object: &Object) -> Resource {
     let path = |otherwise: &str| object.path.clone().unwrap_or_else(|| otherwise.to_owned());
-    let kind_of = |resource, kind: &str| with(resource, "fd_kind", kind);
+    let kind_of = |resource: Resource, kind| resource.with(|facts| facts.fd_kind = Some(kind));
     let inode = object.inode;
     match &object.kind {
         ObjectKind::File => on_disk(
@@ -282,38 +273,38 @@ pub(super) fn resource(object: &Object) -> Resource {
         ObjectKind::Directory => on_disk(named(ResourceKind::File, path("a directory")), object),
         ObjectKind::BlockDevice(number) => {
             let resource = named(ResourceKind::Device, path("a block device"));
-            with(resource, "device", number.to_string())
+            resource.with(|facts| facts.device = Some(Disk::Number(*number)))
         }
         ObjectKind::CharDevice(number) => {
             let resource = named(ResourceKind::Device, path("a character device"));
-            kind_of(
-                with(resource, "character_device", number.to_string()),
-                "character device",
-            )
+            let resource = resource.with(|facts| facts.character_device = Some(*number));
+            kind_of(resource, FdKind::CharacterDevice)
         }
         ObjectKind::Pipe => {
             let resource = named(ResourceKind::File, format!("pipe:[{inode}]"));
-            kind_of(with(resource, "inode", inode.to_string()), "pipe")
+            kind_of(resource.with(|facts| facts.inode = Some(inode)), FdKind::Pipe)
         }
         ObjectKind::Fifo => {
             let resource = named(ResourceKind::File, path("a FIFO"));
-            kind_of(with(resource, "inode", inode.to_string()), "fifo")
+            kind_of(resource.with(|facts| facts.inode = Some(inode)), FdKind::Fifo)
         }
-        ObjectKind::Socket { .. } => kind_of(socket(object), "socket"),
-        ObjectKind::Epoll => kind_of(named(ResourceKind::Kernel, "epoll"), "epoll"),
-        ObjectKind::Eventfd => kind_of(named(ResourceKind::Kernel, "eventfd"), "eventfd"),
-        ObjectKind::Timerfd => kind_of(named(ResourceKind::Kernel, "timerfd"), "timerfd"),
-        ObjectKind::Signalfd => kind_of(named(ResourceKind::Kernel, "signalfd"), "signalfd"),
-        ObjectKind::Inotify => kind_of(named(ResourceKind::Kernel, "inotify"), "inotify"),
-        ObjectKind::Pidfd => kind_of(named(ResourceKind::Process, "a child"), "pidfd"),
-        ObjectKind::Anonymous(name) => kind_of(named(ResourceKind::Kernel, name.clone()), "anonymous"),
+        ObjectKind::Socket { .. } => kind_of(socket(object), FdKind::Socket),
+        ObjectKind::Epoll => kind_of(named(ResourceKind::Kernel, "epoll"), FdKind::Epoll),
+        ObjectKind::Eventfd => kind_of(named(ResourceKind::Kernel, "eventfd"), FdKind::Eventfd),
+        ObjectKind::Timerfd => kind_of(named(ResourceKind::Kernel, "timerfd"), FdKind::Timerfd),
+        ObjectKind::Signalfd => kind_of(named(ResourceKind::Kernel, "signalfd"), FdKind::Signalfd),
+        ObjectKind::Inotify => kind_of(named(ResourceKind::Kernel, "inotify"), FdKind::Inotify),
+        ObjectKind::Pidfd => kind_of(Resource::of(Common::Child), FdKind::Pidfd),
+        ObjectKind::Anonymous(name) => kind_of(named(ResourceKind::Kernel, name.clone()), FdKind::Anonymous),
         ObjectKind::Other(_) => named(ResourceKind::Kernel, path("an object without a name")),
     }
 }
 
 fn on_disk(resource: Resource, object: &Object) -> Resource {
-    let resource = with(resource, "device", object.device.to_string());
-    with(resource, "file_system", object.file_system.clone())
+    resource.with(|facts| {
+        facts.device = Some(Disk::Number(object.device));
+        facts.file_system = Some(object.file_system.clone());
+    })
 }
 
 fn socket(object: &Object) -> Resource {
@@ -339,7 +330,7 @@ fn socket(object: &Object) -> Resource {
     let transport = protocol_name(*protocol, socket_type);
     let SocketAddress::Inet(own) = local else {
         if *family == 0 {
-            return named(ResourceKind::Socket, UNSEEN_SOCKET);
+            return Resource::of(Common::UnseenSocket);
         }
         return named(ResourceKind::Socket, format!("{} socket", family_name(*family)));
     };
@@ -352,24 +343,20 @@ fn socket(object: &Object) -> Resource {
         None if tcp_state(object) == Some(TCP_LISTEN) => format!("listening on {}", shown(*own)),
         None => format!("{transport} socket on {}", shown(*own)),
     };
-    let mut resource = with(named(ResourceKind::Socket, name), "protocol", transport);
-    resource = with(resource, "local", shown(*own));
-    let port = other.map_or(own.port(), |other| other.port());
-    resource = with(resource, "port", port.to_string());
-    match other {
-        Some(other) if asks_for_names(object) => with(
-            with(resource, "peer", shown(other)),
-            "server",
-            other.ip().to_canonical().to_string(),
-        ),
-        Some(other) => with(resource, "peer", shown(other)),
-        None => resource,
-    }
+    named(ResourceKind::Socket, name).with(|facts| {
+        facts.protocol = Some(transport.to_owned());
+        facts.local = Some(shown(*own));
+        facts.port = Some(other.map_or(own.port(), |other| other.port()));
+        facts.peer = other.map(|other| Peer::Address(shown(other)));
+        facts.server = other
+            .filter(|_| asks_for_names(object))
+            .map(|other| Server::Address(other.ip().to_canonical()));
+    })
 }
 
 /// An address as people write it: an IPv4 address inside an IPv6 one is shown as what it is.
-fn shown(address: SocketAddr) -> String {
-    SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
+fn shown(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn unix_socket(
@@ -387,19 +374,14 @@ fn unix_socket(
         .or_else(|| path(local))
         .or_else(|| peer_pid.map(|pid| format!("unix socket of pid {pid}")));
     let name = name.unwrap_or_else(|| format!("socket:[{inode}]"));
-    let resource = named(ResourceKind::Socket, name);
-    let mut resource = with(
-        with(resource, "protocol", format!("unix {socket_type}")),
-        "inode",
-        inode.to_string(),
-    );
-    if let Some(pid) = peer_pid {
-        resource = with(resource, "peer_pid", pid.to_string());
-    }
-    resource
+    named(ResourceKind::Socket, name).with(|facts| {
+        facts.protocol = Some(format!("unix {socket_type}"));
+        facts.inode = Some(inode);
+        facts.peer_pid = peer_pid;
+    })
 }
 
-fn protocol_name(protocol: u16, otherwise: &str) -> &str {
+fn protocol_name(protocol: u16, otherwise: &'static str) -> &'static str {
     match protocol {
         1 => "icmp",
         6 => "tcp",
@@ -411,9 +393,6 @@ fn protocol_name(protocol: u16, otherwise: &str) -> &str {
         _ => otherwise,
     }
 }
-
-/// A socket of which not even the family was seen: it was in no table of the kernel's when they were read.
-pub const UNSEEN_SOCKET: &str = "a socket whose ends were not seen";
 
 /// The name of a socket's family, for those that have no addresses here.
 fn family_name(family: u16) -> String {

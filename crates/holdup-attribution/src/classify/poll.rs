@@ -5,6 +5,7 @@
 
 use super::objects::{self, Use};
 use super::{ETIMEDOUT_OR_AGAIN, Site};
+use holdup_model::attributed::Common;
 use holdup_evidence::{Cause, Object, ObjectKind, PolledFd, SocketAddress, Waker};
 use holdup_knowledge::calls::{self, Kind};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -57,7 +58,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     if unfinished && ended_by_child(site) {
         return Polled {
             cause: Cause::ProcessChild,
-            resource: objects::named(ResourceKind::Process, "a child"),
+            resource: Resource::of(Common::Child),
             timed_out: false,
         };
     }
@@ -82,7 +83,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
         return Polled {
             cause: Cause::TimerSleep,
-            resource: objects::named(ResourceKind::Kernel, "timer"),
+            resource: Resource::of(Common::Timer),
             timed_out,
         };
     }
@@ -107,13 +108,13 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
 
 /// A poll of no descriptors: a sleep, or, without a time limit, a wait for a signal.
 fn nothing(site: &Site) -> Polled {
-    let (cause, name) = match calls::poll_limit_ms(&site.call) {
-        Some(None) => (Cause::IpcSignal, "a signal"),
-        _ => (Cause::TimerSleep, "timer"),
+    let (cause, common) = match calls::poll_limit_ms(&site.call) {
+        Some(None) => (Cause::IpcSignal, Common::Signal),
+        _ => (Cause::TimerSleep, Common::Timer),
     };
-    let mut resource = objects::named(ResourceKind::Kernel, name);
+    let mut resource = Resource::of(common);
     if let Some(Some(limit)) = calls::poll_limit_ms(&site.call) {
-        resource = objects::with(resource, "asked_ms", limit.to_string());
+        resource = resource.with(|facts| facts.asked_ms = Some(limit));
     }
     Polled {
         cause,
@@ -318,7 +319,7 @@ fn descriptors(site: &Site, awaited: &[Awaited]) -> Resource {
             format!("{} {what}", fd.fd)
         });
         let listed = listed.collect::<Vec<_>>().join(", ");
-        resource = objects::with(resource, "descriptors", listed);
+        resource = resource.with(|facts| facts.descriptors = Some(listed));
     }
     resource
 }

@@ -4,10 +4,11 @@
 //! takes its place, and what is waited for, where the stack proves it. A wait for such a lock may run out of time and
 //! be tried again, as Python's does every 5 ms: it is then no sleep, but the same wait.
 
-use super::objects::{named, with};
+use holdup_model::attributed::DatabaseServer;
+use super::objects::named;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::user_code;
-use holdup_model::attributed::{DATABASE_LOCK, Resource, ResourceKind};
+use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
 #[must_use]
@@ -18,16 +19,13 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         Cause::IpcQueue | Cause::IpcPipe | Cause::PollWait | Cause::TimerSleep
     );
     if awaits_signal && let Some(what) = user_code::postgres_lock(stack) {
-        let resource = with(named(ResourceKind::Lock, what), DATABASE_LOCK, "postgresql");
-        return Some((
-            Cause::LockFutex,
-            with(resource, "call", call.unwrap_or("epoll_wait")),
-        ));
+        let resource = of_database(DatabaseServer::Postgresql, what);
+        return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("epoll_wait"))));
     }
     let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
     if futex && matches!(cause, Cause::LockFutex) && user_code::postgres_latch(stack) {
         let resource = named(ResourceKind::Lock, "a lock in PostgreSQL's own memory");
-        return Some((Cause::LockFutex, with(resource, "call", call.unwrap_or("futex"))));
+        return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
     }
     // A thread that is at work on a client's command does not wait for work, whatever it is parked on.
     if futex
@@ -37,16 +35,16 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let call = call.unwrap_or("futex");
         if user_code::mysql::sleeps(stack) {
             let resource = named(ResourceKind::Name, "SLEEP() of a statement");
-            return Some((Cause::TimerSleep, with(resource, "call", call)));
+            return Some((Cause::TimerSleep, resource.in_call(call)));
         }
         let resource = match user_code::mysql::lock(stack) {
-            Some(what) => with(named(ResourceKind::Lock, what), DATABASE_LOCK, "mysql"),
+            Some(what) => of_database(DatabaseServer::Mysql, what),
             None => named(
                 ResourceKind::Name,
                 "another thread of the server, within a statement",
             ),
         };
-        return Some((Cause::LockFutex, with(resource, "call", call)));
+        return Some((Cause::LockFutex, resource.in_call(call)));
     }
     if let Some(told) = super::java::told(cause, call, stack) {
         return Some(told);
@@ -60,12 +58,16 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if let Some((cause, what)) = in_jvm(stack) {
         return Some((
             cause,
-            with(named(ResourceKind::Name, what), "call", call.unwrap_or("futex")),
+            named(ResourceKind::Name, what).in_call(call.unwrap_or("futex")),
         ));
     }
     let lock = user_code::interpreter_lock(stack)?;
-    let resource = with(named(ResourceKind::Lock, lock), "call", call.unwrap_or("futex"));
+    let resource = named(ResourceKind::Lock, lock).in_call(call.unwrap_or("futex"));
     Some((Cause::RuntimeInterpreter, resource))
+}
+
+fn of_database(server: DatabaseServer, what: &str) -> Resource {
+    named(ResourceKind::Lock, what).with(|facts| facts.database_lock = Some(server))
 }
 
 /// Functions of libjvm, where the library has their names, below which a thread waits for the machine itself. Without them the

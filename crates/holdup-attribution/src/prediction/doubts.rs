@@ -5,7 +5,7 @@
 use super::record::Graph;
 use super::{Doubt, share};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Attributed, SPINS};
+use holdup_model::attributed::Attributed;
 
 /// What counts, as a share: of the waits in question, or of the elapsed time.
 const COUNTS: f64 = 0.05;
@@ -61,10 +61,7 @@ pub(super) fn of(cause: Cause, factor: f64, graph: &Graph, run: &Attributed) -> 
     if cause == Cause::TimerSleep && looks {
         doubts.push(Doubt::Polling);
     }
-    let spins = run
-        .waits
-        .iter()
-        .filter(|row| row.resource.detail.contains_key(SPINS));
+    let spins = run.waits.iter().filter(|row| row.resource.detail.spins.is_some());
     let spins: Ns = spins.map(|row| row.ns).sum();
     if share(spins, run.elapsed) > COUNTS {
         doubts.push(Doubt::Spinning);

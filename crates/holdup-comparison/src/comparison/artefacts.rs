@@ -3,6 +3,7 @@
 //! In: what the readers understood of one file. Out: [`Source`]s, one for each kind of artefact in it.
 
 use super::frames::Frames;
+use super::made::{Made, Thing};
 use super::runs::{Part, Run};
 use super::source::{DUMP, Measured, REPORT, REQUEST, RUN, Source, of_frames};
 use super::stacks::Stacks;
@@ -105,10 +106,11 @@ fn times(name: &str, observed: &Observed) -> Option<Source> {
 fn calls(name: &str, observed: &Observed) -> Option<Source> {
     let runs = observed.calls.iter().map(|table| {
         let mut parts: BTreeMap<Part, f64> = BTreeMap::new();
-        let mut made: BTreeMap<String, f64> = BTreeMap::new();
+        let mut made: BTreeMap<Made, f64> = BTreeMap::new();
         for call in &table.calls {
             *parts.entry(Part::own(call.call.clone())).or_default() += call.ns as f64;
-            *made.entry(format!("calls of {}", call.call)).or_default() += call.count as f64;
+            let calls = Thing::Calls(call.call.clone());
+            *made.entry(calls.into()).or_default() += call.count as f64;
         }
         Measured {
             run: Run {
@@ -198,15 +200,14 @@ fn figure(metric: Metric, of: &str) -> String {
 /// Thread dumps: a profile whose samples are threads, for each dump.
 fn dumps(name: &str, observed: &Observed, under: Option<&str>) -> Option<Source> {
     let mut frames = Frames::under(under);
-    let mut states: BTreeMap<String, f64> = BTreeMap::new();
+    let mut states: BTreeMap<Made, f64> = BTreeMap::new();
     for thread in observed.snapshots.iter().flat_map(|snapshot| &snapshot.threads) {
         if let Some(stack) = thread.stack {
             frames.add(&joined(observed, stack), 1);
         }
         if thread.state != State::Unknown {
-            *states
-                .entry(format!("threads {}", state(thread.state)))
-                .or_default() += 1.0;
+            let threads = Thing::ThreadsIn(state(thread.state));
+            *states.entry(threads.into()).or_default() += 1.0;
         }
     }
     let run = Measured {
@@ -268,8 +269,9 @@ fn joined(observed: &Observed, stack: StackId) -> Vec<u8> {
 
 /// What logs of a JVM and of TLS tell: no time, but what was made anew.
 fn logs(name: &str, observed: &Observed) -> Option<Source> {
-    let mut made: BTreeMap<String, f64> = BTreeMap::new();
-    let mut add = |what: &str, count: f64| *made.entry(what.to_owned()).or_default() += count;
+    let mut made: BTreeMap<Made, f64> = BTreeMap::new();
+    let in_log = |what: Thing| Made { what, in_log: true };
+    let mut add = |what: Thing, count: f64| *made.entry(in_log(what)).or_default() += count;
     let (mut steps, mut began) = (0.0, false);
     for span in &observed.spans {
         steps += f64::from(u8::from(matches!(
@@ -281,34 +283,27 @@ fn logs(name: &str, observed: &Observed) -> Option<Source> {
         match &happening.what {
             What::Jvm(JvmEvent::ThreadStarted { .. }) => {
                 began = true;
-                add("threads made", 1.0);
+                add(Thing::Threads, 1.0);
             }
             What::Tls(TlsEvent::ClientHello {
                 session_id, ticket, ..
             }) => {
-                add("TLS handshakes begun", 1.0);
+                add(Thing::HandshakesBegun, 1.0);
                 let offers = *session_id > 0 || *ticket == Some(true);
-                add(
-                    "TLS handshakes that offer an earlier session",
-                    f64::from(u8::from(offers)),
-                );
+                add(Thing::HandshakesOffering, f64::from(u8::from(offers)));
             }
-            What::Tls(TlsEvent::Certificate { .. }) => add("certificates sent (a full TLS handshake)", 1.0),
+            What::Tls(TlsEvent::Certificate { .. }) => add(Thing::Certificates, 1.0),
             What::Tls(TlsEvent::ServerHello {
                 resumed: Some(true), ..
-            }) => add("TLS handshakes resumed", 1.0),
-            What::Tls(TlsEvent::Fatal { .. }) => add("fatal TLS alerts", 1.0),
+            }) => add(Thing::ResumedHandshakes, 1.0),
+            What::Tls(TlsEvent::Fatal { .. }) => add(Thing::FatalAlerts, 1.0),
             _ => {}
         }
     }
     // A log that shows work being done, and no thread begin, tells that too.
     if steps > 0.0 && !began {
-        add("threads made", 0.0);
+        add(Thing::Threads, 0.0);
     }
-    let counted = made.into_iter();
-    let made: BTreeMap<String, f64> = counted
-        .map(|(what, count)| (format!("{what}, in the log"), count))
-        .collect();
     let log = Measured {
         made,
         ..Measured::default()

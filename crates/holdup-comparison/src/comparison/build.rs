@@ -2,6 +2,7 @@
 //!
 //! In: what changed, and the sources it is from. Out: integers, sorted lists, sentences. What is above zero is slower.
 
+use super::made::Made;
 use super::runs::{Change, Changes, Part, Run};
 use super::significance::Basis;
 use super::source::{BUILD, Source};
@@ -62,6 +63,7 @@ impl Built<'_> {
             let sum: f64 = self.runs[side].iter().map(|run| run.units).sum();
             (self.unit != super::WHOLE).then_some(sum)
         };
+        let made = self.made();
         let mut comparison = Comparison {
             before: self.before.name.clone(),
             after: self.after.name.clone(),
@@ -92,7 +94,7 @@ impl Built<'_> {
                 .zip(explained_ns)
                 .map(|(change, explained)| change - explained),
             amounts: self.amounts(),
-            made: self.made(),
+            made: made.iter().map(|(_, change)| change.clone()).collect(),
             differences: differences(self.before, self.after),
             notes: self.notes(),
             stacks: self.stacks,
@@ -104,7 +106,7 @@ impl Built<'_> {
             comparison.p = None;
             comparison.run_to_run = None;
         }
-        let trade = Trade::of(&comparison);
+        let trade = Trade::of(&comparison, &made);
         comparison.trade = trade.told();
         comparison.verdict = words::verdict(
             &comparison,
@@ -215,9 +217,9 @@ impl Built<'_> {
     }
 
     /// What was made anew, for each unit of work.
-    fn made(&self) -> Vec<AmountChange> {
-        let rates = |side: &Side, runs: &[Run]| -> BTreeMap<String, f64> {
-            let mut all: BTreeMap<String, f64> = BTreeMap::new();
+    fn made(&self) -> Vec<(Made, AmountChange)> {
+        let rates = |side: &Side, runs: &[Run]| -> BTreeMap<Made, f64> {
+            let mut all: BTreeMap<Made, f64> = BTreeMap::new();
             let units: f64 = runs.iter().map(|run| run.units).sum();
             for source in &side.sources {
                 for (what, count) in source.runs.iter().flat_map(|run| &run.made) {
@@ -236,14 +238,14 @@ impl Built<'_> {
         if before.is_empty() || after.is_empty() {
             return Vec::new();
         }
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let of = |side: &BTreeMap<String, f64>, name: &String| side.get(name).copied().unwrap_or(0.0);
-        let mut made: Vec<AmountChange> = names
+        let all: BTreeSet<&Made> = before.keys().chain(after.keys()).collect();
+        let of = |side: &BTreeMap<Made, f64>, what: &Made| side.get(what).copied().unwrap_or(0.0);
+        let mut made: Vec<(Made, AmountChange)> = all
             .into_iter()
-            .map(|name| {
-                let (before, after) = (of(&before, name), of(&after, name));
-                AmountChange {
-                    name: name.clone(),
+            .map(|what| {
+                let (before, after) = (of(&before, what), of(&after, what));
+                let change = AmountChange {
+                    name: what.to_string(),
                     measure: Measure::Count,
                     before,
                     after,
@@ -252,11 +254,12 @@ impl Built<'_> {
                     presence: presence(before, after),
                     significant: None,
                     within_sampling: None,
-                }
+                };
+                (what.clone(), change)
             })
-            .filter(|one| one.change.abs() > ROUNDING * one.before.max(one.after))
+            .filter(|(_, one)| one.change.abs() > ROUNDING * one.before.max(one.after))
             .collect();
-        made.sort_by(|a, b| {
+        made.sort_by(|(_, a), (_, b)| {
             b.change
                 .abs()
                 .total_cmp(&a.change.abs())

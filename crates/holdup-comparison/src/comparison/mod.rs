@@ -7,6 +7,7 @@ pub mod artefacts;
 mod build;
 pub(crate) mod chance;
 pub mod frames;
+pub mod made;
 mod names;
 pub mod runs;
 pub mod significance;

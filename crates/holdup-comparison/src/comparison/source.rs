@@ -3,6 +3,7 @@
 //! In: a report of holdup, or a profile by function. Out: a [`Source`]. Artefacts are [`super::artefacts`]'s.
 
 use super::frames::Frames;
+use super::made::{Made, Thing};
 use super::runs::{Part, Run};
 use super::stacks::Stacks;
 use holdup_evidence::Cause;
@@ -62,7 +63,7 @@ pub struct Measured {
     /// Its amounts inside requests, where requests were counted and their time is told apart.
     pub requests: Option<Run>,
     /// How many of what were made anew.
-    pub made: BTreeMap<String, f64>,
+    pub made: BTreeMap<Made, f64>,
 }
 
 impl Measured {
@@ -262,22 +263,22 @@ pub(super) fn of_frames(frames: &Frames, scale: f64) -> Run {
 }
 
 /// What was made while it was watched.
-fn made(churn: &Churn) -> BTreeMap<String, f64> {
-    let mut made: BTreeMap<String, f64> = BTreeMap::new();
-    let mut add = |name: &str, count: u64| *made.entry(name.to_owned()).or_default() += count as f64;
+fn made(churn: &Churn) -> BTreeMap<Made, f64> {
+    let mut made: BTreeMap<Made, f64> = BTreeMap::new();
+    let mut add = |what: Thing, count: u64| *made.entry(what.into()).or_default() += count as f64;
     for births in &churn.made {
-        let name = match births.what {
-            Born::Thread => "threads made",
-            Born::Process => "processes made",
+        let what = match births.what {
+            Born::Thread => Thing::Threads,
+            Born::Process => Thing::Processes,
         };
-        add(name, births.made);
+        add(what, births.made);
     }
     for one in churn.connections.iter().filter(|one| !one.accepted) {
-        add("connections made", one.made);
+        add(Thing::Connections, one.made);
     }
     for tls in churn.connections.iter().filter_map(|one| one.tls.as_ref()) {
-        add("TLS handshakes in full", tls.full);
-        add("TLS handshakes resumed", tls.resumed);
+        add(Thing::FullHandshakes, tls.full);
+        add(Thing::ResumedHandshakes, tls.resumed);
     }
     made
 }

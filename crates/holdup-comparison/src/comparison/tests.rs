@@ -1,6 +1,7 @@
 //! Comparisons of made-up sources, said in words.
 
 use super::frames::Frames;
+use super::made::Thing;
 use super::runs::{Part, Run};
 use super::source::{Measured, REQUEST, RUN, SECOND, Source};
 use super::{Per, Side, compare};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 const MS: f64 = 1e6;
 
 /// One attach, with so many requests.
-fn recording(name: &str, requests: f64, causes: &[(Cause, f64)], made: &[(&str, f64)]) -> Source {
+fn recording(name: &str, requests: f64, causes: &[(Cause, f64)], made: &[(Thing, f64)]) -> Source {
     let run = |units: f64| Run {
         units,
         total: causes.iter().map(|(_, ms)| ms * MS * requests).sum(),
@@ -32,7 +33,7 @@ fn recording(name: &str, requests: f64, causes: &[(Cause, f64)], made: &[(&str, 
             requests: Some(run(requests)),
             made: made
                 .iter()
-                .map(|(what, each)| ((*what).to_owned(), each * requests))
+                .map(|(what, each)| (what.clone().into(), each * requests))
                 .collect(),
         }],
         facts: BTreeMap::from([("kernel".to_owned(), "6.12".to_owned())]),
@@ -59,7 +60,7 @@ fn traded() -> (Side, Side) {
             (Cause::CpuUser, 20.4),
             (Cause::SchedRunqueue, 5.0),
         ],
-        &[("threads made", 1.0), ("TLS handshakes resumed", 1.0)],
+        &[(Thing::Threads, 1.0), (Thing::ResumedHandshakes, 1.0)],
     );
     let mut after = recording(
         "after",
@@ -69,7 +70,7 @@ fn traded() -> (Side, Side) {
             (Cause::CpuUser, 20.4),
             (Cause::SchedRunqueue, 0.5),
         ],
-        &[("TLS handshakes in full", 1.0)],
+        &[(Thing::FullHandshakes, 1.0)],
     );
     after.facts.insert("kernel".to_owned(), "6.18".to_owned());
     (side(vec![before]), side(vec![after]))
@@ -111,16 +112,16 @@ fn a_trade_is_named_and_nothing_is_claimed_of_one_run_each() {
 
 #[test]
 fn what_was_made_is_told_briefly_and_with_its_price() {
-    let clause = |before: &[(&str, f64)], after: &[(&str, f64)], ms: f64| {
+    let clause = |before: &[(Thing, f64)], after: &[(Thing, f64)], ms: f64| {
         let side_of =
-            |made: &[(&str, f64)], ms: f64| side(vec![recording("r", 100.0, &[(Cause::NetTls, ms)], made)]);
+            |made: &[(Thing, f64)], ms: f64| side(vec![recording("r", 100.0, &[(Cause::NetTls, ms)], made)]);
         let told = compare(&side_of(before, 5.0), &side_of(after, ms), &[], None).unwrap();
         let (_, clause) = told.verdict[0].split_once("; ").unwrap_or(("", ""));
         (clause.to_owned(), told.trade.is_some())
     };
-    let threads = [("threads made", 1.0)];
-    let full = [("TLS handshakes in full", 1.0)];
-    let some = [("TLS handshakes in full", 0.4)];
+    let threads = [(Thing::Threads, 1.0)];
+    let full = [(Thing::FullHandshakes, 1.0)];
+    let some = [(Thing::FullHandshakes, 0.4)];
     let said = |words: &str, trade: bool| (words.to_owned(), trade);
     assert_eq!(
         clause(&threads, &full, 9.0),
@@ -142,11 +143,11 @@ fn what_was_made_is_told_briefly_and_with_its_price() {
         )
     );
     assert_eq!(
-        clause(&threads, &[("threads made", 0.0)], 2.0),
+        clause(&threads, &[(Thing::Threads, 0.0)], 2.0),
         said("AFTER has fewer threads.", false)
     );
     assert_eq!(
-        clause(&threads, &[("threads made", 0.0)], 9.0),
+        clause(&threads, &[(Thing::Threads, 0.0)], 9.0),
         said(
             "AFTER has fewer threads, but more waiting in a TLS handshake.",
             true

@@ -3,6 +3,7 @@
 //! In: a comparison with what was made anew and the causes. Out: a [`Trade`], which tells itself with its figures, and in a few
 //! words for the one sentence of the verdict.
 
+use super::made::{Made, Thing};
 use super::words::{each, short};
 use holdup_evidence::Cause;
 use holdup_evidence::units::duration;
@@ -39,21 +40,20 @@ struct Side {
 
 impl Trade {
     /// What changed hands in a comparison.
-    pub(super) fn of(comparison: &Comparison) -> Trade {
+    pub(super) fn of(comparison: &Comparison, all_made: &[(Made, AmountChange)]) -> Trade {
         if comparison.significant == Some(false) {
             return Trade::default();
         }
         let each = each(&comparison.unit);
         let made = |less: bool, good_ones: bool| {
-            let of_kind = comparison
-                .made
-                .iter()
-                .filter(move |one| good(&one.name) == good_ones && !one.name.starts_with("calls of"));
-            let mut side = of_kind.filter(move |one| match less {
+            let of_kind = all_made.iter().filter(move |(made, _)| {
+                made.what.is_good() == good_ones && !matches!(made.what, Thing::Calls(_))
+            });
+            let mut side = of_kind.filter(move |(_, one)| match less {
                 true => one.after < one.before * HALF,
                 false => one.before < one.after * HALF,
             });
-            side.next().map(|one| of_made(one, less, &each))
+            side.next().map(|(made, one)| of_made(made, one, less, &each))
         };
         let size = comparison.before_ns.max(comparison.after_ns).unwrap_or(0);
         let cause = |less: bool| {
@@ -122,13 +122,8 @@ fn joined(mut all: Vec<&str>) -> String {
     }
 }
 
-/// What is better to have more of.
-fn good(name: &str) -> bool {
-    name.contains("resumed") || name.contains("offer an earlier session")
-}
-
-fn of_made(one: &AmountChange, less: bool, each: &str) -> Side {
-    let each = match one.name.contains(" in the log") || one.name.contains(" in each") {
+fn of_made(made: &Made, one: &AmountChange, less: bool, each: &str) -> Side {
+    let each = match made.in_log {
         true => String::new(),
         false => format!(" {each}"),
     };
@@ -141,21 +136,15 @@ fn of_made(one: &AmountChange, less: bool, each: &str) -> Side {
     );
     Side {
         long,
-        short: brief(one, less),
+        short: brief(made, one, less),
         made: true,
     }
 }
 
 /// `fewer threads`, `a full TLS handshake each time`.
-fn brief(one: &AmountChange, less: bool) -> String {
-    let (name, single) = match one.name.as_str() {
-        "threads made" => ("threads", "a thread made"),
-        "processes made" => ("processes", "a process started"),
-        "connections made" => ("connections", "a connection made"),
-        "TLS handshakes in full" => ("full TLS handshakes", "a full TLS handshake"),
-        "TLS handshakes resumed" => ("TLS sessions taken up again", "a TLS session taken up again"),
-        other => (other, ""),
-    };
+fn brief(made: &Made, one: &AmountChange, less: bool) -> String {
+    let brief = made.what.brief().filter(|_| !made.in_log);
+    let (name, single) = brief.unwrap_or((&one.name, ""));
     match less {
         true => format!("fewer {name}"),
         false if !single.is_empty() && one.before < HARDLY && ONE_EACH.contains(&one.after) => {

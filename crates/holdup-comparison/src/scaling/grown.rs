@@ -86,7 +86,7 @@ fn each(seen: &Seen<'_>, on_cpu: bool) -> BTreeMap<(Cause, String), f64> {
 
 /// Whether it is a wait that workers can be in each other's way with.
 fn counts(wait: &AttributedWait, programs: bool, on_cpu: bool) -> bool {
-    let spins = wait.resource.detail.contains_key("spinlock");
+    let spins = wait.resource.detail.spinlock.is_some();
     if on_cpu {
         return wait.cause == Cause::CpuKernel && spins;
     }
@@ -109,7 +109,11 @@ fn counts(wait: &AttributedWait, programs: bool, on_cpu: bool) -> bool {
 /// What a person would call it: waits of many files for one disk are for that disk.
 fn said(wait: &AttributedWait) -> String {
     let resource = &wait.resource;
-    let disk = resource.detail.get("device_name").filter(|name| !name.is_empty());
+    let disk = resource
+        .detail
+        .device_name
+        .as_ref()
+        .filter(|name| !name.is_empty());
     match disk {
         Some(disk) if resource.kind == ResourceKind::File && wait.cause.id().starts_with("disk.") => {
             disk.clone()

@@ -7,6 +7,7 @@ use super::origin::Origin;
 use super::seeding;
 use super::units::starts;
 use super::waits::{self, device_path, is_device, of_a_start};
+use holdup_model::report::MilestoneKind;
 use crate::rules::logs;
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{BootStep, Happening, KernelEvent, SpanKind, UnitEvent, What, When};
@@ -57,29 +58,43 @@ pub(super) fn all(observed: &Observed, clock: &Clock<'_>, origin: &Origin<'_>) -
             }
             _ => "the kernel's first line".to_owned(),
         };
-        list.add("first-line", &release, line);
+        list.add(MilestoneKind::FirstLine, &release, line);
     }
     for one in &observed.happenings {
         match &one.what {
             What::Kernel(KernelEvent::Step(step)) => list.step(step, one),
             What::Kernel(KernelEvent::RandomSeeded { fully: true }) => {
-                list.first("random-seeded", "the random generator is seeded", one);
+                list.first(MilestoneKind::RandomSeeded, "the random generator is seeded", one);
             }
-            What::Unit(UnitEvent::ManagerStarted) => list.add("manager-started", "systemd starts", one),
+            What::Unit(UnitEvent::ManagerStarted) => {
+                list.add(MilestoneKind::ManagerStarted, "systemd starts", one)
+            }
             What::Unit(UnitEvent::Started { unit }) => {
                 if let Some(target) = target(unit) {
-                    list.first(target, &format!("{target} is reached"), one);
+                    list.first(
+                        MilestoneKind::Target(target.to_owned()),
+                        &format!("{target} is reached"),
+                        one,
+                    );
                 }
             }
             What::Unit(UnitEvent::Listening { process, .. }) => {
-                list.one_of("listens", &format!("{process} listens"), one);
+                list.one_of(MilestoneKind::Listens, &format!("{process} listens"), one);
             }
             What::Unit(UnitEvent::TimedOut { unit, step }) if is_device(unit, step) => {
                 let path = device_path(unit);
-                list.one_of("device-missing", &format!("{path} has not come in time"), one);
+                list.one_of(
+                    MilestoneKind::DeviceMissing,
+                    &format!("{path} has not come in time"),
+                    one,
+                );
             }
             What::Unit(UnitEvent::TimedOut { unit, step }) if of_a_start(step) => {
-                list.one_of("timed-out", &format!("{unit} runs out of time ({step})"), one);
+                list.one_of(
+                    MilestoneKind::TimedOut,
+                    &format!("{unit} runs out of time ({step})"),
+                    one,
+                );
             }
             _ => {}
         }
@@ -100,7 +115,7 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    fn add(&mut self, what: &str, text: &str, one: &Happening) {
+    fn add(&mut self, what: MilestoneKind, text: &str, one: &Happening) {
         let Some(at_ns) = self.origin.since(self.clock, one) else {
             return;
         };
@@ -114,62 +129,72 @@ impl List<'_> {
         }
         self.all.push(Milestone {
             at_ns,
-            what: what.to_owned(),
+            what,
             text: text.to_owned(),
             with: Vec::new(),
             source: self.observed.place(&one.quote),
         });
     }
 
-    fn known(&self, what: &str) -> usize {
-        self.all.iter().filter(|one| one.what == what).count()
+    fn known(&self, what: &MilestoneKind) -> usize {
+        self.all.iter().filter(|one| one.what == *what).count()
     }
 
-    fn first(&mut self, what: &str, text: &str, one: &Happening) {
-        if self.known(what) == 0 {
+    fn first(&mut self, what: MilestoneKind, text: &str, one: &Happening) {
+        if self.known(&what) == 0 {
             self.add(what, text, one);
         }
     }
 
-    fn one_of(&mut self, what: &str, text: &str, one: &Happening) {
+    fn one_of(&mut self, what: MilestoneKind, text: &str, one: &Happening) {
         let again = self
             .all
             .iter()
             .any(|other| other.what == what && other.text == text);
-        if self.known(what) < OF_A_KIND && !again {
+        if self.known(&what) < OF_A_KIND && !again {
             self.add(what, text, one);
         }
     }
 
     fn step(&mut self, step: &BootStep, one: &Happening) {
         match step {
-            BootStep::KernelReady => self.first("kernel-ready", "the kernel has set itself up", one),
+            BootStep::KernelReady => {
+                self.first(MilestoneKind::KernelReady, "the kernel has set itself up", one)
+            }
             BootStep::InitStarted { program } => {
-                self.first("init-started", &format!("the kernel starts {program}"), one);
+                self.first(
+                    MilestoneKind::InitStarted,
+                    &format!("the kernel starts {program}"),
+                    one,
+                );
             }
             BootStep::WaitsForRoot { device } => {
-                self.first("waits-for-root", &format!("the kernel waits for {device}"), one);
+                self.first(
+                    MilestoneKind::WaitsForRoot,
+                    &format!("the kernel waits for {device}"),
+                    one,
+                );
             }
             BootStep::Mounted { on, root: true } => {
                 self.first(
-                    "root-mounted",
+                    MilestoneKind::RootMounted,
                     &format!("the root file system is mounted, from {on}"),
                     one,
                 );
             }
             BootStep::Mounted { on, root: false } => {
-                if self.known("root-mounted") == 0 {
+                if self.known(&MilestoneKind::RootMounted) == 0 {
                     self.first(
-                        "first-mount",
+                        MilestoneKind::FirstMount,
                         &format!("the first file system is mounted, from {on}"),
                         one,
                     );
                 }
             }
             BootStep::LinkUp { interface } => {
-                self.one_of("link-up", &format!("{interface} has its link"), one)
+                self.one_of(MilestoneKind::LinkUp, &format!("{interface} has its link"), one)
             }
-            BootStep::SwapOn { area } => self.first("swap-on", &format!("swap on {area}"), one),
+            BootStep::SwapOn { area } => self.first(MilestoneKind::SwapOn, &format!("swap on {area}"), one),
         }
     }
 
@@ -192,7 +217,10 @@ impl List<'_> {
                         .map(|start| start.unit.to_owned()),
                 )
                 .collect();
-            let own = self.all.iter_mut().find(|one| one.what == "random-seeded");
+            let own = self
+                .all
+                .iter_mut()
+                .find(|one| one.what == MilestoneKind::RandomSeeded);
             if let Some(one) = own.filter(|one| one.at_ns == at_ns) {
                 one.with = with;
                 one.with.sort_unstable();
@@ -203,11 +231,14 @@ impl List<'_> {
 
     /// Programs ran and the generator could give them nothing: for how long stands in the kernel's log, whoever asked.
     fn seeded_late(&mut self) {
-        let first = self.all.iter().find(|one| one.what == "init-started");
+        let first = self.all.iter().find(|one| one.what == MilestoneKind::InitStarted);
         let Some(started) = first.map(|one| one.at_ns) else {
             return;
         };
-        let seeded = self.all.iter_mut().find(|one| one.what == "random-seeded");
+        let seeded = self
+            .all
+            .iter_mut()
+            .find(|one| one.what == MilestoneKind::RandomSeeded);
         let Some(one) = seeded.filter(|one| one.at_ns >= started.saturating_add(SEEDED_LATE)) else {
             return;
         };
@@ -221,14 +252,14 @@ impl List<'_> {
 
     /// While there is no service manager, nobody but the kernel tells what goes on.
     fn pauses(&mut self) {
-        let started = |what: &str| {
+        let started = |what: MilestoneKind| {
             let one = self.all.iter().find(|one| one.what == what);
             one.map(|one| one.at_ns)
         };
-        let until = started("manager-started")
-            .or_else(|| started("root-mounted"))
-            .or_else(|| started("first-mount"))
-            .or_else(|| started("init-started"))
+        let until = started(MilestoneKind::ManagerStarted)
+            .or_else(|| started(MilestoneKind::RootMounted))
+            .or_else(|| started(MilestoneKind::FirstMount))
+            .or_else(|| started(MilestoneKind::InitStarted))
             .unwrap_or(0);
         for span in &self.observed.spans {
             let (SpanKind::KernelPause, Some(When::SinceBoot(began))) = (span.kind, span.began) else {
@@ -238,7 +269,7 @@ impl List<'_> {
             let again = self
                 .all
                 .iter()
-                .any(|one| one.what == "pause" && one.at_ns.abs_diff(began) <= SECOND);
+                .any(|one| one.what == MilestoneKind::Pause && one.at_ns.abs_diff(began) <= SECOND);
             // What comes after that is the silence of a kernel that has nothing to say.
             let ns = span.ns.min(until.saturating_sub(began));
             if ns < PAUSE || !here || again {
@@ -250,7 +281,7 @@ impl List<'_> {
             };
             self.all.push(Milestone {
                 at_ns: began,
-                what: "pause".to_owned(),
+                what: MilestoneKind::Pause,
                 text: format!("nothing is logged for {}, until {end}", logs::seconds(ns)),
                 with: Vec::new(),
                 source: self.observed.place(&span.quote),

@@ -14,6 +14,7 @@ mod tests;
 pub(crate) mod units;
 pub(crate) mod waits;
 
+use holdup_model::report::MilestoneKind;
 use crate::rules::{duration, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Span, SpanKind, UnitEvent, What};
@@ -70,7 +71,7 @@ pub fn of(observed: &Observed) -> Boot {
         took_ns: took.as_ref().map(|took| took.ns),
         at_least: took.as_ref().is_some_and(|took| took.at_least),
         until: took.as_ref().map(|took| took.until.clone()),
-        seeded_ns: at(&milestones, "random-seeded"),
+        seeded_ns: at(&milestones, &MilestoneKind::RandomSeeded),
         from_kernel: origin.is_some_and(|origin| origin.of_kernel),
         taken_late: origin
             .and_then(|origin| origin.line)
@@ -103,8 +104,8 @@ pub fn of(observed: &Observed) -> Boot {
     boot
 }
 
-fn at(milestones: &[Milestone], what: &str) -> Option<Ns> {
-    let found = milestones.iter().find(|one| one.what == what);
+fn at(milestones: &[Milestone], what: &MilestoneKind) -> Option<Ns> {
+    let found = milestones.iter().find(|one| one.what == *what);
     found.map(|one| one.at_ns)
 }
 
@@ -140,7 +141,7 @@ fn took(
         return Some(took(sum, "systemd had finished", false));
     }
     for target in ["graphical.target", "multi-user.target"] {
-        if let Some(ns) = at(milestones, target) {
+        if let Some(ns) = at(milestones, &MilestoneKind::Target(target.to_owned())) {
             return Some(took(ns, &format!("{target} was reached"), false));
         }
     }
@@ -165,9 +166,10 @@ fn took(
     });
     let steps = milestones
         .iter()
-        .filter(|one| one.what != "random-seeded")
+        .filter(|one| one.what != MilestoneKind::RandomSeeded)
         .map(|one| (one.at_ns, format!("\"{}\"", one.text)));
-    let seeded = at(milestones, "random-seeded").map(|ns| (ns, "the random generator was seeded".to_owned()));
+    let seeded = at(milestones, &MilestoneKind::RandomSeeded)
+        .map(|ns| (ns, "the random generator was seeded".to_owned()));
     // What a unit says is better known than what the kernel does; without units, whatever came last.
     let mut units = units.peekable();
     let (ns, until) = match units.peek() {
@@ -258,7 +260,11 @@ fn verdict(boot: &Boot, took: Option<&Took>, waited: &[Waited<'_>], lost: bool) 
             logs::seconds(ns)
         );
     }
-    let pause = boot.milestones.iter().filter(|one| one.what == "pause").count();
+    let pause = boot
+        .milestones
+        .iter()
+        .filter(|one| one.what == MilestoneKind::Pause)
+        .count();
     match (whole, pause) {
         (Some(whole), 0) => format!("{whole}, and nothing here shows what held it up."),
         (Some(whole), _) => format!("{whole}; the kernel was silent for a part of it, see below."),

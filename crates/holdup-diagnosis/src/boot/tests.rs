@@ -2,6 +2,7 @@
 
 use super::{attribute, free, of, tenths};
 use holdup_artefacts::attribute as of_calls;
+use holdup_model::report::MilestoneKind;
 use holdup_evidence::observed::{BootStep, Happening, KernelEvent, Quote, Source, UnitEvent, What, When};
 use holdup_evidence::{Cause, Ns, Observed};
 
@@ -161,7 +162,10 @@ fn a_seeding_before_the_first_program_is_neither_the_end_of_the_boot_nor_anybody
     let told = of(&kernel_log(vec![(0, seeded()), (2, init())]));
     assert_eq!(told.took_ns, Some(2 * SECOND));
     assert!(told.verdict.contains("/init"), "{}", told.verdict);
-    let seeding = told.milestones.iter().find(|one| one.what == "random-seeded");
+    let seeding = told
+        .milestones
+        .iter()
+        .find(|one| one.what == MilestoneKind::RandomSeeded);
     assert_eq!(seeding.unwrap().text, "the random generator is seeded");
 }
 
@@ -169,7 +173,10 @@ fn a_seeding_before_the_first_program_is_neither_the_end_of_the_boot_nor_anybody
 fn programs_that_ran_before_the_seeding_are_said_to_have_had_nothing() {
     let told = of(&kernel_log(vec![(2, init()), (12, seeded())]));
     assert_eq!(told.took_ns, Some(12 * SECOND));
-    let seeding = told.milestones.iter().find(|one| one.what == "random-seeded");
+    let seeding = told
+        .milestones
+        .iter()
+        .find(|one| one.what == MilestoneKind::RandomSeeded);
     let text = &seeding.unwrap().text;
     assert!(
         text.contains("10.0 s after the first program") || text.contains("10 s after the first program"),

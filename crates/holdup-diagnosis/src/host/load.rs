@@ -210,8 +210,10 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
         false => format!("Load {one:.0}{machine}"),
     };
     let (running, in_d) = (load.running.unwrap_or(0.0), load.blocked.unwrap_or(0.0));
+    let mut faded = false;
     if load.running.is_some() && one >= FADES * (running + in_d) && one - running - in_d >= FADES_BY {
         text.push_str(", of the last minute; now");
+        faded = true;
     } else if running.max(in_d) >= WORTH {
         text.push_str(", of it");
     }
@@ -225,7 +227,7 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
             whose(load, running)
         ));
     }
-    if parts.is_empty() && text.ends_with("now") {
+    if parts.is_empty() && faded {
         parts.push("nothing runs or is blocked".to_owned());
     }
     if !parts.is_empty() {

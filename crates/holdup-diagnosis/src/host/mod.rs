@@ -8,6 +8,7 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
+use holdup_model::report::HostResourceName;
 use crate::rules::{RuleId, duration, percent, say};
 use holdup_evidence::host::{HostSight, ProcessLimit};
 use holdup_evidence::{Observed, SystemFacts};
@@ -53,7 +54,7 @@ pub fn mark_short(host: &mut Host, findings: &[Finding]) {
         resource.short = trouble.iter().any(|finding| is_about(finding, &resource.name));
     }
     // A note about a resource is no trouble, and not nothing either.
-    let names: Vec<&str> = host.resources.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&HostResourceName> = host.resources.iter().map(|one| &one.name).collect();
     let noted = findings
         .iter()
         .any(|finding| names.iter().any(|name| is_about(finding, name)));
@@ -63,49 +64,49 @@ pub fn mark_short(host: &mut Host, findings: &[Finding]) {
 }
 
 /// Whether a finding is about a resource.
-fn is_about(finding: &Finding, resource: &str) -> bool {
+fn is_about(finding: &Finding, resource: &HostResourceName) -> bool {
     let rule = |id: RuleId| finding.rule == id.id();
     let any = |ids: &[RuleId]| ids.iter().any(|id| rule(*id));
     match resource {
-        "cpu" => any(&[
+        HostResourceName::Cpu => any(&[
             RuleId::CpuContended,
             RuleId::CpuLockedUp,
             RuleId::InterruptsTakeTheCpu,
             RuleId::SlowClocksource,
         ]),
-        "memory" => any(&[
+        HostResourceName::Memory => any(&[
             RuleId::MemoryShort,
             RuleId::SwapThrash,
             RuleId::TasksStallForMemory,
             RuleId::KilledForMemory,
         ]),
-        "swap" => any(&[RuleId::SwapNotSwitchedOn, RuleId::SwapThrash]),
-        "file systems" => any(&[RuleId::FileSystemFull, RuleId::FileSystemFailed]),
-        "tasks" => any(&[
+        HostResourceName::Swap => any(&[RuleId::SwapNotSwitchedOn, RuleId::SwapThrash]),
+        HostResourceName::FileSystems => any(&[RuleId::FileSystemFull, RuleId::FileSystemFailed]),
+        HostResourceName::Tasks => any(&[
             RuleId::ThreadsNearLimit,
             RuleId::TasksPileUp,
             RuleId::LoadIsNotCpu,
         ]),
-        "open files" => rule(RuleId::FileTableFull),
-        "cgroup limits" => any(&[
+        HostResourceName::OpenFiles => rule(RuleId::FileTableFull),
+        HostResourceName::CgroupLimits => any(&[
             RuleId::CgroupLimitNear,
             RuleId::CgroupLimitsDisk,
             RuleId::CpuQuotaSpent,
         ]),
-        "network" => any(&[
+        HostResourceName::Network => any(&[
             RuleId::SegmentsSentAgain,
             RuleId::AcceptQueueFull,
             RuleId::LinkSaturated,
             RuleId::DeviceQueueFull,
         ]),
-        "connections" => any(&[RuleId::ConnectionTableFull, RuleId::LocalPortsUsedUp]),
-        disk => {
-            let disk = disk.strip_prefix("disk ").unwrap_or(disk);
+        HostResourceName::Connections => any(&[RuleId::ConnectionTableFull, RuleId::LocalPortsUsedUp]),
+        HostResourceName::AllDisks | HostResourceName::Other(_) => false,
+        HostResourceName::Disk(disk) => {
             any(&[
                 RuleId::DiskBusy,
                 RuleId::DiskAnswersSlowly,
                 RuleId::DeviceFailsRequests,
-            ]) && finding.resource.name.trim_start_matches("/dev/") == disk
+            ]) && finding.resource.name.trim_start_matches("/dev/") == disk.as_str()
         }
     }
 }

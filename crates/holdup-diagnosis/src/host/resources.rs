@@ -3,6 +3,7 @@
 //! In: figures. Out: a line for each resource that something is known of. No line judges.
 
 use super::load::{mean, sum};
+use holdup_model::report::HostResourceName;
 use crate::rules::{percent, say, waiters};
 use holdup_evidence::host::{HostSight, Use};
 use holdup_evidence::observed::{Limited, Metric, SeenCgroup, SeenFileSystem};
@@ -34,7 +35,7 @@ const DISKS: usize = 4;
 /// All of them.
 pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) -> Vec<HostResource> {
     let mut all = Vec::new();
-    let mut add = |name: String, text: Option<String>, users: Vec<String>| {
+    let mut add = |name: HostResourceName, text: Option<String>, users: Vec<String>| {
         if let Some(text) = text {
             all.push(HostResource {
                 name,
@@ -46,32 +47,40 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
     };
     let percent = |use_: &Use| format!("{:.0} %", use_.amount);
     add(
-        "cpu".into(),
+        HostResourceName::Cpu,
         cpu(observed, facts),
         users(&sight.cpu, PERCENT, percent),
     );
     let kib = |use_: &Use| bytes(use_.amount);
     add(
-        "memory".into(),
+        HostResourceName::Memory,
         memory(observed),
         users(&sight.memory, MEMORY, kib),
     );
-    add("swap".into(), swap(observed), users(&sight.swap, MEMORY, kib));
+    add(
+        HostResourceName::Swap,
+        swap(observed),
+        users(&sight.swap, MEMORY, kib),
+    );
     for (name, text) in disks(observed) {
         let waiters = waiters::of(observed, &name);
         let users = waiters.map(|waiters| format!("waited for by {}", waiters.told()));
-        add(format!("disk {name}"), Some(text), users.into_iter().collect());
+        add(
+            HostResourceName::Disk(name),
+            Some(text),
+            users.into_iter().collect(),
+        );
     }
     // Which disk a process uses is not told.
-    add("all disks".into(), transfers(observed, sight), Vec::new());
-    add("file systems".into(), file_systems(observed), Vec::new());
-    add("network".into(), network(observed, facts), Vec::new());
-    add("cgroup limits".into(), cgroups(observed), Vec::new());
+    add(HostResourceName::AllDisks, transfers(observed, sight), Vec::new());
+    add(HostResourceName::FileSystems, file_systems(observed), Vec::new());
+    add(HostResourceName::Network, network(observed, facts), Vec::new());
+    add(HostResourceName::CgroupLimits, cgroups(observed), Vec::new());
     let limits = limits(observed, facts);
     for (name, what) in [
-        ("tasks", "threads"),
-        ("open files", "files are open"),
-        ("connections", "tracked connections"),
+        (HostResourceName::Tasks, "threads"),
+        (HostResourceName::OpenFiles, "files are open"),
+        (HostResourceName::Connections, "tracked connections"),
     ] {
         let told = limits.iter().find(|(of, used, _)| *of == what && *used >= 1.0);
         let text = told.map(|(_, used, limit)| {
@@ -82,7 +91,7 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
             };
             format!("{used:.0} {what} of at most {most}")
         });
-        add(name.into(), text, Vec::new());
+        add(name, text, Vec::new());
     }
     all
 }

@@ -122,7 +122,7 @@ fn a_resource_is_short_if_a_rule_says_so_and_only_that_disk() {
     mark_short(&mut host, &[finding(Severity::Warning)]);
     let short = |host: &Host| -> Vec<String> {
         let short = host.resources.iter().filter(|one| one.short);
-        short.map(|one| one.name.clone()).collect()
+        short.map(|one| one.name.to_string()).collect()
     };
     assert_eq!(short(&host), ["disk sda"]);
     assert_eq!(host.resources.len(), 2);

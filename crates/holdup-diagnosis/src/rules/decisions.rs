@@ -14,7 +14,7 @@ pub(super) fn asked<'a>(
     asks: fn(&str) -> bool,
 ) -> Result<Waits<'a>, Verdict> {
     let asked = waits.only(|wait| {
-        let function = wait.resource.detail.get("function");
+        let function = wait.resource.detail.function.as_ref();
         function.is_some_and(|name| asks(name))
     });
     let asked = asked.filter(|waits| run.matters(waits.cost(), MATTERS));

@@ -4,6 +4,7 @@
 //! requests, a faster disk changes nothing.
 
 use super::Run;
+use holdup_model::attributed::{Disk, Facts};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::IoLimit;
 use holdup_model::attributed::{AttributedWait, ResourceKind};
@@ -42,10 +43,21 @@ struct Limit {
 /// The device that a wait was for.
 pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     let resource = &wait.resource;
-    let detail = |key: &str| resource.detail.get(key).filter(|text| !text.is_empty()).cloned();
+    let told = |text: &String| !text.is_empty();
     let name_if = |kind| (resource.kind == kind && !resource.name.is_empty()).then(|| resource.name.clone());
-    let file = detail("file").or_else(|| name_if(ResourceKind::File));
-    let named = detail("device").or_else(|| name_if(ResourceKind::Device));
+    let file = resource
+        .detail
+        .file
+        .clone()
+        .filter(told)
+        .or_else(|| name_if(ResourceKind::File));
+    let named = resource
+        .detail
+        .device
+        .as_ref()
+        .map(Disk::to_string)
+        .filter(told)
+        .or_else(|| name_if(ResourceKind::Device));
     let named = named.map(|name| name.trim_start_matches("/dev/").to_owned());
     let known = run.facts.block_devices.iter().find(|known| {
         named
@@ -137,20 +149,13 @@ impl Device {
         let resource = &mut finding.resource;
         resource.kind = ResourceKind::Cgroup;
         resource.name.clone_from(&limit.cgroup);
-        let mut detail = |key: &str, value: &str| {
-            resource
-                .detail
-                .entry(key.to_owned())
-                .or_insert_with(|| value.to_owned());
-        };
-        detail("device", &self.name);
-        if let Some(file) = &self.file {
-            detail("file", file);
-        }
-        if let Some((setting, value)) = &limit.setting {
-            detail("setting", setting);
-            detail("value", &value.to_string());
-        }
+        resource.detail.add(Facts {
+            device: Some(self.name.as_str().into()),
+            file: self.file.clone(),
+            setting: limit.setting.as_ref().map(|(setting, _)| setting.clone()),
+            value: limit.setting.as_ref().map(|(_, value)| *value),
+            ..Facts::default()
+        });
         let words = limit.words();
         finding
             .and(Evidence::new(

@@ -2,6 +2,7 @@
 
 use super::run::Run;
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen};
+use holdup_model::attributed::Address;
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockRef, LockWait, SnapshotKind};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
@@ -99,19 +100,13 @@ pub(super) fn lock_name(lock: &LockRef) -> String {
 
 /// The lock that a thread waits for, as a resource.
 pub(super) fn lock(lock: &LockRef) -> Resource {
-    Resource {
-        kind: ResourceKind::Lock,
-        name: if lock.class.is_empty() {
-            lock_name(lock)
-        } else {
-            lock.class.clone()
-        },
-        detail: Some(&lock.id)
-            .filter(|id| !id.is_empty())
-            .map(|id| ("address".to_owned(), id.clone()))
-            .into_iter()
-            .collect(),
-    }
+    let name = if lock.class.is_empty() {
+        lock_name(lock)
+    } else {
+        lock.class.clone()
+    };
+    let id = Some(lock.id.as_str()).filter(|id| !id.is_empty());
+    Resource::named(ResourceKind::Lock, name).with(|facts| facts.address = id.map(Address::from))
 }
 
 /// Who asked.

@@ -26,6 +26,9 @@ pub(super) const SWITCH_IS_OF_NO_USE: &str =
 const EGD: &str = "-Djava.security.egd=";
 const FILE: &str = "-Djava.security.properties=";
 
+/// What the path of the kernel's device that never blocks ends with, wherever `/dev` is.
+const NEVER_BLOCKS: &str = "/urandom";
+
 /// The sources that keep NativePRNG the default.
 const RANDOM: &str = "file:/dev/random";
 const URANDOM: &str = "file:/dev/urandom";
@@ -110,7 +113,7 @@ impl<'a> Seeds<'a> {
     /// What helps, and what does not, a thread that waits in a read of `device`. `frames`: whether its Java frames are known, and are
     /// not those of a strong instance.
     pub(super) fn remedies(&self, device: &str, frames: bool, mut finding: Finding) -> Finding {
-        if device.ends_with("urandom") {
+        if device.ends_with(NEVER_BLOCKS) {
             return finding.remedy(Remedy::pointless(
                 "-Djava.security.egd: Java's default takes its bytes from /dev/urandom whatever that says",
             ));
@@ -121,7 +124,7 @@ impl<'a> Seeds<'a> {
                     .to_owned(),
             ),
             (None, _) => Some(format!("start Java with {EGD}{URANDOM}")),
-            (Some(egd), _) if path(egd).ends_with("urandom") => None,
+            (Some(egd), _) if path(egd).ends_with(NEVER_BLOCKS) => None,
             (Some(egd), _) => Some(format!("start Java with {EGD}{URANDOM} instead of {egd}")),
         };
         let switched = switch.is_none();

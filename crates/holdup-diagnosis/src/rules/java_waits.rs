@@ -1,9 +1,10 @@
 //! Waits of a Java virtual machine's threads as rules ask about them.
 
 use super::{Run, Waits, say};
+use holdup_model::attributed::{Address, Awaits, JavaLock};
 use holdup_evidence::{Cause, Language};
 use holdup_knowledge::java;
-use holdup_model::attributed::{AWAITS, AttributedWait, Holder, JAVA_LOCK};
+use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::Evidence;
 use std::collections::BTreeSet;
 
@@ -17,18 +18,18 @@ pub(super) fn frames(wait: &AttributedWait) -> Vec<&str> {
 }
 
 /// Of which kind the lock of Java's is that a wait is for.
-pub(super) fn lock(wait: &AttributedWait) -> Option<&str> {
-    wait.resource.detail.get(JAVA_LOCK).map(String::as_str)
+pub(super) fn lock(wait: &AttributedWait) -> Option<JavaLock> {
+    wait.resource.detail.java_lock
 }
 
 /// Which object of its class a lock is, where that is known.
-pub(super) fn identity(wait: &AttributedWait) -> Option<&str> {
-    wait.resource.detail.get("address").map(String::as_str)
+pub(super) fn identity(wait: &AttributedWait) -> Option<&Address> {
+    wait.resource.detail.address.as_ref()
 }
 
 /// Of which kind is what another thread of the same JVM does, and this one waits for.
-pub(super) fn awaits(wait: &AttributedWait) -> Option<&str> {
-    wait.resource.detail.get(AWAITS).map(String::as_str)
+pub(super) fn awaits(wait: &AttributedWait) -> Option<Awaits> {
+    wait.resource.detail.awaits
 }
 
 /// The outermost frame of the first run of frames that satisfy `which`: of a library, what the program called.

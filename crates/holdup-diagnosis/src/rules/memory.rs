@@ -49,9 +49,8 @@ impl Limit {
         let resource = &mut finding.resource;
         let before = std::mem::replace(&mut resource.name, self.cgroup.clone());
         resource.kind = ResourceKind::Cgroup;
-        for (key, value) in [("was_for", before), ("limit", self.bytes.to_string())] {
-            resource.detail.entry(key.to_owned()).or_insert(value);
-        }
+        resource.detail.was_for.get_or_insert(before);
+        resource.detail.limit.get_or_insert(self.bytes);
         let times = match self.reached {
             Some(times) if times > 0 => format!(", reached {} meanwhile", say::several(times, "time")),
             _ => String::new(),

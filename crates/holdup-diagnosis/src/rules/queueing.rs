@@ -52,11 +52,9 @@ pub(super) fn who_ran(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
 
 /// The one that ran the longest, as what was waited for.
 pub(super) fn winner(waits: &Waits<'_>) -> Option<Resource> {
-    ran_instead(waits).first().map(|(name, _)| Resource {
-        kind: ResourceKind::Process,
-        name: (*name).to_owned(),
-        detail: BTreeMap::new(),
-    })
+    ran_instead(waits)
+        .first()
+        .map(|(name, _)| Resource::named(ResourceKind::Process, *name))
 }
 
 /// How the costliest waits came about, where at least half of their queueing tells.

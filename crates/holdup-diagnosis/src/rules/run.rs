@@ -488,8 +488,9 @@ impl<'a> Waits<'a> {
     /// now and then does not see it.
     #[must_use]
     pub fn without_tcp(&self) -> Option<Verdict> {
-        let protocol = |wait: &AttributedWait| wait.resource.detail.get("protocol").cloned();
-        let over_tcp = |wait: &AttributedWait| protocol(wait).as_deref() == Some("tcp") && wait.tcp.is_none();
+        let over_tcp = |wait: &AttributedWait| {
+            wait.resource.detail.protocol.as_deref() == Some("tcp") && wait.tcp.is_none()
+        };
         let untold = self.only(over_tcp)?;
         (self.tcp().seen == 0 && untold.cost().saturating_mul(2) > self.cost()).then(|| {
             Verdict::CannotTell(

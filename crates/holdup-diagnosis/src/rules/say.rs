@@ -233,12 +233,14 @@ pub(super) fn kernel_top(waits: &Waits<'_>) -> Option<Evidence> {
 
 /// The one in the way, as what a wait was for.
 pub(super) fn in_the_way(holder: &Holder) -> Resource {
-    let pid = (holder.name.pid != 0).then(|| ("pid".to_owned(), holder.name.pid.to_string()));
-    Resource {
-        kind: ResourceKind::Process,
-        name: who(&holder.name),
-        detail: pid.into_iter().collect(),
-    }
+    let pid = (holder.name.pid != 0).then_some(holder.name.pid);
+    Resource::named(ResourceKind::Process, who(&holder.name)).with(|facts| facts.pid = pid)
+}
+
+/// The other end of a socket; its name, where its address is not known.
+pub(super) fn peer(resource: &Resource) -> String {
+    let peer = resource.detail.peer.as_ref();
+    peer.map_or_else(|| resource.name.clone(), ToString::to_string)
 }
 
 /// A cause's phrase as the beginning of a sentence.

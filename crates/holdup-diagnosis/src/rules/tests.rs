@@ -184,7 +184,7 @@ fn the_disk_of_a_guest_is_not_said_to_turn() {
     let wait = &mut run.waits[0];
     wait.count = 900;
     wait.p50 = 9_000_000;
-    wait.resource.detail.insert("device".into(), "sda".into());
+    wait.resource.detail.device = Some("sda".into());
     let mut facts = SystemFacts {
         block_devices: vec![BlockDevice {
             name: "sda".into(),

@@ -6,6 +6,7 @@
 //! and a longer pattern beats a shorter one. Suffixes the compiler adds (`.isra.0`) are cut off before.
 
 mod disk;
+pub mod families;
 mod ipc;
 mod kernel;
 pub mod locks;

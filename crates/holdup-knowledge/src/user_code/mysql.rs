@@ -5,6 +5,7 @@
 //! where the symbols are there.
 
 use super::{bare, split, within};
+use holdup_model::attributed::Common;
 use holdup_evidence::Frame;
 
 /// Files of the servers.
@@ -24,7 +25,7 @@ const LOCKED: &[(&[&str], &str)] = &[
             "lock_wait_suspend_thread",
             "lock_wait_table_reserve_slot",
         ],
-        "a row that another transaction has locked",
+        Common::LockedRow.name(),
     ),
     (&["Item_func_get_lock::val_int"], "a user lock (GET_LOCK)"),
     (
@@ -62,7 +63,7 @@ pub fn lock(stack: &[Frame]) -> Option<&'static str> {
     let timed = library.iter().filter_map(bare).any(|name| TIMED.contains(&name));
     let outermost_unnamed = callers.iter().find_map(bare);
     let of_rows = outermost_unnamed.is_some_and(|name| name.starts_with(OF_ROWS));
-    (timed && of_rows).then_some("a row that another transaction has locked")
+    (timed && of_rows).then_some(Common::LockedRow.name())
 }
 
 /// Whether a statement asked to sleep.

@@ -60,13 +60,94 @@ pub struct Milestone {
     /// When.
     pub at_ns: Ns,
     /// What, as an id: `first-line`, `init-started`, `random-seeded`, the name of a target.
-    pub what: String,
+    #[schemars(with = "String")]
+    pub what: MilestoneKind,
     /// What, in words.
     pub text: String,
     /// Units that were up in the same instant, having waited for it.
     pub with: Vec<String>,
     /// Where it stands.
     pub source: String,
+}
+
+/// What an instant of the boot is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum MilestoneKind {
+    /// The kernel's first line.
+    FirstLine,
+    /// The kernel has set itself up.
+    KernelReady,
+    /// The first program is started.
+    InitStarted,
+    /// The service manager starts.
+    ManagerStarted,
+    /// The kernel waits for the device of the root file system.
+    WaitsForRoot,
+    /// The root file system is mounted.
+    RootMounted,
+    /// The first file system is mounted.
+    FirstMount,
+    /// Swap space is used.
+    SwapOn,
+    /// A network interface has its link.
+    LinkUp,
+    /// The random generator is seeded.
+    RandomSeeded,
+    /// A process listens.
+    Listens,
+    /// A device has not come in time.
+    DeviceMissing,
+    /// A unit runs out of time.
+    TimedOut,
+    /// Nothing is logged for long.
+    Pause,
+    /// A target is reached, by name; or what another version of holdup tells of.
+    Target(String),
+}
+
+impl MilestoneKind {
+    /// Those that have one id.
+    const NAMED: [(&'static str, MilestoneKind); 14] = [
+        ("first-line", MilestoneKind::FirstLine),
+        ("kernel-ready", MilestoneKind::KernelReady),
+        ("init-started", MilestoneKind::InitStarted),
+        ("manager-started", MilestoneKind::ManagerStarted),
+        ("waits-for-root", MilestoneKind::WaitsForRoot),
+        ("root-mounted", MilestoneKind::RootMounted),
+        ("first-mount", MilestoneKind::FirstMount),
+        ("swap-on", MilestoneKind::SwapOn),
+        ("link-up", MilestoneKind::LinkUp),
+        ("random-seeded", MilestoneKind::RandomSeeded),
+        ("listens", MilestoneKind::Listens),
+        ("device-missing", MilestoneKind::DeviceMissing),
+        ("timed-out", MilestoneKind::TimedOut),
+        ("pause", MilestoneKind::Pause),
+    ];
+}
+
+impl std::fmt::Display for MilestoneKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let own = MilestoneKind::NAMED.iter().find(|(_, one)| one == self);
+        match (self, own) {
+            (_, Some((id, _))) => f.write_str(id),
+            (MilestoneKind::Target(name), None) => f.write_str(name),
+            (_, None) => Ok(()),
+        }
+    }
+}
+
+impl From<String> for MilestoneKind {
+    fn from(id: String) -> MilestoneKind {
+        let own = MilestoneKind::NAMED.into_iter().find(|(text, _)| *text == id);
+        own.map_or(MilestoneKind::Target(id), |(_, named)| named)
+    }
+}
+
+impl From<MilestoneKind> for String {
+    fn from(kind: MilestoneKind) -> String {
+        kind.to_string()
+    }
 }
 
 /// A wait of a unit.

@@ -84,13 +84,92 @@ pub struct BlockedTasks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostResource {
     /// `cpu`, `memory`, `swap`, `disk sda`, `all disks`, `file systems`, `network`, `tasks`, `cgroup limits`, `open files`, `connections`.
-    pub name: String,
+    #[schemars(with = "String")]
+    pub name: HostResourceName,
     /// Whether a rule finds it short; the finding says more.
     pub short: bool,
     /// How much of it is used, how much waits for it, what failed.
     pub text: String,
     /// Who uses it most.
     pub users: Vec<String>,
+}
+
+/// Which resource of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum HostResourceName {
+    /// All CPUs.
+    Cpu,
+    /// Memory.
+    Memory,
+    /// Swap space.
+    Swap,
+    /// A disk, by name.
+    Disk(String),
+    /// All disks together.
+    AllDisks,
+    /// File systems.
+    FileSystems,
+    /// The network.
+    Network,
+    /// Limits of cgroups.
+    CgroupLimits,
+    /// Threads.
+    Tasks,
+    /// Open files.
+    OpenFiles,
+    /// Connections that are tracked.
+    Connections,
+    /// One that another version of holdup tells of.
+    Other(String),
+}
+
+impl HostResourceName {
+    /// Those that have one name.
+    const NAMED: [(&'static str, HostResourceName); 10] = [
+        ("cpu", HostResourceName::Cpu),
+        ("memory", HostResourceName::Memory),
+        ("swap", HostResourceName::Swap),
+        ("all disks", HostResourceName::AllDisks),
+        ("file systems", HostResourceName::FileSystems),
+        ("network", HostResourceName::Network),
+        ("cgroup limits", HostResourceName::CgroupLimits),
+        ("tasks", HostResourceName::Tasks),
+        ("open files", HostResourceName::OpenFiles),
+        ("connections", HostResourceName::Connections),
+    ];
+}
+
+impl std::fmt::Display for HostResourceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HostResourceName::Disk(disk) => write!(f, "disk {disk}"),
+            HostResourceName::Other(name) => f.write_str(name),
+            named => {
+                let own = HostResourceName::NAMED.iter().find(|(_, one)| one == named);
+                f.write_str(own.map_or("", |(name, _)| name))
+            }
+        }
+    }
+}
+
+impl From<String> for HostResourceName {
+    fn from(name: String) -> HostResourceName {
+        let own = HostResourceName::NAMED
+            .into_iter()
+            .find(|(text, _)| *text == name);
+        match (own, name.strip_prefix("disk ")) {
+            (Some((_, named)), _) => named,
+            (None, Some(disk)) => HostResourceName::Disk(disk.to_owned()),
+            (None, None) => HostResourceName::Other(name),
+        }
+    }
+}
+
+impl From<HostResourceName> for String {
+    fn from(name: HostResourceName) -> String {
+        name.to_string()
+    }
 }
 
 /// A fact that does no harm yet, or that somebody should know of.

@@ -81,7 +81,7 @@ pub(crate) fn minute(number: u32, servers: u32) -> Segment {
     let queue = Resource {
         kind: ResourceKind::File,
         name: "/var/spool/postfix/active".to_owned(),
-        detail: [("device".to_owned(), "sdb1".to_owned())].into(),
+        detail: [("device".to_owned(), "sdb1".to_owned())].into_iter().collect(),
     };
     let mut waits = vec![
         wait(&manager, Cause::DiskSync, sync, "fdatasync", queue),

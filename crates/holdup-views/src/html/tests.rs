@@ -104,10 +104,7 @@ fn nothing_in_a_name_ends_an_element() {
     hostile.waits[0].asker.process.clone_from(&name);
     hostile.waits[0].asker.stack[0].symbol = Some(name.clone());
     hostile.findings[0].title.clone_from(&name);
-    hostile.waits[0]
-        .resource
-        .detail
-        .insert(name.clone(), name.clone());
+    hostile.waits[0].resource.detail.read(name.clone(), name.clone());
     let page = page(&hostile);
     assert!(!page.contains("<img"));
     assert!(!page.contains("<!--"));

@@ -7,6 +7,7 @@
 use super::{artefacts, finding, margins, randomness};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{duration, percent};
+use holdup_model::report::MilestoneKind;
 use holdup_evidence::Ns;
 use holdup_model::finding::Severity;
 use holdup_model::report::{Boot, Milestone, Report};
@@ -151,9 +152,9 @@ pub(super) fn time_line(sheet: &mut Sheet, boot: &Boot) {
 }
 
 fn paint_of(one: &Milestone) -> Paint {
-    match one.what.as_str() {
-        "timed-out" | "device-missing" | "pause" => Paint::Yellow,
-        "random-seeded" => Paint::Bold,
+    match one.what {
+        MilestoneKind::TimedOut | MilestoneKind::DeviceMissing | MilestoneKind::Pause => Paint::Yellow,
+        MilestoneKind::RandomSeeded => Paint::Bold,
         _ => Paint::Plain,
     }
 }

@@ -7,6 +7,7 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
+use holdup_model::attributed::{Common, Disk};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{How, Resource, ResourceKind};
 use holdup_model::report::{Report, StackFrame, Wait};
@@ -126,23 +127,22 @@ pub(crate) fn beside_the_phrase(wait: &Wait) -> Option<&str> {
     // What these causes wait for is in their phrase; a lock's address is for the line of the call.
     let told = match wait.cause {
         Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser => true,
-        Cause::LockFutex => wait.call.as_deref().is_some_and(|call| is_address(wait, call)),
+        Cause::LockFutex => is_address(wait),
         _ => false,
     };
     telling(&wait.resource).filter(|_| !told)
 }
 
 /// Whether the resource's name is the call's and an address: `futex 0x7f00`.
-fn is_address(wait: &Wait, call: &str) -> bool {
-    let rest = wait.resource.name.strip_prefix(call);
-    rest.is_some_and(|rest| rest.starts_with(" 0x"))
+fn is_address(wait: &Wait) -> bool {
+    wait.call.as_deref() == Some("futex") && wait.resource.is_futex_alone()
 }
 
 /// The resource's name where it says more than the cause's phrase does.
 fn telling(resource: &Resource) -> Option<&str> {
-    match resource.name.as_str() {
-        "" | "timer" | "a child" | "a program" => None,
-        name => Some(name),
+    match resource.common() {
+        Some(Common::Timer | Common::Child | Common::Program) => None,
+        _ => Some(resource.name.as_str()).filter(|name| !name.is_empty()),
     }
 }
 
@@ -164,7 +164,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
     let mut parts: Vec<String> = Vec::new();
     match wait.call.as_deref() {
-        Some(call) if is_address(wait, call) => parts.push(wait.resource.name.clone()),
+        Some(_) if is_address(wait) => parts.push(wait.resource.name.clone()),
         // Of running in the kernel the call is often all that is known, and the first line has it.
         Some(call) if beside_the_phrase(wait) != Some(call) => parts.push(call.to_owned()),
         _ => {}
@@ -195,10 +195,12 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     }
     if wait.resource.kind == ResourceKind::File {
         // Which disk: what a person looks for next.
-        let detail = |key| wait.resource.detail.get(key).map(String::as_str);
+        let detail = &wait.resource.detail;
         // A number without a device behind it (an overlay, a tmpfs) says nothing to a person.
-        let number = detail("device").filter(|number| !number.starts_with("0:"));
-        match (detail("device_name").or(number), detail("mount")) {
+        let virtual_device = |disk: &&Disk| disk.number().is_some_and(|number| number.major == 0);
+        let number = detail.device.as_ref().filter(|disk| !virtual_device(disk));
+        let device = detail.device_name.clone().or(number.map(Disk::to_string));
+        match (device.as_deref(), detail.mount.as_deref()) {
             (Some(device), Some(mount)) => parts.push(format!("on {device} ({mount})")),
             (Some(place), None) | (None, Some(place)) => parts.push(format!("on {place}")),
             (None, None) => {}
@@ -372,8 +374,8 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         return;
     }
     // The call stands in the line above.
-    let details = longest.resource.detail.iter().filter(|(key, _)| *key != "call");
-    for (at, (key, value)) in details.enumerate() {
+    let details = longest.resource.detail.without_call().texts();
+    for (at, (key, value)) in details.iter().enumerate() {
         let label = if at == 0 { "resource" } else { "" };
         let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
         labelled(sheet, label, body);

@@ -33,7 +33,7 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     holders.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let named_already = |holder: &Holder| {
         let wait = entry.largest();
-        wait.is_some_and(|wait| wait.resource.detail.get("pid") == Some(&holder.pid.to_string()))
+        wait.is_some_and(|wait| wait.resource.detail.pid == Some(holder.pid))
     };
     if let Some((holder, _)) = holders.first().filter(|(holder, _)| named_already(holder)) {
         // The entry's first line names it as what is waited for.

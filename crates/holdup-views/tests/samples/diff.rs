@@ -1,10 +1,11 @@
 //! Comparisons, made as they are made of real ones, from made-up numbers.
 
 use super::MS;
+use holdup_comparison::comparison::{Side, compare};
 use holdup_comparison::comparison::frames::Frames;
+use holdup_comparison::comparison::made::Thing;
 use holdup_comparison::comparison::runs::{Part, Run};
 use holdup_comparison::comparison::source::{Measured, REQUEST, Source};
-use holdup_comparison::comparison::{Side, compare};
 use holdup_evidence::observed::Weight;
 use holdup_evidence::{Cause, SystemFacts};
 use holdup_model::attributed::Attributed;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 /// A cause and its time a request, µs.
 type Each = (Cause, u64);
 
-fn run(causes: &[Each], pace: f64, made: &[(&str, f64)], kernel: &str) -> Source {
+fn run(causes: &[Each], pace: f64, made: &[(Thing, f64)], kernel: &str) -> Source {
     let requests = 500.0;
     let ns = |us: u64| us as f64 * MS as f64 / 1e3 * requests * pace;
     let run = Run {
@@ -38,7 +39,7 @@ fn run(causes: &[Each], pace: f64, made: &[(&str, f64)], kernel: &str) -> Source
             run,
             made: made
                 .iter()
-                .map(|(what, each)| ((*what).to_owned(), each * requests))
+                .map(|(what, each)| (what.clone().into(), each * requests))
                 .collect(),
         }],
         facts: BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]),
@@ -82,7 +83,7 @@ pub fn traded() -> Report {
         (Cause::CpuUser, 20_500),
         (Cause::Unknown, 480),
     ];
-    let side = |name: &str, causes: &[Each], made: &[(&str, f64)], kernel: &str| Side {
+    let side = |name: &str, causes: &[Each], made: &[(Thing, f64)], kernel: &str| Side {
         name: name.to_owned(),
         sources: [1.0, 1.004, 0.997, 1.001]
             .map(|pace| run(causes, pace, made, kernel))
@@ -92,15 +93,10 @@ pub fn traded() -> Report {
         &side(
             "java-client",
             BEFORE,
-            &[("threads made", 1.0), ("TLS handshakes resumed", 1.0)],
+            &[(Thing::Threads, 1.0), (Thing::ResumedHandshakes, 1.0)],
             "6.12.9",
         ),
-        &side(
-            "apache-client",
-            AFTER,
-            &[("TLS handshakes in full", 1.0)],
-            "6.18.1",
-        ),
+        &side("apache-client", AFTER, &[(Thing::FullHandshakes, 1.0)], "6.18.1"),
     )
 }
 

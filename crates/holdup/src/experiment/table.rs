@@ -31,7 +31,7 @@ pub(crate) enum Answer {
 pub(crate) fn asked(run: &Attributed) -> BTreeMap<String, Ns> {
     let mut all: BTreeMap<&str, Ns> = BTreeMap::new();
     for wait in run.waits.iter().filter(|wait| wait.cause == Cause::NetDns) {
-        if let Some(name) = wait.resource.detail.get("name") {
+        if let Some(name) = &wait.resource.detail.name {
             *all.entry(name).or_default() += wait.ns;
         }
     }

@@ -430,7 +430,10 @@ fn waits_in_a_handshake_are_for_it_and_those_behind_it_are_not() {
         .iter()
         .find(|wait| wait.cause == Cause::NetTls)
         .unwrap();
-    assert_eq!(wait.resource.detail["peer"], "10.0.0.5:443");
+    assert_eq!(
+        wait.resource.detail.peer.as_ref().unwrap().to_string(),
+        "10.0.0.5:443"
+    );
     let tls = whole.churn.unwrap().connections[0].tls;
     assert_eq!(
         (tls.full, tls.timed, tls.ns),

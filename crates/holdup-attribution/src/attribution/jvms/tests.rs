@@ -88,7 +88,7 @@ fn who_is_stopped_while_garbage_is_collected_waits_for_that() {
     };
     assert_eq!(cause, Cause::RuntimeGc);
     assert_eq!(resource.name, "a collection by G1");
-    assert_eq!(resource.detail["gc_cause"], "G1 Evacuation Pause");
+    assert_eq!(resource.detail.gc_cause.as_deref(), Some("G1 Evacuation Pause"));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_wait_for_a_collector_that_works_beside_the_program_is_for_memory() {
             panic!("{waker}: {told:?}");
         };
         assert_eq!(cause, Cause::RuntimeGc);
-        assert_eq!(resource.detail[super::STALL], name);
+        assert_eq!(resource.detail.collector_behind.map(Collector::name), Some(name));
     }
     // Its own threads give each other work.
     let told = jvms.judge(

@@ -1,6 +1,7 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
 use super::scene::{By, Scene, WRITE, exiting, path, row};
+use holdup_model::attributed::StopSignal;
 use crate::attribution::what::{Role, Whats};
 use crate::classify::Classified;
 use holdup_evidence::{
@@ -171,8 +172,8 @@ fn a_stopped_thread_names_who_sent_the_signal() {
         ]
     );
     assert_eq!(stopped.resource.name, "SIGSTOP from kill (pid 40)");
-    assert_eq!(stopped.resource.detail["signal"], "SIGSTOP");
-    assert_eq!(stopped.resource.detail["pid"], "40");
+    assert_eq!(stopped.resource.detail.signal, Some(StopSignal::Stop));
+    assert_eq!(stopped.resource.detail.pid, Some(40));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn a_tracer_is_what_a_traced_thread_waits_for() {
     let run = scene.attributed();
     let traced = row(&run, 0, Cause::ProcessStopped);
     assert_eq!(traced.resource.name, "tracer gdb (pid 50)");
-    assert!(!traced.resource.detail.contains_key("signal"));
+    assert!(traced.resource.detail.signal.is_none());
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn a_wait_for_children_names_the_one_that_took_longest() {
         (child.kind, child.name.as_str()),
         (ResourceKind::Process, format!("cc1 (pid {pid})").as_str())
     );
-    assert_eq!(child.detail["pid"], pid.to_string());
+    assert_eq!(child.detail.pid, Some(pid));
     scene.process(2, 0, "as");
     scene.wait(2, Cause::DiskRead, 950, By::Interrupt);
     scene.end(2);
@@ -466,7 +467,7 @@ fn more_files_than_can_be_told_apart_still_have_their_device() {
         ..Resource::default()
     };
     for (key, value) in [("device", "8:1"), ("call", "read")] {
-        resource.detail.insert(key.to_owned(), value.to_owned());
+        resource.detail.read(key.to_owned(), value.to_owned());
     }
     let one = whats.classified(
         Role::Wait,
@@ -482,8 +483,8 @@ fn more_files_than_can_be_told_apart_still_have_their_device() {
     let many = whats.coarse(one);
     let many = &whats.get(many).resource;
     assert_eq!(
-        (many.name.as_str(), many.detail["device"].as_str()),
+        (many.name.as_str(), many.detail.texts()["device"].as_str()),
         ("many files", "8:1")
     );
-    assert!(!many.detail.contains_key("call"));
+    assert!(many.detail.call.is_none());
 }

@@ -1,8 +1,8 @@
 //! Stacks as JDK 17 and 25 have them.
 
 use super::told;
+use holdup_model::attributed::{Awaits, JavaLock, SleepsBy};
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_model::attributed::{AWAITS, JAVA_LOCK, SLEEPS};
 
 const CONDITION: &[(&str, &str)] = &[
     ("libc.so.6", "pthread_cond_wait"),
@@ -47,8 +47,12 @@ fn of(java: &[&str]) -> Option<(Cause, String, String)> {
 
 fn from(cause: Cause, java: &[&str]) -> Option<(Cause, String, String)> {
     let (cause, resource) = told(cause, Some("futex"), &stack(CONDITION, java))?;
-    let kind = resource.detail.get(JAVA_LOCK).or(resource.detail.get(AWAITS));
-    Some((cause, resource.name.clone(), kind.cloned().unwrap_or_default()))
+    let kind = resource
+        .detail
+        .java_lock
+        .map(JavaLock::id)
+        .or(resource.detail.awaits.map(Awaits::id));
+    Some((cause, resource.name.clone(), kind.unwrap_or_default().to_owned()))
 }
 
 fn is(cause: Cause, name: &str, kind: &str) -> Option<(Cause, String, String)> {
@@ -303,7 +307,7 @@ fn what_the_machine_waits_for_in_java_code_needs_a_name() {
         &stack(&class, &["com.shop.Prices.<clinit>"]),
     )
     .unwrap();
-    assert_eq!(resource.detail[JAVA_LOCK], "class");
+    assert_eq!(resource.detail.java_lock, Some(JavaLock::Class));
 }
 
 #[test]
@@ -387,7 +391,7 @@ fn a_thread_whose_java_frames_could_not_be_read_is_none_of_the_machines() {
     };
     let (cause, resource) = asks("JVM_Sleep").unwrap();
     assert_eq!(cause, Cause::TimerSleep);
-    assert_eq!(resource.detail[SLEEPS], "Thread.sleep");
+    assert_eq!(resource.detail.sleeps, Some(SleepsBy::ThreadSleep));
     assert_eq!(
         asks("JVM_WaitForReferencePendingList").map(|(cause, _)| cause),
         Some(Cause::Idle)

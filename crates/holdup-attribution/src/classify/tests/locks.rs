@@ -18,7 +18,10 @@ fn the_lock_of_an_address_space_is_known_whoever_takes_it() {
     assert_eq!(taken().locked(None).cause(), Cause::LockKernel);
     let locked = taken().locked(Some(7)).classify();
     assert_eq!(
-        (locked.cause, locked.resource.detail["address_space_of"].as_str()),
+        (
+            locked.cause,
+            locked.resource.detail.texts()["address_space_of"].as_str()
+        ),
         (Cause::MemMmaplock, "7")
     );
 }

@@ -156,7 +156,7 @@ fn polls_that_time_out_stay_with_what_they_awaited() {
         .polled("tcp 10.0.0.1:80", IN, 0)
         .classify();
     assert_eq!(
-        unknown.resource.detail["descriptors"],
+        unknown.resource.detail.texts()["descriptors"],
         "3 /run/x, 3 10.0.0.1:80 (tcp)"
     );
 }

@@ -278,8 +278,8 @@ fn futexes_that_only_let_time_pass_are_sleeps() {
         let got = case.classify();
         assert_eq!((got.cause, got.timed_out), (*cause, *timed_out), "case {index}");
         assert_eq!(
-            got.resource.detail.get("address").map(String::as_str),
-            Some("0x7f00")
+            got.resource.detail.address,
+            Some(holdup_model::attributed::Address::Memory(0x7f00))
         );
     }
     assert_eq!(wait_until(0).classify().resource.name, "futex 0x7f00");
@@ -328,7 +328,7 @@ fn a_page_of_a_served_file_system_is_its_daemons() {
     for (case, cause, name) in cases {
         let found = case.classify();
         assert_eq!((found.cause, found.resource.name.as_str()), (cause, name));
-        assert!(found.resource.detail.contains_key("device"), "{name}");
+        assert!(found.resource.detail.device.is_some(), "{name}");
     }
     // The object is the call's; the page that its buffer lies in is another file's.
     let copied = Case::new("write", [3, 0, 1, 0])

@@ -20,9 +20,9 @@ fn resources_have_names_that_people_know() {
     assert_eq!(name(Case::new("wait4", [1234, 0, 0, 0])), "process 1234");
     assert_eq!(name(Case::new("wait4", [0xffff_ffff, 0, 0, 0])), "a child");
     let dns = read().on("udp 10.0.0.1:53").classify();
-    assert_eq!(dns.resource.detail["server"], "10.0.0.1");
-    assert_eq!(dns.resource.detail["port"], "53");
-    assert_eq!(dns.resource.detail["call"], "read");
+    assert_eq!(dns.resource.detail.texts()["server"], "10.0.0.1");
+    assert_eq!(dns.resource.detail.texts()["port"], "53");
+    assert_eq!(dns.resource.detail.texts()["call"], "read");
     assert_eq!(dns.resource.kind, ResourceKind::Socket);
     assert_eq!(dns.bytes, Some(1));
     let lock = Case::new("unlink", [0; 4])
@@ -65,7 +65,7 @@ fn on_a_cpu_the_object_is_named_and_an_unseeded_generator_is_a_wait() {
     assert_eq!(got.call, Some("read"));
     let contended = stack("native_queued_spin_lock_slowpath _raw_spin_lock_irqsave extract_buf urandom_read");
     let got = on_cpu(call("read"), false, Some(&urandom), Some(&contended));
-    assert_eq!(got.resource.detail["spinlock"], "extract_buf");
+    assert_eq!(got.resource.detail.texts()["spinlock"], "extract_buf");
     assert_eq!(
         on_cpu(call("getrandom"), false, None, Some(&looping)).cause,
         Cause::RandomUnseeded
@@ -94,7 +94,7 @@ fn on_a_cpu_the_object_is_named_and_an_unseeded_generator_is_a_wait() {
     ] {
         let got = on_cpu(Call::none(), false, None, Some(&stack(frames)));
         assert_eq!(
-            (got.cause, got.resource.detail["memory_work"].as_str()),
+            (got.cause, got.resource.detail.texts()["memory_work"].as_str()),
             (Cause::CpuKernel, work)
         );
     }

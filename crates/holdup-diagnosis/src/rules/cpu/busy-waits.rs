@@ -1,11 +1,12 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
+use holdup_model::attributed::{Spin, SpinningLibrary};
 use crate::rules::{
     Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent,
     say,
 };
 use holdup_evidence::Cause;
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, SPINS};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -22,8 +23,8 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-fn spin(wait: &AttributedWait) -> Option<&String> {
-    wait.resource.detail.get(SPINS)
+fn spin(wait: &AttributedWait) -> Option<&Spin> {
+    wait.resource.detail.spins.as_ref()
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -44,7 +45,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     }
     let main = spins.main();
-    let what = spin(main).cloned().unwrap_or_default();
+    let spun = spin(main);
+    let what = spun.map_or("", Spin::id);
     let title = format!(
         "It waits on a CPU: {} of the time passes in {what}",
         percent(run.share(spins.cost()))
@@ -53,7 +55,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .split(|wait| spin(wait).cloned())
         .iter()
         .map(|group| {
-            let name = spin(group.main()).cloned().unwrap_or_default();
+            let name = spin(group.main()).map_or("", Spin::id);
             let own = percent(run.share(group.cost()));
             match group.main().asker.frame.as_deref().filter(|frame| *frame != name) {
                 Some(frame) => format!("{name} {own}, asked by {frame}"),
@@ -66,10 +68,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and(Evidence::new(by.join("; "), "CPU samples"))
         .and_if(others(run, &spins))
         .confidence(Confidence::Strong);
-    let mut finding = finding.remedy(Remedy::safe(cure(&what)));
+    let mut finding = finding.remedy(Remedy::safe(spun.map_or(SLEEPS_INSTEAD, cure)));
     finding.resource = Resource {
         kind: ResourceKind::Name,
-        name: what,
+        name: what.to_owned(),
         detail: main.resource.detail.clone(),
     };
     fires(finding.remedy(Remedy::pointless(
@@ -96,12 +98,23 @@ fn others(run: &Run<'_>, spins: &Waits<'_>) -> Option<Evidence> {
     ))
 }
 
-fn cure(what: &str) -> &'static str {
-    if what.contains("gomp") || what.contains("kmp") {
+/// What to do about a loop of whose owner nothing is known.
+const SLEEPS_INSTEAD: &str = "wait with a mutex, a condition variable, a semaphore or an eventfd, so that the thread sleeps until it is woken";
+
+/// Parts of the names of functions of GNU OpenMP (since 4.2) and of LLVM's and Intel's.
+const OF_OPENMP: [&str; 2] = ["gomp", "kmp"];
+
+fn cure(spin: &Spin) -> &'static str {
+    let openmp = match spin {
+        Spin::Loop(SpinningLibrary::Gomp) => true,
+        Spin::Function(name) => OF_OPENMP.iter().any(|part| name.contains(part)),
+        Spin::PollsWithoutWaiting | Spin::Yield => false,
+    };
+    if openmp {
         "OMP_WAIT_POLICY=passive lets threads sleep at barriers; share the work more evenly between them"
-    } else if what.contains("poll") {
+    } else if *spin == Spin::PollsWithoutWaiting {
         "give the poll a time limit, or none, and let the kernel wake it"
     } else {
-        "wait with a mutex, a condition variable, a semaphore or an eventfd, so that the thread sleeps until it is woken"
+        SLEEPS_INSTEAD
     }
 }

@@ -67,15 +67,7 @@ fn function(wait: &AttributedWait) -> Resource {
         .as_ref()
         .or(asker.module.as_ref())
         .unwrap_or(&asker.name.process);
-    let module = asker
-        .module
-        .iter()
-        .map(|module| ("module".to_owned(), module.clone()));
-    Resource {
-        kind: ResourceKind::Name,
-        name: name.clone(),
-        detail: module.collect(),
-    }
+    Resource::named(ResourceKind::Name, name).with(|facts| facts.module.clone_from(&asker.module))
 }
 
 /// The functions in which it runs the longest.

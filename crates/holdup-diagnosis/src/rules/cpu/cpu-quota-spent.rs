@@ -3,12 +3,11 @@
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
 };
-use holdup_evidence::facts::CpuQuota;
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Part of the queueing, one in so many, that the quota must account for to be called its reason where the kernel does
 /// not show which thread is throttled. The kernel counts throttled time by CPU, the run by thread, so that the two never
@@ -61,11 +60,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
         .confidence(Confidence::Proved);
-    finding.resource = Resource {
-        kind: ResourceKind::Cgroup,
-        name: quota.map_or_else(|| "its cgroup".to_owned(), |quota| quota.cgroup.clone()),
-        detail: quota.map(detail_of).unwrap_or_default(),
-    };
+    let cgroup_name = quota.map_or("its cgroup", |quota| &quota.cgroup);
+    finding.resource = Resource::named(ResourceKind::Cgroup, cgroup_name).with(|facts| {
+        facts.quota_us = quota.map(|quota| quota.quota_us);
+        facts.period_us = quota.map(|quota| quota.period_us);
+    });
     let finding = finding
         .and_if(quota.map(|quota| {
             let (may, each) = (
@@ -183,13 +182,6 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
     .remedy(Remedy::pointless(
         "a faster machine or more CPUs: the quota is what ends",
     ))
-}
-
-fn detail_of(quota: &CpuQuota) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        ("quota_us".to_owned(), quota.quota_us.to_string()),
-        ("period_us".to_owned(), quota.period_us.to_string()),
-    ])
 }
 
 /// Whether the cgroup's own count explains queueing, on kernels that do not show it thread by thread.

@@ -1,6 +1,7 @@
 //! Interrupts run on its CPU while it is on it.
 
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_model::attributed::Interrupt;
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -28,7 +29,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let kinds: Vec<String> = main
         .resource
         .detail
-        .iter()
+        .interrupts()
+        .into_iter()
         .map(|(kind, ns)| format!("{kind} {ns}"))
         .collect();
     let text = format!(
@@ -44,11 +46,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             true => Confidence::Strong,
             false => Confidence::Proved,
         });
-    let finding = match kind {
-        "timers" => finding.remedy(Remedy::safe(
+    let finding = match main.resource.interrupt() {
+        Some(Interrupt::Timers) => finding.remedy(Remedy::safe(
             "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",
         )),
-        "network packets" | "calls from other CPUs" | "devices" => finding.remedy(
+        Some(Interrupt::NetworkPackets | Interrupt::Calls | Interrupt::Devices) => finding.remedy(
             Remedy::changing(
                 "let another CPU serve them (irqbalance, smp_affinity, rps_cpus), or let this program run on others",
                 "that CPU is busy with them then",

@@ -17,15 +17,12 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-/// Key of a resource's detail: the kernel function that takes the spinning lock.
-const SPINLOCK: &str = "spinlock";
-
 /// Askers that are named at most.
 const ASKERS: usize = 3;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(spins) = waits
-        .only(|wait| wait.resource.detail.contains_key(SPINLOCK))
+        .only(|wait| wait.resource.detail.spinlock.is_some())
         .filter(|spins| spins.cost().saturating_mul(2) >= waits.cost())
     {
         return spinning(run, &spins);
@@ -96,10 +93,10 @@ fn askers(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
 
 /// It is not work: threads take turns at a lock, and those that wait for it do not sleep.
 fn spinning(run: &Run<'_>, spins: &Waits<'_>) -> Verdict {
-    let by_lock = spins.split(|wait| wait.resource.detail.get(SPINLOCK).cloned());
+    let by_lock = spins.split(|wait| wait.resource.detail.spinlock.as_ref());
     let top = &by_lock[0];
     let main = top.main();
-    let function = main.resource.detail.get(SPINLOCK).cloned().unwrap_or_default();
+    let function = main.resource.detail.spinlock.as_deref().unwrap_or_default();
     let title = format!(
         "It spins in the kernel for {} of the time: the lock in {function} is held by others",
         percent(run.share(spins.cost()))
@@ -108,7 +105,8 @@ fn spinning(run: &Run<'_>, spins: &Waits<'_>) -> Verdict {
     let on = main
         .resource
         .detail
-        .get("of")
+        .of
+        .as_ref()
         .filter(|of| main.call.as_deref() != Some(of.as_str()))
         .map(|of| format!(" on {of}"))
         .unwrap_or_default();

@@ -79,14 +79,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and(Evidence::new(text, "/proc/stat"))
         .and_if(queueing::who_ran(run, waits))
         .confidence(Confidence::Proved);
-    finding.resource = Resource {
-        kind: ResourceKind::Kernel,
-        name: bound,
-        detail: queueing::winner(waits)
-            .map(|winner| ("ran".to_owned(), winner.name))
-            .into_iter()
-            .collect(),
-    };
+    let ran = queueing::winner(waits).map(|winner| winner.name);
+    finding.resource = Resource::named(ResourceKind::Kernel, bound).with(|facts| facts.ran = ran);
     fires(
         finding
             .remedy(

@@ -215,15 +215,10 @@ fn finding(
     );
     let mut asker = Asker::default();
     asker.name.process = who.to_owned();
-    let detail = [("setting", limit.setting.clone()), ("device", disk.to_owned())];
-    let resource = Resource {
-        kind: ResourceKind::Cgroup,
-        name: limit.cgroup.clone(),
-        detail: detail
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect(),
-    };
+    let resource = Resource::named(ResourceKind::Cgroup, &limit.cgroup).with(|facts| {
+        facts.setting = Some(limit.setting.clone());
+        facts.device = Some(disk.into());
+    });
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, held.cause, first)
         .and(rate.evidence(format!("{done} are done on {disk}")))
         .and_if(busy.map(|busy| {

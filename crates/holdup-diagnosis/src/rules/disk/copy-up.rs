@@ -1,6 +1,7 @@
 //! The first change of a file in an overlay copies all of it.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -32,7 +33,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let copies = |wait: &holdup_model::attributed::AttributedWait| {
         wait.kernel_stack
             .iter()
-            .any(|function| function.starts_with("ovl_copy_up"))
+            .any(|function| families::copies_up(function))
     };
     let Some(waits) = waits
         .only(copies)

@@ -21,7 +21,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mount = |wait: &holdup_model::attributed::AttributedWait| {
         wait.resource
             .detail
-            .get("mount")
+            .mount
+            .as_ref()
             .unwrap_or(&wait.resource.name)
             .clone()
     };

@@ -2,6 +2,7 @@
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use crate::rules::devices::device;
+use holdup_knowledge::functions::families::journal_is_full;
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -24,7 +25,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let main = group.main();
         let device = device(run, main);
         let who = say::who(&main.asker.name);
-        let full = main.kernel_stack.iter().any(|function| is_full(function));
+        let full = main.kernel_stack.iter().any(|function| journal_is_full(function));
         let state = match full {
             true => "it is full, and must be emptied first",
             false => "a transaction is being written, or waits for others",
@@ -53,12 +54,4 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())
-}
-
-/// Functions that wait for room in a journal, rather than for a transaction.
-fn is_full(function: &str) -> bool {
-    function.contains("log_wait_for_space")
-        || function.contains("log_do_checkpoint")
-        || function.starts_with("xlog_grant")
-        || function.starts_with("xfs_log_re")
 }

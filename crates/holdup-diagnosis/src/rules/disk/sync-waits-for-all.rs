@@ -25,9 +25,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let seen = waits
-        .iter()
-        .find(|wait| wait.resource.detail.contains_key("device"));
+    let seen = waits.iter().find(|wait| wait.resource.detail.device.is_some());
     let device = seen.map(|wait| device(run, wait));
     let mostly = device
         .as_ref()
@@ -37,7 +35,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .finding(Severity::Warning, title, &waits)
         .and_if(say::kernel_top(&waits));
     if let Some((wait, device)) = seen.zip(device) {
-        let mount = wait.resource.detail.get("mount");
+        let mount = wait.resource.detail.mount.as_ref();
         let text = mount.map(|mount| format!("pages of {mount} were on their way to {}", device.name));
         finding = finding.and_if(text.map(|text| Evidence::new(text, "folio_wait_writeback")));
         finding.resource = wait.resource.clone();

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let mount = main.resource.detail.get("mount");
+    let mount = main.resource.detail.mount.as_ref();
     let place = mount.or(main.resource.name.starts_with('/').then_some(&main.resource.name));
     let place_words = place.map_or_else(|| "its file system".to_owned(), Clone::clone);
     let holders = waits.holders();

@@ -1,15 +1,12 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
+use holdup_model::attributed::{Common, DatabaseServer};
 use holdup_evidence::{Cause, Observed};
-use holdup_model::attributed::DATABASE_LOCK;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
 const MOST_SESSIONS: usize = 8;
-
-/// What a resource's details have of MySQL and MariaDB.
-const MYSQL: &str = "mysql";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -25,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let locked = waits.only(|wait| wait.resource.detail.contains_key(DATABASE_LOCK));
+    let locked = waits.only(|wait| wait.resource.detail.database_lock.is_some());
     let Some(locked) = locked.filter(|locked| run.matters(locked.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "locks and conditions took {} of the time, and those in a database's table of locks less than it takes to matter",
@@ -47,7 +44,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
     sessions.sort_unstable();
     sessions.dedup();
     let what = &main.resource.name;
-    let (held, held_by_others) = match what.contains("another transaction") {
+    let (held, held_by_others) = match main.resource.common() == Some(Common::LockedRow) {
         true => ("", ""),
         false => (
             ", which another session of the database has locked",
@@ -65,8 +62,8 @@ fn finding(waits: &Waits<'_>) -> Finding {
     let finding = RULE
         .finding(Severity::Warning, title, waits)
         .confidence(Confidence::Strong);
-    let finding = match main.resource.detail.get(DATABASE_LOCK).map(String::as_str) {
-        Some(MYSQL) => of_mysql(finding),
+    let finding = match main.resource.detail.database_lock {
+        Some(DatabaseServer::Mysql) => of_mysql(finding),
         _ => of_postgresql(finding, &sessions),
     };
     finding.remedy(Remedy::pointless(

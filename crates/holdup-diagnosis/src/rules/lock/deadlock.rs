@@ -2,6 +2,7 @@
 
 use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_model::attributed::JavaLock;
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{AttributedWait, Link, ThreadName};
@@ -50,7 +51,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether a wait is for a class to be initialised.
 fn for_class(wait: &AttributedWait) -> bool {
-    java::lock(wait) == Some("class")
+    java::lock(wait) == Some(JavaLock::Class)
 }
 
 /// Two threads that each run a class's initialiser and wait in it until another thread has run one. Which class that is their stacks do
@@ -352,7 +353,12 @@ fn named(name: &ThreadName, circle: &[Link]) -> String {
 
 /// Who waits for which lock, and whose that is.
 fn side(wait: &AttributedWait) -> Evidence {
-    let lock = wait.resource.detail.get("symbol").unwrap_or(&wait.resource.name);
+    let lock = wait
+        .resource
+        .detail
+        .symbol
+        .as_ref()
+        .unwrap_or(&wait.resource.name);
     let asked = wait
         .asker
         .frame

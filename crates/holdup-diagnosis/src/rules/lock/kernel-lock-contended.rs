@@ -29,7 +29,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let whose = owner.map_or(String::new(), |owner| {
         format!(" that {} holds", say::who_with_pid(&owner.name))
     });
-    let title = match (waits.cause(), main.resource.detail.get("object")) {
+    let title = match (waits.cause(), main.resource.detail.object.as_ref()) {
         (Cause::MemMmaplock, _) if owner.is_some() => {
             format!("{who} waits for the lock on {}{whose}", main.resource.name)
         }

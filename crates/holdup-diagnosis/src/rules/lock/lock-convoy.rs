@@ -1,5 +1,6 @@
 //! Threads of one process queue for one lock.
 
+use holdup_model::attributed::JavaLock;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     java_waits as java, percent, say,
@@ -86,9 +87,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 /// one for as long as that takes; which class it is must be known.
 fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let queued = waits.only(|wait| {
-        let class = java::lock(wait) == Some("class");
+        let class = java::lock(wait) == Some(JavaLock::Class);
         let untold = class && !wait.holders.iter().any(owner);
-        !wait.resource.is_many() && !wait.deadlock && !untold && java::lock(wait) != Some("pool")
+        !wait.resource.is_many() && !wait.deadlock && !untold && java::lock(wait) != Some(JavaLock::Pool)
     });
     let locks = queued.map_or_else(Vec::new, |queued| {
         queued.split(|wait| {
@@ -125,7 +126,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     };
     let threads = java::threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
-    let class = java::lock(main) == Some("class");
+    let class = java::lock(main) == Some(JavaLock::Class);
     let title = match owners.first() {
         Some(holder) if class => format!(
             "{threads} threads of {who} wait for {} by {}",
@@ -447,7 +448,12 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     let threads = threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
     let title = format!("{threads} threads of {who} queue for one lock");
-    let name = main.resource.detail.get("symbol").unwrap_or(&main.resource.name);
+    let name = main
+        .resource
+        .detail
+        .symbol
+        .as_ref()
+        .unwrap_or(&main.resource.name);
     let how = if owners.is_empty() {
         "released by"
     } else {

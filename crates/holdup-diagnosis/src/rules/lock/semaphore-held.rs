@@ -40,8 +40,8 @@ fn finding(waits: &Waits<'_>) -> Finding {
     } else {
         Severity::Warning
     };
-    let see = match main.resource.detail.get("semaphore_set") {
-        Some(id) => format!("ipcs -s -i {}", say::quoted(id)),
+    let see = match main.resource.detail.semaphore_set {
+        Some(id) => format!("ipcs -s -i {id}"),
         None => "ipcs -s".to_owned(),
     };
     let finding = RULE

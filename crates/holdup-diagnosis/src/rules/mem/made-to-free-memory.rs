@@ -1,6 +1,7 @@
 //! Whoever asks for memory has to free some first.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -20,8 +21,8 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
-    let function = main.resource.detail.get("function").map(String::as_str);
-    let compacts = function.is_some_and(|name| name.contains("compact"));
+    let function = main.resource.detail.function.as_deref();
+    let compacts = function.is_some_and(families::compacts);
     let limit = memory::limit_reached(run).filter(|_| in_cgroup(waits));
     let title = match (&limit, compacts) {
         (Some(limit), _) => format!(
@@ -55,9 +56,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// Whether the memory was freed for a cgroup's limit, by the kernel's functions for that.
 fn in_cgroup(waits: &Waits<'_>) -> bool {
-    let of_cgroup = |name: &String| name.contains("mem_cgroup") || name.contains("memcg");
+    let of_cgroup = |name: &String| families::of_memory_cgroup(name);
     let main = waits.main();
-    main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.get("function").is_some_and(of_cgroup)
+    main.kernel_stack.iter().any(of_cgroup) || main.resource.detail.function.as_ref().is_some_and(of_cgroup)
 }
 
 fn watermark(run: &Run<'_>) -> Option<Evidence> {

@@ -24,7 +24,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let paused = |wait: &holdup_model::attributed::AttributedWait| {
         wait.resource
             .detail
-            .get("function")
+            .function
+            .as_ref()
             .is_some_and(|name| name == PAUSED)
     };
     let Some(waits) = waits

@@ -20,8 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let for_memory =
-        |wait: &holdup_model::attributed::AttributedWait| wait.resource.detail.contains_key("memory_work");
+    let for_memory = |wait: &holdup_model::attributed::AttributedWait| wait.resource.detail.memory_work.is_some();
     let Some(memory_work) = waits.only(for_memory) else {
         return Verdict::Clear(
             "0 % of the kernel's time for it went to freeing memory or getting it back".into(),

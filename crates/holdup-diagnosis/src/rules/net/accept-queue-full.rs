@@ -2,6 +2,7 @@
 
 use super::connection_unanswered::came_to_nothing;
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
+use holdup_model::attributed::Peer;
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -26,8 +27,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {
-    let name = &wait.resource.name;
-    wait.resource.detail.get("peer").unwrap_or(name).parse().ok()
+    match &wait.resource.detail.peer {
+        Some(Peer::Address(address)) => Some(*address),
+        Some(Peer::Name(_)) => None,
+        None => wait.resource.name.parse().ok(),
+    }
 }
 
 /// The listener that a wait was for, with clients that it has not accepted.

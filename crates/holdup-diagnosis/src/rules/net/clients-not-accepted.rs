@@ -79,11 +79,7 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         ),
         say::source(main),
     );
-    let listener = Resource {
-        kind: ResourceKind::Socket,
-        name: queue.address.to_string(),
-        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
-    };
+    let listener = listener(queue);
     let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
         .about(listener, main.asker.clone())
         .and(busy)
@@ -94,6 +90,12 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         ))
         .remedy(Remedy::pointless("a longer queue: clients then wait in it for just as long"));
     Some(finding)
+}
+
+/// The socket at which clients stand.
+fn listener(queue: &Unaccepted) -> Resource {
+    Resource::named(ResourceKind::Socket, queue.address.to_string())
+        .with(|facts| facts.waiting = Some(queue.after))
 }
 
 /// Causes of a process that leaves its clients to others: it waits for those, or for a word to itself.
@@ -122,11 +124,7 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         queue.address
     );
     let pids: Vec<String> = queue.children.iter().map(|pid| format!("-p {pid}")).collect();
-    let listener = Resource {
-        kind: ResourceKind::Socket,
-        name: queue.address.to_string(),
-        detail: [("waiting".to_owned(), queue.after.to_string())].into(),
-    };
+    let listener = listener(queue);
     let stand = standing(queue);
     let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, main.ns, stand)
         .about(listener, main.asker.clone())
@@ -187,14 +185,7 @@ fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         format!("{} for {}", main.cause.phrase(), duration(main.ns)),
         say::source(main),
     );
-    let mut listener = Resource {
-        kind: ResourceKind::Socket,
-        name: queue.address.to_string(),
-        ..Resource::default()
-    };
-    listener
-        .detail
-        .insert("waiting".to_owned(), queue.after.to_string());
+    let listener = listener(queue);
     let finding = Finding::new(RULE.id.id(), Severity::Warning, title, main.cause, main.ns, stand)
         .about(listener, main.asker.clone())
         .and_if(knock)

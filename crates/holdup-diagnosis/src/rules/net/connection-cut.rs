@@ -38,7 +38,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
-    let peer = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let peer = &say::peer(&main.resource);
     let title = format!(
         "The connection to {} is cut: what {} sends is not acknowledged any more",
         say::name_or(peer, "the peer"),

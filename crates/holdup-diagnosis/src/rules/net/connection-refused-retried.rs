@@ -78,11 +78,8 @@ fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
         .and(Evidence::new(then, seen.as_str()))
         .proved_if(true);
     finding.ns = finding.ns.map(|ns| ns.min(peer.slept_ns));
-    finding.resource = Resource {
-        kind: ResourceKind::Socket,
-        name: address.clone(),
-        detail: [("peer".to_owned(), address.clone())].into(),
-    };
+    finding.resource = Resource::named(ResourceKind::Socket, address)
+        .with(|facts| facts.peer = Some(address.as_str().into()));
     let port = address.rsplit(':').next().unwrap_or_default();
     finding
         .remedy(

@@ -57,11 +57,7 @@ pub(super) fn came_to_nothing(run: &Run<'_>, wait: &AttributedWait) -> bool {
 }
 
 fn peer(wait: &AttributedWait) -> String {
-    wait.resource
-        .detail
-        .get("peer")
-        .unwrap_or(&wait.resource.name)
-        .clone()
+    say::peer(&wait.resource)
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {

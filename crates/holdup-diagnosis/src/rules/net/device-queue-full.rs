@@ -56,12 +56,9 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and(Evidence::new(text, "the socket's state as the wait began"))
         .proved_if(true);
     if !device.is_empty() {
-        let peer = main.resource.name.clone();
-        finding.resource = Resource {
-            kind: ResourceKind::Device,
-            name: device.to_owned(),
-            detail: [("peer".to_owned(), peer)].into(),
-        };
+        let peer = main.resource.name.as_str();
+        finding.resource =
+            Resource::named(ResourceKind::Device, device).with(|facts| facts.peer = Some(peer.into()));
     }
     let look =
         Remedy::safe("see whether a limit is set on it (tbf, htb, cake), and whether its overlimits grow");

@@ -26,9 +26,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn server(wait: &AttributedWait) -> String {
-    let name = &wait.resource.name;
-    let server = wait.resource.detail.get("server").unwrap_or(name);
-    server.strip_suffix(":53").unwrap_or(server).to_owned()
+    let server = match &wait.resource.detail.server {
+        Some(server) => server.to_string(),
+        None => wait.resource.name.clone(),
+    };
+    server.strip_suffix(":53").unwrap_or(&server).to_owned()
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -113,7 +115,7 @@ fn names(group: &Waits<'_>) -> Option<Evidence> {
     const LISTED: usize = 3;
     let mut names: Vec<&str> = group
         .iter()
-        .filter_map(|wait| wait.resource.detail.get("name").map(String::as_str))
+        .filter_map(|wait| wait.resource.detail.name.as_deref())
         .collect();
     names.sort_unstable();
     names.dedup();

@@ -95,11 +95,8 @@ fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding 
         .and_if(range)
         .proved_if(true);
     finding.ns = finding.ns.map(|ns| ns.min(slept));
-    finding.resource = Resource {
-        kind: ResourceKind::Socket,
-        name: peer.peer.clone(),
-        detail: [("peer".to_owned(), peer.peer.clone())].into(),
-    };
+    finding.resource = Resource::named(ResourceKind::Socket, &peer.peer)
+        .with(|facts| facts.peer = Some(peer.peer.as_str().into()));
     let held = format!("ss -tan dst {}", say::quoted(&peer.peer));
     remedies(
         finding.remedy(

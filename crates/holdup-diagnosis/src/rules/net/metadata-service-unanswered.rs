@@ -32,8 +32,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// The address of a wait's peer.
 pub(super) fn address(wait: &AttributedWait) -> Option<IpAddr> {
-    let detail = wait.resource.detail.get("peer");
-    let text = detail.unwrap_or(&wait.resource.name);
+    let text = say::peer(&wait.resource);
     let socket = text.parse::<SocketAddr>().map(|address| address.ip());
     socket.or_else(|_| text.parse()).ok().map(|ip| ip.to_canonical())
 }

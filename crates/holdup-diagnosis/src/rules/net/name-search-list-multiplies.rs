@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn name(wait: &AttributedWait) -> Option<&str> {
-    wait.resource.detail.get("name").map(String::as_str)
+    wait.resource.detail.name.as_deref()
 }
 
 /// The name that a program wanted, if this one is it with a domain of the search list behind it.

@@ -22,15 +22,35 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
+/// What can be done about a service that is slow.
+enum Ask {
+    /// Ask it what it is doing.
+    Look(&'static str),
+    /// It tells nobody; but it can be started anew.
+    Restart(&'static str),
+}
+
 /// Daemons behind these sockets, and how each is asked what it is doing.
-const SERVICES: [(&str, &str, &str); 7] = [
-    ("nscd/", "nscd", "systemctl restart nscd"),
-    ("nslcd/", "nslcd", "systemctl status nslcd"),
-    ("lib/sss/", "SSSD", "sssctl domain-status"),
-    ("systemd/resolve/", "systemd-resolved", "resolvectl status"),
-    ("systemd/userdb/", "systemd-userdbd", "userdbctl services"),
-    ("avahi-daemon/", "avahi-daemon", "systemctl status avahi-daemon"),
-    ("winbindd/", "winbind", "wbinfo --ping-dc"),
+const SERVICES: [(&str, &str, Ask); 7] = [
+    ("nscd/", "nscd", Ask::Restart("systemctl restart nscd")),
+    ("nslcd/", "nslcd", Ask::Look("systemctl status nslcd")),
+    ("lib/sss/", "SSSD", Ask::Look("sssctl domain-status")),
+    (
+        "systemd/resolve/",
+        "systemd-resolved",
+        Ask::Look("resolvectl status"),
+    ),
+    (
+        "systemd/userdb/",
+        "systemd-userdbd",
+        Ask::Look("userdbctl services"),
+    ),
+    (
+        "avahi-daemon/",
+        "avahi-daemon",
+        Ask::Look("systemctl status avahi-daemon"),
+    ),
+    ("winbindd/", "winbind", Ask::Look("wbinfo --ping-dc")),
 ];
 
 /// Local services are told from name servers by their address: a path.
@@ -83,12 +103,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         "see what the service itself waits for: a directory or a name server behind it, or a lock",
     );
     let look = match service {
-        Some((_, _, command)) if !command.contains("restart") => look.with_command(*command),
+        Some((.., Ask::Look(command))) => look.with_command(*command),
         _ => look,
     };
     let finding = finding.remedy(look);
     let finding = match service {
-        Some((_, name, command)) if command.contains("restart") => finding.remedy(
+        Some((_, name, Ask::Restart(command))) => finding.remedy(
             Remedy::changing(
                 format!(
                     "restart {name}: while it runs and is silent, every program on this machine asks it first"

@@ -40,7 +40,7 @@ fn finding(group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
     let holders = group.holders();
-    let address = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let address = &say::peer(&main.resource);
     let address = say::name_or(address, "the other end");
     let peer = match holders.first() {
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),

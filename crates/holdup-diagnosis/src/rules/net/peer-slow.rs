@@ -1,10 +1,10 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use super::bus_call_unanswered::listens;
+use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
-use holdup_attribution::classify::UNSEEN_SOCKET;
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -34,12 +34,10 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn peer(wait: &AttributedWait) -> String {
-    let detail = &wait.resource.detail;
-    detail
-        .get("peer")
-        .or_else(|| detail.get("server"))
-        .unwrap_or(&wait.resource.name)
-        .clone()
+    match (&wait.resource.detail.peer, &wait.resource.detail.server) {
+        (None, Some(server)) => server.to_string(),
+        _ => say::peer(&wait.resource),
+    }
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -50,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "{who} listened on a message bus for {listened}, and had called nobody there"
         ));
     };
-    let Some(known) = asked.only(|wait| wait.resource.name != UNSEEN_SOCKET) else {
+    let Some(known) = asked.only(|wait| wait.resource.common() != Some(Common::UnseenSocket)) else {
         return Verdict::CannotTell(format!(
             "whom {} waits for: {} on sockets whose ends were not seen",
             say::who(&asked.main().asker.name),

@@ -49,7 +49,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
-    let peer = main.resource.detail.get("peer").unwrap_or(&main.resource.name);
+    let peer = &say::peer(&main.resource);
     let title = format!(
         "{who} sends requests to {} in small pieces, and the kernel holds back each second one",
         say::name_or(peer, "its peer")

@@ -123,12 +123,8 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
         };
         finding = finding.and(Evidence::new(text, place));
     }
-    let detail = [("setting".to_owned(), setting.to_owned())];
-    let resource = Resource {
-        kind: ResourceKind::Cgroup,
-        name: one.cgroup.clone(),
-        detail: detail.into_iter().collect(),
-    };
+    let resource = Resource::named(ResourceKind::Cgroup, &one.cgroup)
+        .with(|facts| facts.setting = Some(setting.to_owned()));
     let finding = finding
         .about(resource, Asker::default())
         .confidence(Confidence::Proved);

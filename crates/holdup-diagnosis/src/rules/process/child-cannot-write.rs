@@ -94,10 +94,9 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
 /// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very
 /// thread did: it read at last, or it was killed and the pipe closed.
 fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
-    let pid = child.asker.name.pid.to_string();
     child.cause == Cause::IpcPipe
         && matches!(child.call.as_deref(), Some("write" | "writev"))
-        && parent.resource.detail.get("pid") == Some(&pid)
+        && parent.resource.detail.pid == Some(child.asker.name.pid)
         && child
             .holders
             .iter()

@@ -1,7 +1,7 @@
 //! fork copies the page tables of a large process.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
-use holdup_attribution::classify::COPIES;
+use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,21 +19,12 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
-/// Kernel functions that copy an address space.
-const COPYING: &[&str] = &[
-    "copy_page_range",
-    "copy_pte_range",
-    "copy_p4d_range",
-    "dup_mmap",
-    "dup_mm",
-];
-
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
 fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
-    let copying = |function: &String| COPYING.iter().any(|copying| function.starts_with(copying));
+    let copying = |function: &String| families::copies_address_space(function);
     matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
         && (wait.kernel_stack.iter().any(copying)
-            || run.attributed.by_looks && wait.resource.detail.contains_key(COPIES))
+            || run.attributed.by_looks && wait.resource.detail.copies.is_some())
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,7 @@
 //! Stopped by a signal, a tracer or the freezer.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
+use holdup_model::attributed::StopSignal;
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,15 +19,11 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Both(check, halted::seen),
 };
 
-/// Signals by which a terminal stops whoever uses it and is not in its foreground process group.
-const READS: &str = "SIGTTIN";
-const WRITES: &str = "SIGTTOU";
-
 /// What to do where the terminal stopped it: to let it go on does not help, it is stopped again by the next try.
 fn at_terminal(wait: &AttributedWait) -> Option<Vec<Remedy>> {
-    let reads = match wait.resource.detail.get("signal").map(String::as_str) {
-        Some(READS) => true,
-        Some(WRITES) => false,
+    let reads = match wait.resource.detail.signal {
+        Some(StopSignal::TerminalRead) => true,
+        Some(StopSignal::TerminalWrite) => false,
         _ => return None,
     };
     let mut remedies = vec![Remedy::safe(
@@ -49,7 +46,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let holders = waits.holders();
     let by = holders.first();
     let traced = by.is_some_and(|holder| holder.how_known == HowKnown::Tracer);
-    let signal = main.resource.detail.get("signal").map(String::as_str);
+    let signal = main.resource.detail.signal;
     let verb = match (main.cause, traced) {
         (Cause::ProcessFrozen, _) => "frozen",
         (_, true) => "held by its tracer",
@@ -60,7 +57,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         // Of the terminal's own signals the sender is one of the same job, which used it.
         _ if at_terminal(main).is_some() => {
             let tried = match signal {
-                Some(READS) => "reads from its terminal",
+                Some(StopSignal::TerminalRead) => "reads from its terminal",
                 _ => "writes to its terminal, or sets it",
             };
             format!("{who} {tried} from the background, and is stopped for that")
@@ -81,7 +78,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         )
         .about_if_unnamed(by.map(say::in_the_way))
         .proved_if(by.is_some());
-    if let Some(signal) = main.resource.detail.get("signal") {
+    if let Some(signal) = signal.map(StopSignal::id) {
         let sender = by
             .map(|holder| format!(", sent by {}", say::who_with_pid(&holder.name)))
             .unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
+use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
     java_waits, percent, say,
@@ -64,9 +65,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return fires(awaited.remedies(finding).remedy(explain(waits.cause())));
     }
     let main = waits.main();
-    let on = match main.resource.name.as_str() {
-        "" | "a signal" => String::new(),
-        name => format!(": {name}"),
+    let on = match main.resource.common() {
+        _ if main.resource.name.is_empty() => String::new(),
+        Some(Common::Signal) => String::new(),
+        _ => format!(": {}", main.resource.name),
     };
     let holders = waits.holders();
     // A signal may come from anybody; who has one child has it for that one's end, as `timeout` does.

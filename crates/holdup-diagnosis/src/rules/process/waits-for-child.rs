@@ -64,8 +64,8 @@ fn finding(group: &Waits<'_>) -> Finding {
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
     let (severity, title) = match halted {
         None => (Severity::Note, title),
-        Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {how}")),
-        Some(how) => (Severity::Warning, format!("{title}, which was {how}")),
+        Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {}", how.words())),
+        Some(how) => (Severity::Warning, format!("{title}, which was {}", how.words())),
     };
     let finding = RULE
         .finding(severity, title, group)
@@ -74,7 +74,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and_if(say::way(group))
         .proved_if(!children.is_empty());
     match (halted, children.first()) {
-        (Some("stopped"), Some(stopped)) => finding.remedy(
+        (Some(Halted::Stopped), Some(stopped)) => finding.remedy(
             Remedy::changing("find out why it was stopped, and let it go on", HAD_A_REASON)
                 .with_command(format!("kill -CONT {}", stopped.name.pid)),
         ),
@@ -88,11 +88,27 @@ fn finding(group: &Waits<'_>) -> Finding {
 
 const HAD_A_REASON: &str = "whoever stopped it may have had a reason";
 
+/// How a child is kept from doing anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Halted {
+    Stopped,
+    Frozen,
+}
+
+impl Halted {
+    fn words(self) -> &'static str {
+        match self {
+            Halted::Stopped => "stopped",
+            Halted::Frozen => "frozen",
+        }
+    }
+}
+
 /// Whether a child could do nothing, for most of the time for which it was waited for: how.
-fn halted(child: &Holder) -> Option<&'static str> {
+fn halted(child: &Holder) -> Option<Halted> {
     match child.doing? {
-        Cause::ProcessStopped => Some("stopped"),
-        Cause::ProcessFrozen => Some("frozen"),
+        Cause::ProcessStopped => Some(Halted::Stopped),
+        Cause::ProcessFrozen => Some(Halted::Frozen),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
+use holdup_model::attributed::FdKind;
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
@@ -8,7 +9,7 @@ use crate::rules::{
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -27,7 +28,11 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let path = say::name_or(&main.resource.name, "/dev/random");
-    let impostor = kind(main).filter(|kind| !kind.starts_with("char"));
+    let impostor = main
+        .resource
+        .detail
+        .fd_kind
+        .filter(|kind| *kind != FdKind::CharacterDevice);
     let title = match impostor {
         Some(kind) => format!("{path} is a {}, and it makes its readers wait", plain(kind)),
         None => format!("{path} makes its readers wait"),
@@ -161,14 +166,10 @@ fn state(state: State) -> &'static str {
     }
 }
 
-fn kind(wait: &AttributedWait) -> Option<&str> {
-    wait.resource.detail.get("fd_kind").map(String::as_str)
-}
-
-fn plain(kind: &str) -> &str {
+fn plain(kind: FdKind) -> &'static str {
     match kind {
-        "fifo" => "named pipe",
-        other => other,
+        FdKind::Fifo => "named pipe",
+        other => other.id(),
     }
 }
 
@@ -190,7 +191,7 @@ fn pool(run: &Run<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "/proc/sys/kernel/random"))
 }
 
-fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<&str>, finding: Finding) -> Finding {
+fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<FdKind>, finding: Finding) -> Finding {
     let main = waits.main();
     let path = say::name_or(&main.resource.name, "/dev/random").to_owned();
     let mut finding = match (impostor, run.facts.random.blocking_pool) {

@@ -27,7 +27,7 @@ fn is_random(wait: &AttributedWait) -> bool {
     wait.call.as_deref() == Some("getrandom")
         || [&wait.resource.name]
             .into_iter()
-            .chain(wait.resource.detail.get("of"))
+            .chain(wait.resource.detail.of.as_ref())
             .any(|name| matches!(name.as_str(), "/dev/urandom" | "/dev/random"))
 }
 

@@ -5,7 +5,6 @@ use crate::rules::{
     Check, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
     say,
 };
-use holdup_attribution::attribution::STALL;
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -25,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// By the threads that waited for the collector.
 fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let stalls = waits.only(|wait| wait.resource.detail.contains_key(STALL));
+    let stalls = waits.only(|wait| wait.resource.detail.collector_behind.is_some());
     let Some(stalls) = stalls.filter(|stalls| run.matters(stalls.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "less than {} of the time was spent in waiting for a collector that works beside the program",

@@ -5,7 +5,7 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
     percent, say,
 };
-use holdup_attribution::attribution::{STALL, collects};
+use holdup_attribution::attribution::collects;
 use holdup_evidence::observed::{Metric, Series, SpanKind};
 use holdup_evidence::{Cause, Collector, Jvm, Ns, Observed};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -35,7 +35,7 @@ const MUCH: u64 = 10;
 
 /// By the threads that were stopped.
 fn stopped(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let stopped = waits.only(|wait| !wait.resource.detail.contains_key(STALL));
+    let stopped = waits.only(|wait| wait.resource.detail.collector_behind.is_none());
     let Some(stopped) = stopped.filter(|stopped| run.matters(stopped.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "{} less than {} of the time went by while threads stood still for a collection",
@@ -57,7 +57,7 @@ fn of_machine(run: &Run<'_>, stopped: &Waits<'_>) -> Finding {
         percent(run.share(stopped.cost()))
     );
     let jvm = run.facts.jvms.iter().find(|jvm| jvm.pid == pid);
-    let cause = main.resource.detail.get("gc_cause").map(String::as_str);
+    let cause = main.resource.detail.gc_cause.as_deref();
     let mut finding = RULE
         .finding(Severity::Warning, title, stopped)
         .and_if(jvm.and_then(counted))

@@ -2,11 +2,11 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
+use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
     percent, say,
 };
-use holdup_attribution::attribution::REACHING;
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::HowKnown;
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
 /// By the threads that stood and waited.
 fn late(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Whoever waits for all to come waits for that; who waits for what is done there does not.
-    let reaching = waits.only(|wait| wait.resource.name == REACHING);
+    let reaching = waits.only(|wait| wait.resource.common() == Some(Common::JvmReaching));
     let Some(reaching) = reaching.filter(|reaching| run.matters(reaching.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "less than {} of the time went by until all threads had stopped",

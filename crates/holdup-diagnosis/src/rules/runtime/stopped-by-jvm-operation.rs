@@ -1,7 +1,7 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
-use holdup_attribution::attribution::{JVM_OPERATION, REACHING};
+use holdup_model::attributed::Common;
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -60,16 +60,16 @@ const LISTED: usize = 4;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Of many things that a thread waited for, the rest has no name of its own.
-    let operations = waits.only(|wait| wait.resource.name != REACHING);
+    let operations = waits.only(|wait| wait.resource.common() != Some(Common::JvmReaching));
     let Some(operations) = operations.filter(|all| run.matters(all.cost(), MATTERS)) else {
         return Verdict::Clear(run.little(RULE.causes));
     };
     let main = operations.main();
     let who = say::name_or(&main.asker.name.process, "a JVM");
-    let named = main.resource.detail.get(JVM_OPERATION);
+    let named = main.resource.detail.operation.as_ref();
     let known = named.and_then(|name| KNOWN.iter().find(|(names, ..)| names.contains(&name.as_str())));
     // Of a machine that shares no figures nobody knows whether it collected.
-    let may_collect = named.is_none() && main.resource.name.contains("may be a collection");
+    let may_collect = named.is_none() && main.resource.common() == Some(Common::JvmMayCollect);
     let what = match (known, named) {
         (Some((_, what, _)), Some(name)) => format!("{what} ({name})"),
         (_, Some(name)) => format!("for the operation {name}, and not to collect garbage"),

@@ -1,5 +1,6 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
+use holdup_model::attributed::{Awaits, JavaLock};
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
@@ -54,13 +55,13 @@ const QUEUE: usize = 2;
 /// By waits: threads that want a connection of a pool which has none, and pools whose workers wait for others' tasks.
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let worth = |group: &Waits<'_>| run.matters(group.cost(), MATTERS);
-    let connections = waits.only(|wait| java::lock(wait) == Some("pool"));
+    let connections = waits.only(|wait| java::lock(wait) == Some(JavaLock::Pool));
     let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
     let wanted = processes
         .iter()
         .filter(|group| worth(group) && java::threads(group) >= QUEUE);
     let mut findings: Vec<Finding> = wanted.map(connection_wanted).collect();
-    let tasks = waits.only(|wait| java::awaits(wait) == Some("task") && is_worker(&java::frames(wait)));
+    let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && is_worker(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
         all.split(|wait| (wait.asker.name.pid, pool_of(&wait.asker.name.thread).to_owned()))
     });

@@ -1,5 +1,6 @@
 //! Files that a scanner looks at before they may be opened.
 
+use holdup_knowledge::functions::families;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
     say,
@@ -21,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let waits = match decisions::asked(run, waits, "fanotify", |name| name.starts_with("fanotify_")) {
+    let waits = match decisions::asked(run, waits, "fanotify", families::of_fanotify) {
         Ok(waits) => waits,
         Err(clear) => return clear,
     };
@@ -44,7 +45,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(scanner.map(say::meanwhile))
         .and_if(say::kernel_top(&waits))
         .proved_if(scanner.is_some());
-    if let Some(file) = main.resource.detail.get("file") {
+    if let Some(file) = main.resource.detail.file.as_ref() {
         finding = finding.and(Evidence::new(
             format!("the longest was for {file}"),
             "the call's path",

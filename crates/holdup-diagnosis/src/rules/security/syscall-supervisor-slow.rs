@@ -1,5 +1,6 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
+use holdup_knowledge::functions::families;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
     say,
@@ -21,9 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let waits = match decisions::asked(run, waits, "seccomp notifications", |name| {
-        name.contains("seccomp")
-    }) {
+    let waits = match decisions::asked(run, waits, "seccomp notifications", families::of_seccomp) {
         Ok(waits) => waits,
         Err(clear) => return clear,
     };

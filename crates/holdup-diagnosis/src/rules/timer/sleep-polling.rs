@@ -3,6 +3,7 @@
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use holdup_model::attributed::FdKind;
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -209,12 +210,7 @@ fn is_averaged(group: &Waits<'_>) -> bool {
 
 /// Sleeps that keep a pace are for what they are, and not for something else to happen.
 fn is_paced(group: &Waits<'_>) -> bool {
-    let by_timer = |wait: &AttributedWait| {
-        wait.resource
-            .detail
-            .get("fd_kind")
-            .is_some_and(|kind| kind == "timerfd")
-    };
+    let by_timer = |wait: &AttributedWait| wait.resource.detail.fd_kind == Some(FdKind::Timerfd);
     match group.main().pace {
         Pace::FixedTimes | Pace::Until => true,
         Pace::OneAfterTheOther => false,

@@ -4,7 +4,7 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::Cause;
-use holdup_model::attributed::{AttributedWait, SLEEPS};
+use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Polls of a thread from which it is a loop: one that waits for a start or an end alone does so once.
@@ -59,7 +59,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
     let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
-    futex && !wait.resource.detail.contains_key(SLEEPS)
+    futex && wait.resource.detail.sleeps.is_none()
 }
 
 fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {

@@ -179,7 +179,7 @@ fn an_idle_machine_gives_no_finding() {
     let host = report.host.as_ref().unwrap();
     assert_eq!((host.lists, host.cpus), (TURNS, Some(2)));
     assert!(host.blocked.is_empty() && host.facts.is_empty(), "{host:?}");
-    let names: Vec<&str> = host.resources.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<String> = host.resources.iter().map(|one| one.name.to_string()).collect();
     assert_eq!(
         names,
         [
@@ -277,11 +277,11 @@ fn a_full_file_system_is_found_and_a_server_is_not_asked() {
     assert_eq!(trouble(&report), ["file-system-full"]);
     assert!(!verdict(&report).contains("nothing is short"));
     let host = report.host.as_ref().unwrap();
-    let short: Vec<&str> = host
+    let short: Vec<String> = host
         .resources
         .iter()
         .filter(|one| one.short)
-        .map(|one| one.name.as_str())
+        .map(|one| one.name.to_string())
         .collect();
     assert_eq!(short, ["file systems"]);
 }

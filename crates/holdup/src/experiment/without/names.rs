@@ -33,7 +33,7 @@ pub(super) const WAY: Way = Way {
 /// Why what this run waited for can't be answered from a table; `None` if it can.
 fn refuses(as_is: &Attributed) -> Option<String> {
     let waits = || as_is.waits.iter().filter(|wait| wait.cause == Cause::NetDns);
-    let unseen = || waits().filter(|wait| !wait.resource.detail.contains_key("name"));
+    let unseen = || waits().filter(|wait| wait.resource.detail.name.is_none());
     let all: Ns = waits().map(|wait| wait.ns).sum();
     let share = unseen().map(|wait| wait.ns).sum::<Ns>() as f64 / (all as f64).max(1.0);
     let most = unseen().max_by_key(|wait| wait.ns)?;
