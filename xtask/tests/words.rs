@@ -399,9 +399,10 @@ fn constants(all: &[Token]) -> (BTreeMap<String, Vec<String>>, Vec<Range<usize>>
         let rest = &all[at..];
         let end = rest.iter().enumerate().position(|(at, token)| {
             token.is(';')
-                && !rest
+                && rest
                     .get(at + 1)
-                    .is_some_and(|next| next.word().is_some_and(|word| word.parse::<u32>().is_ok()))
+                    .and_then(Token::word)
+                    .is_none_or(|word| word.parse::<u32>().is_err())
         });
         let value = &rest[..end.unwrap_or(rest.len())];
         let texts: Vec<String> = value.iter().filter_map(Token::text).map(str::to_owned).collect();
