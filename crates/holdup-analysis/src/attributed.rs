@@ -2,8 +2,10 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod judged;
 mod requests;
 
+pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
 
 use crate::churn::Churn;
@@ -396,6 +398,10 @@ pub struct AttributedWait {
     /// The place in an artefact (`file:line`) that tells of these waits; empty for what holdup saw itself.
     #[serde(default)]
     pub read_at: String,
+    /// Who judged the longest of these waits, and by what evidence. `None` for CPU time, for an artefact's waits, and in earlier
+    /// recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
 }
 
 /// How a thread came to queue for a CPU.

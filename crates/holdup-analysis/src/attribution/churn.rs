@@ -17,7 +17,7 @@ use crate::handshake::Handshake;
 use handshakes::{Shaking, Tls};
 use holdup_evidence::churn::{Closed, Closer, Conversation, Hello, Made, MadeBy, Turned};
 use holdup_evidence::{
-    Cause, End, Finish, Frame, Ns, ObjectId, Role, Start, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    End, Finish, Frame, Ns, ObjectId, Role, Start, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -224,9 +224,9 @@ impl Churning {
         open.is_some_and(|open| !open.place.1 && open.shaking.lasts_at(at))
     }
 
-    /// Whether a wait with this cause was for such a handshake. A poll tells it where all that was ready were in one.
-    pub(super) fn is_handshake(&self, wait: &Wait, cause: Cause, memory: Option<&WaitMemory>) -> bool {
-        if self.by_socket.is_empty() || !matches!(cause, Cause::NetReceive | Cause::NetSend) {
+    /// Whether the sockets of a wait were in such a handshake: of a poll all that were ready.
+    pub(super) fn is_handshake(&self, wait: &Wait, memory: Option<&WaitMemory>) -> bool {
+        if self.by_socket.is_empty() {
             return false;
         }
         let woken_by = match &wait.waker {

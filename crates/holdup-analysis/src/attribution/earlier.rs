@@ -6,6 +6,7 @@
 //! named: a client also sends what is no request.
 
 use super::idle::Work;
+use super::owners;
 use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory};
 use std::collections::{HashMap, HashSet};
 
@@ -70,37 +71,40 @@ impl EarlierRequests {
     }
 
     /// Which of them a thread of the process `pid` has, that waits so: those that came in as it began to.
-    pub(super) fn taken_by(
-        &mut self,
+    pub(super) fn of_waiter(
+        &self,
         pid: u32,
         wait: &Wait,
         work: Option<&Work>,
         memory: Option<&WaitMemory>,
     ) -> Vec<Earlier> {
-        // Who polls the door stands there, too; that is known only now.
-        let waits_since = self.waiting.get(&wait.thread).map(|(_, since)| *since);
-        let same = waits_since.is_some_and(|since| (wait.start..=wait.end).contains(&since));
-        if same && matches!(work, Some(Work::OfClients(_))) {
-            self.waiting.remove(&wait.thread);
-        }
         let polls = memory.is_some_and(|memory| !memory.polled.is_empty());
         if polls || !matches!(work, Some(Work::Other(_))) {
             return Vec::new();
         }
-        let waiting = &self.waiting;
         let only = |one: &Earlier| {
             let begin = one.said_at.saturating_sub(one.tick);
             let end = one.said_at.saturating_add(one.tick).saturating_add(TAKEN_UP);
-            let mut since = waiting
+            let mut since = self
+                .waiting
                 .iter()
                 .filter(|(_, (of, start))| *of == pid && (begin..=end).contains(start));
             // Of two nobody knows which.
             let first = since.next().map(|(thread, _)| *thread);
             one.pid == pid && first == Some(wait.thread) && since.next().is_none()
         };
-        let found = take(&self.open, &self.taken, only);
+        take(&self.open, &self.taken, only)
+    }
+
+    /// A wait was judged: for this work, if for any, and with these requests.
+    pub(super) fn judged(&mut self, wait: &Wait, work: Option<&Work>, found: &[Earlier]) {
+        // Who polls the door stands there, too; that is known only now.
+        let waits_since = self.waiting.get(&wait.thread).map(|(_, since)| *since);
+        let same = waits_since.is_some_and(|since| (wait.start..=wait.end).contains(&since));
+        if same && !wait.serves && owners::of(wait).is_none() && matches!(work, Some(Work::OfClients(_))) {
+            self.waiting.remove(&wait.thread);
+        }
         self.taken.extend(found.iter().map(|one| one.connection));
-        found
     }
 
     /// Which of them an event loop of the process `pid` has, with such a set: those of its connections.
@@ -212,9 +216,11 @@ mod tests {
                 thread: ThreadId(2),
                 ..parked(start)
             };
-            assert!(earlier.taken_by(pid, &polls, Some(&clients), None).is_empty());
+            assert!(earlier.of_waiter(pid, &polls, Some(&clients), None).is_empty());
+            earlier.judged(&polls, Some(&clients), &[]);
         }
-        let taken = earlier.taken_by(pid, &parked(start), Some(work), None);
+        let taken = earlier.of_waiter(pid, &parked(start), Some(work), None);
+        earlier.judged(&parked(start), Some(work), &taken);
         assert_eq!(taken.is_empty(), earlier.untaken() == 1);
         !taken.is_empty()
     }

@@ -4,19 +4,19 @@
 //! for whom the loop has asked; and who has the requests that were read before anybody looked.
 
 use super::Attribution;
-use super::waits::Over;
+use super::ended_wait::EndedWait;
 use holdup_evidence::{Call, Wait, Waker};
 
 impl Attribution {
     /// Where an event loop has the connection of a request that came in before anybody looked, and a socket on which somebody
     /// was asked since, it has that request.
-    pub(super) fn take_up_in_loop(&mut self, over: &Over) {
-        let wait = over.wait;
+    pub(super) fn take_up_in_loop(&mut self, ended: &EndedWait) {
+        let wait = ended.wait;
         if self.earlier.untaken() == 0 || !is_epoll(&wait.call) {
             return;
         }
         let object = |id| self.sights.object(Some(id));
-        for set in [over.memory, wait.asked.as_deref()] {
+        for set in [ended.memory, wait.asked.as_deref()] {
             let Some(thread) = self.threads.get_mut(&wait.thread) else {
                 return;
             };
@@ -33,8 +33,8 @@ impl Attribution {
 
     /// An event loop with a request to answer, which has asked somebody else and got no answer, waits for that: whatever
     /// else is in its set, and whichever of its clients stirs it meanwhile.
-    pub(super) fn unanswered(&self, over: &Over) -> Option<Wait> {
-        let wait = over.wait;
+    pub(super) fn unanswered(&self, ended: &EndedWait) -> Option<Wait> {
+        let wait = ended.wait;
         if !is_epoll(&wait.call) {
             return None;
         }
@@ -46,7 +46,7 @@ impl Attribution {
         let asked = match wait.unanswered {
             Some(asked) if wait.serves => asked,
             _ if has_earlier() => {
-                let sets = [over.memory, wait.asked.as_deref()];
+                let sets = [ended.memory, wait.asked.as_deref()];
                 let asked = |set| self.earlier.asked_of(set, |id| self.sights.object(Some(id)));
                 sets.into_iter().find_map(asked)?
             }
@@ -65,13 +65,13 @@ impl Attribution {
     }
 }
 
-/// Whether a call is one of an event loop.
 /// Whether a call waits for several things, for so long at most.
 pub(super) fn polls(call: &Call) -> bool {
     call.name()
         .is_some_and(|name| name.starts_with("epoll_") || name.ends_with("poll") || name.contains("select"))
 }
 
+/// Whether a call is one of an event loop.
 fn is_epoll(call: &Call) -> bool {
     call.name().is_some_and(|name| name.starts_with("epoll_"))
 }

@@ -9,10 +9,11 @@
 //! In: a wait that was booked, and who was in its way. Out: the waiter's path.
 
 use super::Attribution;
+use super::booking::Entry;
 use super::deadlock;
+use super::ended_wait::EndedWait;
 use super::holders::{InTheWay, Who};
 use super::path::{Key, Path, Share};
-use super::waits::{Entry, Over};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Ns, ThreadId, Wait, Waker};
 use std::collections::VecDeque;
@@ -69,9 +70,9 @@ impl Attribution {
     }
 
     /// The waiter's path without a wait that nobody was seen to end; `None` where wakings are seen, or one was.
-    pub(super) fn without(&self, over: &Over) -> Option<(Path, Unsure)> {
-        let unseen = self.by_looks && !over.handed_on && matches!(over.wait.waker, Waker::Unknown);
-        let thread = self.threads.get(&over.wait.thread).filter(|_| unseen)?;
+    pub(super) fn without(&self, ended: &EndedWait) -> Option<(Path, Unsure)> {
+        let unseen = self.by_looks && !ended.handed_on && matches!(ended.wait.waker, Waker::Unknown);
+        let thread = self.threads.get(&ended.wait.thread).filter(|_| unseen)?;
         let unsure = thread.estimated.map_or(0, |(_, doubt)| doubt);
         Some((thread.path.clone(), unsure))
     }
@@ -79,16 +80,16 @@ impl Attribution {
     /// Lets what the one in the way did take the place of the wait. `before`: the waiter's path without it.
     pub(super) fn goes_on(
         &mut self,
-        over: &Over,
+        ended: &EndedWait,
         entry: &Entry,
         found: Option<InTheWay>,
         before: Option<Path>,
     ) {
-        let wait = over.wait;
-        if over.handed_on {
+        let wait = ended.wait;
+        if ended.handed_on {
             return self.goes_with(wait);
         }
-        let (from, to) = (over.until.saturating_sub(over.on_path), over.until);
+        let (from, to) = (ended.until.saturating_sub(ended.on_path), ended.until);
         let theirs = before
             .zip(found.and_then(|found| self.followed(wait.thread, found)))
             .map(|(path, other)| {

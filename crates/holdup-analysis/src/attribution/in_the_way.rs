@@ -4,17 +4,18 @@
 //! added then. Of locks with an owner `owned.rs` goes on.
 
 use super::Attribution;
+use super::booking::Entry;
 use super::chain::KeptWaiting;
+use super::ended_wait::EndedWait;
 use super::holders::{self, InTheWay, Meanwhile, Who};
 use super::orphans;
-use super::waits::{Entry, Over};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
 
 impl Attribution {
     /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
-    pub(super) fn in_the_way(&mut self, over: &Over, entry: &Entry, unsure: Ns) -> Option<InTheWay> {
-        let wait = over.wait;
+    pub(super) fn in_the_way(&mut self, ended: &EndedWait, entry: &Entry, unsure: Ns) -> Option<InTheWay> {
+        let wait = ended.wait;
         let (threads, people) = (&self.threads, &self.people);
         let waiter = threads.get(&wait.thread)?;
         // Whoever was born since has the id of another who is gone.
@@ -26,7 +27,7 @@ impl Attribution {
         let pid = people.pid(waiter.identity.process);
         let found = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of);
         let could_end = || {
-            let other = self.other_side(over, entry.cause)?;
+            let other = self.other_side(ended, entry.cause)?;
             let found = holders::process(other, wait, entry.cause, people)?;
             (found.who != Who::Thread(wait.thread)).then_some(found)
         };
@@ -79,13 +80,13 @@ impl Attribution {
             let thread = self.threads.get_mut(&wait.thread)?;
             thread.ledger.sites[entry.site]
                 .holders
-                .add(found, over.waited, meanwhile, || {
+                .add(found, ended.waited, meanwhile, || {
                     named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
                 });
         }
         self.owned(wait, entry, found, unsure);
         self.orphaned(wait, entry);
-        let endless = over.open && entry.cause == Cause::LockFutex && {
+        let endless = ended.open && entry.cause == Cause::LockFutex && {
             let waiter = self.threads.get(&wait.thread)?;
             orphans::by_own_threads(wait, &waiter.identity, &self.people, &self.threads)
         };

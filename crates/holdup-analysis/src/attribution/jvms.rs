@@ -10,6 +10,8 @@
 
 use super::Attribution;
 use super::holders::{InTheWay, Who};
+use super::numbers::NumberMap;
+use super::people::People;
 use super::site::Site;
 use super::thread::Thread;
 use crate::attributed::{HowKnown, Resource, ResourceKind};
@@ -194,6 +196,39 @@ impl Jvms {
         }
     }
 
+    /// What a wait was for, if its process is such a machine and that is the machine's doing.
+    pub(super) fn of_wait(
+        &self,
+        wait: &Wait,
+        threads: &NumberMap<ThreadId, Box<Thread>>,
+        people: &People,
+    ) -> Option<OfJvm> {
+        if self.pauses.is_empty() {
+            return None;
+        }
+        let thread = threads.get(&wait.thread)?;
+        let pid = people.pid(thread.identity.process);
+        let waker = match &wait.waker {
+            // An end of the process ends all its threads' waits, and is no word of anybody.
+            Waker::Thread {
+                thread: waker, call, ..
+            } if *waker != wait.thread && futex(call).is_some() => {
+                let waker = threads.get(waker);
+                let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
+                same.map(|waker| people.text(waker.identity.name))
+            }
+            _ => None,
+        };
+        let who = Waiter {
+            pid,
+            name: people.text(thread.identity.name),
+            first: thread.identity.tid == pid,
+            waker,
+            unseen: wait.waker == Waker::Unknown,
+        };
+        self.judge(&who, wait)
+    }
+
     fn judge(&self, who: &Waiter<'_>, wait: &Wait) -> Option<OfJvm> {
         let pauses = self.pauses.get(&who.pid)?;
         let own = is_own_thread(who.name);
@@ -361,8 +396,8 @@ fn with(mut resource: Resource, key: &str, value: &str) -> Resource {
 }
 
 impl OfJvm {
-    /// Whether it may take the place of what the kernel showed: that beats it of memory and stops.
-    pub(super) fn tells_more_than(&self, cause: Cause) -> bool {
+    /// Whether it explains a wait of which the kernel shows this.
+    pub(super) fn fits(&self, cause: Cause) -> bool {
         match self {
             OfJvm::Stopped { .. } | OfJvm::AtRest => matches!(cause, Cause::LockFutex | Cause::TimerSleep),
             OfJvm::Unasked => matches!(
@@ -464,34 +499,6 @@ impl Attribution {
                 .contains_key(&self.people.pid(waiter.identity.process))
         };
         same && of_jvm() && own(waker) && !own(waiter)
-    }
-
-    /// What a wait was for, if its process is such a machine and that is the machine's doing.
-    pub(super) fn of_jvm(&self, wait: &Wait) -> Option<OfJvm> {
-        if self.jvms.pauses.is_empty() {
-            return None;
-        }
-        let thread = self.threads.get(&wait.thread)?;
-        let pid = self.people.pid(thread.identity.process);
-        let waker = match &wait.waker {
-            // An end of the process ends all its threads' waits, and is no word of anybody.
-            Waker::Thread {
-                thread: waker, call, ..
-            } if *waker != wait.thread && futex(call).is_some() => {
-                let waker = self.threads.get(waker);
-                let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
-                same.map(|waker| self.people.text(waker.identity.name))
-            }
-            _ => None,
-        };
-        let who = Waiter {
-            pid,
-            name: self.people.text(thread.identity.name),
-            first: thread.identity.tid == pid,
-            waker,
-            unseen: wait.waker == Waker::Unknown,
-        };
-        self.jvms.judge(&who, wait)
     }
 }
 

@@ -14,11 +14,13 @@
 
 mod asker;
 mod askers;
+mod booking;
 mod chain;
 mod churn;
 mod cpu;
 mod deadlock;
 mod earlier;
+mod ended_wait;
 mod estimates;
 mod event_loops;
 mod finish;
@@ -28,6 +30,7 @@ mod histogram;
 mod holders;
 mod idle;
 mod in_the_way;
+mod judges;
 mod jvms;
 mod keys;
 mod ledger;

@@ -3,20 +3,20 @@
 //! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
 
 use super::Attribution;
-use super::waits::Over;
+use super::ended_wait::EndedWait;
 use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
 
 impl Attribution {
     /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
     /// parentage show.
-    pub(super) fn other_side(&self, over: &Over, cause: Cause) -> Option<u32> {
-        let wait = over.wait;
+    pub(super) fn other_side(&self, ended: &EndedWait, cause: Cause) -> Option<u32> {
+        let wait = ended.wait;
         // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child. So has
         // one that waits for the signal by which its child ends, and gets another.
         // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
         let unseen = matches!(wait.waker, Waker::Unknown);
-        if !over.open
-            && !over.for_answer
+        if !ended.open
+            && !ended.for_answer
             && !unseen
             && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
         {

@@ -4,12 +4,12 @@
 //! owners did that had not let go when the wait was told.
 
 use super::Attribution;
+use super::booking::Entry;
 use super::chain::{self, Link};
 use super::deadlock::{self, Blocked, Circle, Futex};
 use super::holders::{self, InTheWay, Who};
 use super::owners;
 use super::path::Path;
-use super::waits::Entry;
 use super::what::WhatId;
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, LockHolder, Ns, TaskName, ThreadId, Wait, Waker};

@@ -17,7 +17,8 @@ use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
 use crate::attributed::{
-    Asker, AttributedWait, How, HowKnown, Link, Pace, Resource, ResourceKind, SPINS, Tally, ThreadName,
+    Asker, AttributedWait, Certainty, How, HowKnown, Judge, JudgedBy, Link, Pace, Reason, Resource,
+    ResourceKind, SPINS, Tally, ThreadName,
 };
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use std::cmp::Reverse;
@@ -87,7 +88,17 @@ impl Rows<'_> {
             }
             origins.resize(rows.len(), Origin::of(at));
         }
+        let causes: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
         (self.of_runtime)(&mut rows);
+        for (row, before) in rows.iter_mut().zip(causes) {
+            if row.cause != before {
+                row.judged_by = Some(JudgedBy {
+                    judge: Judge::OtherWaits,
+                    reason: Reason::SameThread,
+                    certainty: Certainty::Purpose,
+                });
+            }
+        }
         let told = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
         let mut kept = rows.iter().map(told).collect::<Vec<_>>().into_iter();
         origins.retain(|_| kept.next().unwrap_or_default());
@@ -147,6 +158,7 @@ impl Rows<'_> {
             why_unknown: what.why_unknown.clone(),
             tcp: site.tcp.as_deref().cloned(),
             read_at: String::new(),
+            judged_by: site.judged_by,
         }
     }
 
@@ -406,6 +418,11 @@ impl Rows<'_> {
         if let Some((cause, resource)) = &group.told {
             row.cause = *cause;
             row.resource = resource.clone();
+            row.judged_by = Some(JudgedBy {
+                judge: Judge::UserStack,
+                reason: Reason::Functions,
+                certainty: Certainty::Purpose,
+            });
         }
     }
 

@@ -10,6 +10,7 @@
 
 use super::Attribution;
 use super::idle::{Served, Work};
+use super::judges::Knowledge;
 use super::people::People;
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
@@ -23,10 +24,13 @@ const WORD: &str = "a word from one of its workers";
 /// Locks kept: more than there are services on a machine.
 const MOST: usize = 1024;
 
+/// A file, by device and inode.
+type File = (DeviceNumber, u64);
+
 /// Locks of which it is known that who has them waits for a client, by device and inode.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
-    files: HashSet<(DeviceNumber, u64)>,
+    files: HashSet<File>,
     /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be told first.
     late: Vec<End>,
 }
@@ -49,45 +53,12 @@ impl Attribution {
         }
     }
 
-    /// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
-    pub(super) fn work_aside(&mut self, wait: &Wait) -> Option<Work> {
-        let phrase = if self.awaits_turn(wait) {
-            TURN
-        } else if self.heard_from_worker(wait) {
-            WORD
-        } else {
-            return None;
-        };
-        Some(Work::Other(phrase.to_owned()))
-    }
-
-    /// Whether this wait is for a turn at the next client.
-    fn awaits_turn(&mut self, wait: &Wait) -> bool {
-        let Some((holder, file)) = self.lock_of_server(wait) else {
-            return false;
-        };
-        if self.turns.files.contains(&file) {
-            return true;
-        }
-        let holder = self.people.lived(holder, wait.start);
-        let holder = holder.and_then(|holder| self.threads.get(&holder));
-        let doing = holder.and_then(|holder| holder.recent.doing(wait.start, wait.end));
-        let idle = doing.is_some_and(|doing| doing.cause == Cause::Idle);
-        if idle && self.turns.files.len() < MOST {
+    /// Remembers the lock of a wait for a turn.
+    pub(super) fn learn_turn(&mut self, wait: &Wait) {
+        let file = turn(&self.knowledge(), wait);
+        if let Some(file) = file.filter(|_| self.turns.files.len() < MOST) {
             self.turns.files.insert(file);
         }
-        idle
-    }
-
-    /// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
-    fn lock_of_server(&self, wait: &Wait) -> Option<(u32, (DeviceNumber, u64))> {
-        let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
-            return None;
-        };
-        let pid = self.people.pid(self.threads.get(&wait.thread)?.identity.process);
-        let both = pid != *holder && self.served.serves(pid) && self.served.serves(*holder);
-        let object = self.sights.object(wait.object).filter(|_| both && !wait.serves)?;
-        Some((*holder, (object.device, object.inode)))
     }
 
     /// Keeps the end of a thread for later, if it can be judged only when others have been. Whether it was kept.
@@ -95,7 +66,7 @@ impl Attribution {
         let Some(OpenState::Blocked(wait)) = &end.open else {
             return false;
         };
-        let later = self.lock_of_server(wait).is_some();
+        let later = lock_of_server(&self.knowledge(), wait).is_some();
         if later {
             self.turns.late.push(end.clone());
         }
@@ -108,24 +79,63 @@ impl Attribution {
             self.end_now(&end);
         }
     }
+}
 
-    /// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that
-    /// came, and it has children that do the serving for it.
-    fn heard_from_worker(&self, wait: &Wait) -> bool {
-        let Some(thread) = self.threads.get(&wait.thread) else {
-            return false;
-        };
-        let pid = self.people.pid(thread.identity.process);
-        wait.call.name().is_some_and(|name| name.contains("poll"))
-            && !wait.serves
-            && self.served.serves(pid)
-            && wait
-                .ready
-                .is_some_and(|ready| own_pair(pid, self.sights.object(Some(ready))))
-            && self
-                .people
-                .has_child_of_any_program(pid, |child| self.served.serves(child))
+/// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
+pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait) -> Option<Work> {
+    let phrase = if turn(known, wait).is_some() {
+        TURN
+    } else if heard_from_worker(known, wait) {
+        WORD
+    } else {
+        return None;
+    };
+    Some(Work::Other(phrase.to_owned()))
+}
+
+/// The file whose lock is a turn at the next client, if this wait is for one.
+fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
+    let (holder, file) = lock_of_server(known, wait)?;
+    if known.turns.files.contains(&file) {
+        return Some(file);
     }
+    let holder = known.people.lived(holder, wait.start)?;
+    let doing = known.threads.get(&holder)?.recent.doing(wait.start, wait.end)?;
+    (doing.cause == Cause::Idle).then_some(file)
+}
+
+/// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
+fn lock_of_server(known: &Knowledge<'_>, wait: &Wait) -> Option<(u32, File)> {
+    let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
+        return None;
+    };
+    let pid = known
+        .people
+        .pid(known.threads.get(&wait.thread)?.identity.process);
+    let both = pid != *holder && known.served.serves(pid) && known.served.serves(*holder);
+    let object = known
+        .sights
+        .object(wait.object)
+        .filter(|_| both && !wait.serves)?;
+    Some((*holder, (object.device, object.inode)))
+}
+
+/// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that
+/// came, and it has children that do the serving for it.
+fn heard_from_worker(known: &Knowledge<'_>, wait: &Wait) -> bool {
+    let Some(thread) = known.threads.get(&wait.thread) else {
+        return false;
+    };
+    let pid = known.people.pid(thread.identity.process);
+    wait.call.name().is_some_and(|name| name.contains("poll"))
+        && !wait.serves
+        && known.served.serves(pid)
+        && wait
+            .ready
+            .is_some_and(|ready| own_pair(pid, known.sights.object(Some(ready))))
+        && known
+            .people
+            .has_child_of_any_program(pid, |child| known.served.serves(child))
 }
 
 /// Whether an object is one of a pair of sockets that this process made.

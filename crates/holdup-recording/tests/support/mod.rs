@@ -3,8 +3,9 @@
 
 use holdup_analysis::Attributed;
 use holdup_analysis::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
-    Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
+    Asker, AttributedWait, Certainty, Coverage, Holder, How, HowKnown, Judge, JudgedBy, Link, OfListener,
+    Orphaned, Pace, Queue, Reason, Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger,
+    ThreadName,
 };
 use holdup_analysis::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_analysis::connections::{Connections, TcpSeen};
@@ -202,6 +203,11 @@ impl Dice {
                 ..TcpSeen::default()
             }),
             read_at: self.text(),
+            judged_by: self.some(|dice| JudgedBy {
+                judge: dice.of(&[Judge::Kernel, Judge::Tls, Judge::Idle]),
+                reason: dice.of(&[Reason::KernelStack, Reason::NoClient]),
+                certainty: dice.of(&[Certainty::Purpose, Certainty::Mechanism]),
+            }),
         }
     }
 
