@@ -7,28 +7,28 @@ use super::Attribution;
 use super::booking::Entry;
 use super::chain::KeptWaiting;
 use super::ended_wait::EndedWait;
-use super::holders::{self, InTheWay, Meanwhile, Who};
+use super::holders::{self, Blocker, Meanwhile, Who};
 use super::orphans;
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
 
 impl Attribution {
     /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
-    pub(super) fn in_the_way(&mut self, ended: &EndedWait, entry: &Entry, unsure: Ns) -> Option<InTheWay> {
+    pub(super) fn book_blocker(&mut self, ended: &EndedWait, entry: &Entry, unsure: Ns) -> Option<Blocker> {
         let wait = ended.wait;
-        let (threads, people) = (&self.threads, &self.people);
+        let (threads, tasks) = (&self.threads, &self.tasks);
         let waiter = threads.get(&wait.thread)?;
         // Whoever was born since has the id of another who is gone.
         let pid_of = |id: ThreadId| {
             let thread = threads.get(&id);
             let thread = thread.filter(|thread| thread.adopted || thread.born <= wait.start)?;
-            Some(people.pid(thread.identity.process))
+            Some(tasks.pid(thread.identity.process))
         };
-        let pid = people.pid(waiter.identity.process);
-        let found = holders::judge(wait, entry.cause, &waiter.identity, people, &pid_of);
+        let pid = tasks.pid(waiter.identity.process);
+        let found = holders::judge(wait, entry.cause, &waiter.identity, tasks, &pid_of);
         let could_end = || {
             let other = self.other_side(ended, entry.cause)?;
-            let found = holders::process(other, wait, entry.cause, people)?;
+            let found = holders::process(other, wait, entry.cause, tasks)?;
             (found.who != Who::Thread(wait.thread)).then_some(found)
         };
         // Whoever of others sends a signal may end what was meant to end with a child.
@@ -50,7 +50,7 @@ impl Attribution {
             matches!(peer.who, Who::Thread(id) if lives(id)).then_some(peer)
         };
         let found = found.or_else(peer);
-        let late = entry.late.map(|late| InTheWay {
+        let late = entry.late.map(|late| Blocker {
             who: Who::Thread(late),
             how: HowKnown::LastToStop,
         });
@@ -61,7 +61,7 @@ impl Attribution {
         });
         if let Some(found) = found {
             let named = match found.who {
-                Who::Thread(id) => threads.get(&id).map(|other| people.named(&other.identity)),
+                Who::Thread(id) => threads.get(&id).map(|other| tasks.named(&other.identity)),
                 Who::Task(..) => None,
             };
             let meanwhile = self.meanwhile(found.who, wait.start, wait.end);
@@ -71,24 +71,24 @@ impl Attribution {
                 other.kept_waiting.push(KeptWaiting {
                     waiter: wait.thread,
                     site: entry.site,
-                    in_the_way: found,
+                    blocker: found,
                     start: wait.start,
                     end: wait.end,
                 });
             }
-            let people = &mut self.people;
+            let tasks = &mut self.tasks;
             let thread = self.threads.get_mut(&wait.thread)?;
             thread.ledger.sites[entry.site]
                 .holders
                 .add(found, ended.waited, meanwhile, || {
-                    named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, people))
+                    named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, tasks))
                 });
         }
         self.owned(wait, entry, found, unsure);
         self.orphaned(wait, entry);
         let endless = ended.open && entry.cause == Cause::LockFutex && {
             let waiter = self.threads.get(&wait.thread)?;
-            orphans::by_own_threads(wait, &waiter.identity, &self.people, &self.threads)
+            orphans::by_own_threads(wait, &waiter.identity, &self.tasks, &self.threads)
         };
         if endless && let Some(thread) = self.threads.get_mut(&wait.thread) {
             thread.ledger.sites[entry.site].endless = true;
@@ -104,7 +104,7 @@ impl Attribution {
         let Some(thread) = self.threads.get(&wait.thread) else {
             return;
         };
-        let orphan = orphans::judge(wait, &thread.identity, &self.people, &self.threads);
+        let orphan = orphans::judge(wait, &thread.identity, &self.tasks, &self.threads);
         if let (Some(orphan), Some(thread)) = (orphan, self.threads.get_mut(&wait.thread)) {
             thread.ledger.sites[entry.site].orphan = Some(orphan);
         }
@@ -126,8 +126,8 @@ impl Attribution {
     /// The signal that a wait in a stopped state began with.
     pub(super) fn stopped_by(&self, wait: &Wait) -> Option<i32> {
         let thread = self.threads.get(&wait.thread)?;
-        let pid = self.people.pid(thread.identity.process);
-        let stopper = self.people.stopper(pid);
+        let pid = self.tasks.pid(thread.identity.process);
+        let stopper = self.tasks.stopper(pid);
         stopper
             .filter(|_| wait.state == TaskState::Stopped)
             .map(|stopper| stopper.signal)

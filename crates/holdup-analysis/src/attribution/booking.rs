@@ -7,8 +7,8 @@ use super::Attribution;
 use super::ended_wait::EndedWait;
 use super::event_loops;
 use super::judges::{self, Case, Decision, Requests, Subject};
+use super::object_cache;
 use super::requests;
-use super::sights;
 use super::thread::{KernelStackSeen, Told};
 use super::what::{Role, WhatId};
 use holdup_evidence::{Cause, ThreadId, Wait, Waker};
@@ -40,11 +40,11 @@ impl Attribution {
     fn decision(&mut self, ended: &EndedWait, borrowed: Option<KernelStackSeen>) -> Option<Decision> {
         let wait = ended.wait;
         let stack = wait.kernel_stack.or(borrowed.map(|seen| seen.stack));
-        let joined = sights::joined(ended.memory, wait.asked.as_deref());
+        let joined = object_cache::joined(ended.memory, wait.asked.as_deref());
         let memory = joined.as_ref().or(ended.memory).or(wait.asked.as_deref());
         let whats = &mut self.book.whats;
         let reading = self
-            .sights
+            .objects
             .tell(wait, memory, stack, self.classifier.wait, |classified| {
                 whats.classified(Role::Wait, classified)
             });

@@ -10,7 +10,7 @@ mod handshakes;
 use super::Attribution;
 use super::histogram::Histogram;
 use super::numbers::NumberMap;
-use super::people::{NameId, Named, People};
+use super::task_table::{NameId, Named, TaskTable};
 use crate::attributed::Asker;
 use crate::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use crate::handshake::Handshake;
@@ -70,13 +70,13 @@ impl Stacks {
     }
 
     /// Who asked, by the most frequent.
-    fn asker(&self, by: Option<Named>, people: &People, frames: &[Vec<Frame>]) -> Asker {
+    fn asker(&self, by: Option<Named>, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Asker {
         let most = self.0.iter().max_by_key(|one| one.1);
         let stack = most.and_then(|one| frames.get(one.0.0 as usize));
         let stack = stack.cloned().unwrap_or_default();
         let asking = super::choose(&stack);
         Asker {
-            name: by.map(|by| people.describe(&by)).unwrap_or_default(),
+            name: by.map(|by| tasks.describe(&by)).unwrap_or_default(),
             frame: asking.frame,
             module: asking.module,
             stack,
@@ -247,7 +247,7 @@ impl Churning {
     }
 
     /// What it comes to.
-    pub(super) fn finish(mut self, people: &People, finish: &Finish) -> Churn {
+    pub(super) fn finish(mut self, tasks: &TaskTable, finish: &Finish) -> Churn {
         for (_, open) in std::mem::take(&mut self.open) {
             if let Some(talks) = self.talks.get_mut(&open.place) {
                 talks.sums.tls.settle(open.shaking.tls);
@@ -256,7 +256,7 @@ impl Churning {
         let mut made: Vec<Births> = self
             .makings
             .into_iter()
-            .map(|((what, ..), making)| making.told(what, people, &finish.user_stacks))
+            .map(|((what, ..), making)| making.told(what, tasks, &finish.user_stacks))
             .collect();
         made.sort_by_cached_key(|one| (Reverse(one.made), one.what, one.by.name.thread.clone()));
         made.truncate(LISTED);
@@ -266,7 +266,7 @@ impl Churning {
             .map(|((end, accepted, _), talks)| Conversations {
                 end: end.to_string(),
                 accepted,
-                by: talks.stacks.asker(talks.by, people, &finish.user_stacks),
+                by: talks.stacks.asker(talks.by, tasks, &finish.user_stacks),
                 p50: talks.lives.percentile(50, talks.longest),
                 ..talks.sums
             })
@@ -283,11 +283,11 @@ impl Churning {
 }
 
 impl Making {
-    fn told(mut self, what: Born, people: &People, frames: &[Vec<Frame>]) -> Births {
+    fn told(mut self, what: Born, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Births {
         self.names.sort_by_key(|one| (Reverse(one.1), one.0));
         Births {
             what,
-            by: self.stacks.asker(self.by, people, frames),
+            by: self.stacks.asker(self.by, tasks, frames),
             made: self.made,
             ended: self.ended,
             p50: self.lives.percentile(50, self.longest),
@@ -296,7 +296,7 @@ impl Making {
                 .names
                 .iter()
                 .map(|one| Called {
-                    name: people.text(one.0).to_owned(),
+                    name: tasks.text(one.0).to_owned(),
                     count: one.1,
                 })
                 .collect(),
@@ -362,19 +362,19 @@ impl Attribution {
     /// A thread of the subject, as it is named now.
     fn of_subject(&self, thread: ThreadId) -> Option<Named> {
         let thread = self.threads.get(&thread)?;
-        (thread.ledger.role == Role::Subject).then(|| self.people.named(&thread.identity))
+        (thread.ledger.role == Role::Subject).then(|| self.tasks.named(&thread.identity))
     }
 
     /// What a thread is called without its number: those of a pool make the same things.
     fn kind_of(&mut self, named: Named) -> NameId {
-        let name = self.people.text(named.thread);
+        let name = self.tasks.text(named.thread);
         let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
         match kind.len() {
             0 => named.thread,
             len if len == name.len() => named.thread,
             _ => {
                 let kind = kind.to_owned();
-                self.people.name_id(&kind)
+                self.tasks.name_id(&kind)
             }
         }
     }
@@ -394,7 +394,7 @@ impl Attribution {
 
     /// A thread has ended.
     pub(super) fn has_ended(&mut self, end: &End) {
-        let name = self.people.name_id(&end.task.name);
+        let name = self.tasks.name_id(&end.task.name);
         self.churning.ended(end, name);
     }
 

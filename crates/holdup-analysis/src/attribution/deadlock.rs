@@ -11,9 +11,9 @@
 //! In: each wait with an owner, each futex wait's end. Out: threads in a circle, and the time that it stood.
 
 use super::chain::Link;
-use super::holders::{InTheWay, Who};
+use super::holders::{Blocker, Who};
 use super::numbers::NumberMap;
-use super::people::{People, ProcessId};
+use super::task_table::{ProcessId, TaskTable};
 use super::thread::Thread;
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, ThreadId};
@@ -38,7 +38,7 @@ pub(super) enum Futex {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Blocked {
     /// Who owned it when the wait began.
-    pub(super) owner: InTheWay,
+    pub(super) owner: Blocker,
     /// What the wait was for.
     pub(super) cause: Cause,
     /// When it began.
@@ -174,7 +174,7 @@ pub(super) fn chain(
     circle: &Circle,
     member: ThreadId,
     threads: &NumberMap<ThreadId, Box<Thread>>,
-    people: &People,
+    tasks: &TaskTable,
 ) -> Vec<Link> {
     let begin = circle.members.iter().position(|one| *one == member).unwrap_or(0);
     let around = circle.members.iter().cycle().skip(begin);
@@ -183,7 +183,7 @@ pub(super) fn chain(
         .filter_map(|id| {
             let thread = threads.get(id)?;
             Some(Link {
-                name: people.named(&thread.identity),
+                name: tasks.named(&thread.identity),
                 cause: thread.blocked.map_or(Cause::LockFutex, |blocked| blocked.cause),
                 ns: circle.to - circle.from,
             })

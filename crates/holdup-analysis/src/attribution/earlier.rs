@@ -52,7 +52,7 @@ impl EarlierRequests {
     }
 
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
-    pub(super) fn goes_on(&mut self, pid: u32, wait: &GoesOn) {
+    pub(super) fn still_waits(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = |name: &str| name.starts_with("accept") || name.starts_with("epoll_");
         if !self.open.is_empty() && !wait.call.name().is_some_and(at_the_door) {
             self.waiting.entry(wait.thread).or_insert((pid, wait.start));
@@ -197,17 +197,17 @@ mod tests {
             by_client: true,
             after,
         });
-        let mut goes_on = |thread, start, number| {
+        let mut still_waits = |thread, start, number| {
             let wait = GoesOn {
                 thread: ThreadId(thread),
                 start,
                 call: Call { number, args: [0; 4] },
             };
-            earlier.goes_on(pid, &wait);
+            earlier.still_waits(pid, &wait);
         };
-        goes_on(1, start, 202);
+        still_waits(1, start, 202);
         if let Some((start, number)) = other {
-            goes_on(2, start, number);
+            still_waits(2, start, number);
         }
         // A poll of its listening socket has ended meanwhile.
         if let Some((start, POLL)) = other {

@@ -15,7 +15,7 @@ impl Attribution {
         if self.earlier.untaken() == 0 || !is_epoll(&wait.call) {
             return;
         }
-        let object = |id| self.sights.object(Some(id));
+        let object = |id| self.objects.object(Some(id));
         for set in [ended.memory, wait.asked.as_deref()] {
             let Some(thread) = self.threads.get_mut(&wait.thread) else {
                 return;
@@ -23,7 +23,7 @@ impl Attribution {
             if self.earlier.asked_of(set, object).is_none() {
                 continue;
             }
-            let pid = self.people.pid(thread.identity.process);
+            let pid = self.tasks.pid(thread.identity.process);
             for request in self.earlier.taken_in_set(pid, set, object) {
                 thread.has_earlier();
                 self.answering.taken_up(&request, wait.thread);
@@ -47,14 +47,14 @@ impl Attribution {
             Some(asked) if wait.serves => asked,
             _ if has_earlier() => {
                 let sets = [ended.memory, wait.asked.as_deref()];
-                let asked = |set| self.earlier.asked_of(set, |id| self.sights.object(Some(id)));
+                let asked = |set| self.earlier.asked_of(set, |id| self.objects.object(Some(id)));
                 sets.into_iter().find_map(asked)?
             }
             _ => return None,
         };
         let by_client = wait
             .ready
-            .is_none_or(|ready| self.served.is_clients(self.sights.object(Some(ready))));
+            .is_none_or(|ready| self.served.is_clients(self.objects.object(Some(ready))));
         by_client.then(|| Wait {
             ready: Some(asked),
             asked: None,

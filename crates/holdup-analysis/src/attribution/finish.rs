@@ -7,8 +7,8 @@ use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::orphans::{self, Standing};
 use super::path::{Key, Path, Share};
-use super::people::{NameId, People};
 use super::rows::{CauseSamples, Rows};
+use super::task_table::{NameId, TaskTable};
 use super::timeline::When;
 use super::what::{self, WhatId, Whats};
 use super::{Attribution, Faults, LastOfCmd, Scope, keys};
@@ -53,11 +53,11 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let before = deal_out(&mut path, &mut ledgers, &mut folded, &run.book.whats, elapsed);
     let (ledgers, names) = list(ledgers, folded, &mut into, &mut run);
 
-    let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.people);
+    let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.tasks);
     let rows = Rows {
         whats: &run.book.whats,
-        people: &run.people,
-        sights: &run.sights,
+        tasks: &run.tasks,
+        objects: &run.objects,
         user_stacks: &finish.user_stacks,
         facts,
         name_resource: run.classifier.name_resource,
@@ -74,7 +74,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let mut when = When::new(run.book.axis.clone(), end);
     let mut standing: BTreeMap<u32, Standing> = BTreeMap::new();
     for ledger in &ledgers {
-        let who = name(ledger, &run.people);
+        let who = name(ledger, &run.tasks);
         standing.entry(who.pid).or_default().add(ledger);
         let (rows, origins) = rows.of(ledger, &who, &mut whole.path);
         when.add(
@@ -103,8 +103,8 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
             whole.requests = finish.requests_told.then_some(requests);
         }
     }
-    whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.people, finish));
-    whole.connections = run.network.connections(&run.people);
+    whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.tasks, finish));
+    whole.connections = run.network.connections(&run.tasks);
     let threads = sort(&mut whole.threads, |thread| Reverse(thread.wall));
     let rows = sort(&mut whole.waits, |row| {
         (Reverse(row.ns), row.cause, row.asker.name.tid)
@@ -123,7 +123,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         .collect();
     let pieces = std::mem::take(&mut run.book.pieces);
     let places = (rows.as_slice(), threads.as_slice());
-    whole.timeline = when.timeline(pieces, &folded, &run.people, &mut run.book.whats, places);
+    whole.timeline = when.timeline(pieces, &folded, &run.tasks, &mut run.book.whats, places);
     whole.coverage = coverage(&whole, finish, &run.faults);
     if let Some(graph) = run.graph.take() {
         whole.predictions = Some(crate::prediction::predict(*graph, &whole));
@@ -284,7 +284,7 @@ fn list(
     let mut by_name = HashMap::new();
     for ledger in folded.into_iter().chain(rest) {
         let thread = ledger.thread;
-        let name = fold(&mut by_name, ledger, &mut run.people, &mut run.book);
+        let name = fold(&mut by_name, ledger, &mut run.tasks, &mut run.book);
         into.extend(thread.map(|thread| (thread, name)));
     }
     let mut many: Vec<(NameId, Ledger)> = by_name.into_iter().collect();
@@ -300,13 +300,13 @@ fn list(
 fn cpu_samples(
     ledgers: &[Ledger],
     whats: &Whats,
-    people: &People,
+    tasks: &TaskTable,
 ) -> (HashMap<NameId, CauseSamples>, CauseSamples) {
     let mut by_process: HashMap<NameId, CauseSamples> = HashMap::new();
     let mut by_run = CauseSamples::new();
     for ledger in ledgers {
         let process = match ledger.owner {
-            Owner::Thread(identity) => people.process_name(identity.process),
+            Owner::Thread(identity) => tasks.process_name(identity.process),
             Owner::Folded { process, .. } => process,
         };
         for site in ledger.sites.iter().filter(|site| site.samples > 0) {
@@ -318,13 +318,13 @@ fn cpu_samples(
     (by_process, by_run)
 }
 
-fn name(ledger: &Ledger, people: &People) -> ThreadName {
+fn name(ledger: &Ledger, tasks: &TaskTable) -> ThreadName {
     match &ledger.owner {
-        Owner::Thread(identity) => people.describe(&people.named(identity)),
+        Owner::Thread(identity) => tasks.describe(&tasks.named(identity)),
         Owner::Folded { process, pid } => ThreadName {
             pid: *pid,
             tid: 0,
-            process: people.text(*process).to_owned(),
+            process: tasks.text(*process).to_owned(),
             thread: String::new(),
         },
     }

@@ -12,7 +12,7 @@ use super::Attribution;
 use super::booking::Entry;
 use super::deadlock;
 use super::ended_wait::EndedWait;
-use super::holders::{InTheWay, Who};
+use super::holders::{Blocker, Who};
 use super::path::{Key, Path, Share};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Ns, ThreadId, Wait, Waker};
@@ -78,11 +78,11 @@ impl Attribution {
     }
 
     /// Lets what the one in the way did take the place of the wait. `before`: the waiter's path without it.
-    pub(super) fn goes_on(
+    pub(super) fn follow_blocker(
         &mut self,
         ended: &EndedWait,
         entry: &Entry,
-        found: Option<InTheWay>,
+        found: Option<Blocker>,
         before: Option<Path>,
     ) {
         let wait = ended.wait;
@@ -143,7 +143,7 @@ impl Attribution {
 
     /// The thread of the run whose doings a wait was for. The kernel names a process where a lock on a file or the other end of a
     /// pipe or connection is meant: its first thread is the one if it is the only one.
-    fn followed(&self, waiter: ThreadId, found: InTheWay) -> Option<ThreadId> {
+    fn followed(&self, waiter: ThreadId, found: Blocker) -> Option<ThreadId> {
         let Who::Thread(other) = found.who else {
             return None;
         };

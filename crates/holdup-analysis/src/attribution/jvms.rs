@@ -9,10 +9,10 @@
 //! In: which processes are such machines, their pauses, and waits. Out: for each wait what it was for, where that is one of these.
 
 use super::Attribution;
-use super::holders::{InTheWay, Who};
+use super::holders::{Blocker, Who};
 use super::numbers::NumberMap;
-use super::people::People;
 use super::site::Site;
+use super::task_table::TaskTable;
 use super::thread::Thread;
 use crate::attributed::{HowKnown, Resource, ResourceKind};
 use crate::classify::Classified;
@@ -201,13 +201,13 @@ impl Jvms {
         &self,
         wait: &Wait,
         threads: &NumberMap<ThreadId, Box<Thread>>,
-        people: &People,
+        tasks: &TaskTable,
     ) -> Option<OfJvm> {
         if self.pauses.is_empty() {
             return None;
         }
         let thread = threads.get(&wait.thread)?;
-        let pid = people.pid(thread.identity.process);
+        let pid = tasks.pid(thread.identity.process);
         let waker = match &wait.waker {
             // An end of the process ends all its threads' waits, and is no word of anybody.
             Waker::Thread {
@@ -215,13 +215,13 @@ impl Jvms {
             } if *waker != wait.thread && futex(call).is_some() => {
                 let waker = threads.get(waker);
                 let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
-                same.map(|waker| people.text(waker.identity.name))
+                same.map(|waker| tasks.text(waker.identity.name))
             }
             _ => None,
         };
         let who = Waiter {
             pid,
-            name: people.text(thread.identity.name),
+            name: tasks.text(thread.identity.name),
             first: thread.identity.tid == pid,
             waker,
             unseen: wait.waker == Waker::Unknown,
@@ -430,11 +430,11 @@ impl Attribution {
         let Some(thread) = self.threads.get(&thread) else {
             return false;
         };
-        let name = self.people.text(thread.identity.name);
+        let name = self.tasks.text(thread.identity.name);
         let of_jvm = self
             .jvms
             .pauses
-            .contains_key(&self.people.pid(thread.identity.process));
+            .contains_key(&self.tasks.pid(thread.identity.process));
         let own = is_own_thread(name) && name != VM_THREAD;
         of_jvm && (own || SYSTEM_THREADS.contains(&name))
     }
@@ -443,8 +443,8 @@ impl Attribution {
     pub(super) fn answers_tools(&self, thread: ThreadId) -> bool {
         let identity = self.threads.get(&thread).map(|thread| &thread.identity);
         identity.is_some_and(|identity| {
-            let of_jvm = self.jvms.pauses.contains_key(&self.people.pid(identity.process));
-            of_jvm && self.people.text(identity.name) == ANSWERS_TOOLS
+            let of_jvm = self.jvms.pauses.contains_key(&self.tasks.pid(identity.process));
+            of_jvm && self.tasks.text(identity.name) == ANSWERS_TOOLS
         })
     }
 
@@ -458,7 +458,7 @@ impl Attribution {
         let Some(named) = self
             .threads
             .get(&late)
-            .map(|late| self.people.named(&late.identity))
+            .map(|late| self.tasks.named(&late.identity))
         else {
             return;
         };
@@ -470,7 +470,7 @@ impl Attribution {
         };
         let by = self.threads.get_mut(&pause.by);
         if let Some(site) = by.and_then(|by| by.ledger.sites.iter_mut().find(|site| naps(site))) {
-            let late = InTheWay {
+            let late = Blocker {
                 who: Who::Thread(late),
                 how: HowKnown::LastToStop,
             };
@@ -491,12 +491,12 @@ impl Attribution {
         let (Some(waiter), Some(waker)) = (self.threads.get(&wait.thread), self.threads.get(waker)) else {
             return false;
         };
-        let own = |thread: &Thread| is_own_thread(self.people.text(thread.identity.name));
+        let own = |thread: &Thread| is_own_thread(self.tasks.text(thread.identity.name));
         let same = waiter.identity.process == waker.identity.process;
         let of_jvm = || {
             self.jvms
                 .pauses
-                .contains_key(&self.people.pid(waiter.identity.process))
+                .contains_key(&self.tasks.pid(waiter.identity.process))
         };
         same && of_jvm() && own(waker) && !own(waiter)
     }

@@ -7,7 +7,7 @@
 //! kept the pipe open was on its own.
 
 use super::ended_wait::EndedWait;
-use super::holders::{InTheWay, Who};
+use super::holders::{Blocker, Who};
 use super::{Attribution, deadlock};
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, ThreadId, Waker};
@@ -40,7 +40,7 @@ impl Attribution {
     /// The wait ended as that process closed the pipe, or ended: the kernel wakes a reader then only if nobody else can
     /// write any more, and what had been written before would have ended the wait earlier. A process that a signal
     /// killed ends in whatever call it was in, and is not told from one that writes.
-    pub(super) fn held_open(&self, ended: &EndedWait, cause: Cause, other_end: Option<InTheWay>) -> Ns {
+    pub(super) fn held_open(&self, ended: &EndedWait, cause: Cause, other_end: Option<Blocker>) -> Ns {
         let wait = ended.wait;
         let writes = matches!(
             wait.call.name(),
@@ -85,7 +85,7 @@ impl Attribution {
     }
 
     /// The one process that had the other end, if it ended as the wait did.
-    fn ended_with(&self, ended: &EndedWait, other_end: Option<InTheWay>) -> Option<ThreadId> {
+    fn ended_with(&self, ended: &EndedWait, other_end: Option<Blocker>) -> Option<ThreadId> {
         let found = other_end.filter(|found| found.how == HowKnown::PipePeer && !ended.open)?;
         let Who::Thread(other) = found.who else {
             return None;

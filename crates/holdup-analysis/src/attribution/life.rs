@@ -2,7 +2,7 @@
 
 use super::ledger::Owner;
 use super::path::Path;
-use super::people::NameId;
+use super::task_table::NameId;
 use super::thread::{Thread, nobody, unknown_path};
 use super::what::WhatId;
 use super::windows::Axis;
@@ -50,8 +50,8 @@ impl Attribution {
         born: Ns,
         path: Path,
     ) -> &mut Thread {
-        let identity = self.people.born(id, task, adopted);
-        let name = self.people.process_name(identity.process);
+        let identity = self.tasks.born(id, task, adopted);
+        let name = self.tasks.process_name(identity.process);
         let own = self.book.keys.own(self.started);
         self.started += 1;
         let thread = Thread::born(id, identity, name, born, path, own, &mut self.book);
@@ -66,7 +66,7 @@ impl Attribution {
             // It was met before its birth was told: only its names are news.
             if thread.nameless {
                 thread.nameless = false;
-                thread.identity = self.people.born(start.thread, &start.task, None);
+                thread.identity = self.tasks.born(start.thread, &start.task, None);
                 thread.ledger.owner = Owner::Thread(thread.identity);
                 if start.thread == ThreadId(0) {
                     self.cmd = Some(thread.identity.process);
@@ -85,7 +85,7 @@ impl Attribution {
         self.was_made(start);
         let born = start.at.max(run_start);
         let creator = start.parent.and_then(|(parent, _)| self.threads.get(&parent));
-        let creators_pid = creator.map(|creator| self.people.pid(creator.identity.process));
+        let creators_pid = creator.map(|creator| self.tasks.pid(creator.identity.process));
         self.served.born(start.task.pid, creators_pid);
         let thread = self.insert(start.thread, &start.task, start.adopted.as_ref(), born, path);
         thread.ledger.role = start.role;
@@ -95,7 +95,7 @@ impl Attribution {
             return;
         };
         if let Some(inside) = start.inside {
-            self.people.is_inside(start.thread, &mut thread.identity, inside);
+            self.tasks.is_inside(start.thread, &mut thread.identity, inside);
         }
         let process = thread.identity.process;
         if start.thread == ThreadId(0) {
@@ -151,25 +151,25 @@ impl Attribution {
 
     pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
         match self.threads.get(&id) {
-            Some(thread) => self.people.process_name(thread.identity.process),
-            None => self.people.name_id("?"),
+            Some(thread) => self.tasks.process_name(thread.identity.process),
+            None => self.tasks.name_id("?"),
         }
     }
 
     pub(super) fn exec(&mut self, id: ThreadId, task: &TaskName) {
         self.settle(id);
         if let Some(thread) = self.threads.get_mut(&id) {
-            self.people.is_now(id, &mut thread.identity, task);
+            self.tasks.is_now(id, &mut thread.identity, task);
             thread.ledger.owner = Owner::Thread(thread.identity);
             thread
                 .ledger
-                .renamed(self.people.process_name(thread.identity.process), &mut self.book);
+                .renamed(self.tasks.process_name(thread.identity.process), &mut self.book);
         }
     }
 
     pub(super) fn renamed(&mut self, id: ThreadId, name: &str) {
         if let Some(thread) = self.threads.get_mut(&id) {
-            self.people.renamed(&mut thread.identity, name);
+            self.tasks.renamed(&mut thread.identity, name);
             thread.ledger.owner = Owner::Thread(thread.identity);
         }
     }
@@ -179,8 +179,8 @@ impl Attribution {
             thread.ledger.queueing.add(ran);
         }
         let Some(by) = &ran.by else { return };
-        let named = self.people.named_task(by);
-        let name = if self.people.text(named.process).is_empty() {
+        let named = self.tasks.named_task(by);
+        let name = if self.tasks.text(named.process).is_empty() {
             named.thread
         } else {
             named.process
@@ -194,8 +194,8 @@ impl Attribution {
         if STOP_SIGNALS.contains(&signal.signal)
             && let Some(thread) = self.threads.get(&signal.thread)
         {
-            let pid = self.people.pid(thread.identity.process);
-            self.people.stopped(pid, signal.signal, &signal.by);
+            let pid = self.tasks.pid(thread.identity.process);
+            self.tasks.stopped(pid, signal.signal, &signal.by);
         }
     }
 
@@ -219,19 +219,19 @@ impl Attribution {
         };
         if thread.nameless {
             thread.nameless = false;
-            thread.identity = self.people.born(id, &end.task, None);
+            thread.identity = self.tasks.born(id, &end.task, None);
             if id == ThreadId(0) {
                 self.cmd = Some(thread.identity.process);
             }
         } else {
-            self.people.is_now(id, &mut thread.identity, &end.task);
+            self.tasks.is_now(id, &mut thread.identity, &end.task);
         }
         thread.ledger.owner = Owner::Thread(thread.identity);
         let open = match &end.open {
             Some(OpenState::Blocked(wait)) => Some(wait),
             _ => None,
         };
-        let process = self.people.process_name(thread.identity.process);
+        let process = self.tasks.process_name(thread.identity.process);
         let span = open.map(|wait| (wait.start, wait.end));
         let spent = thread.advance(&end.clock, end.at, span, true, process, &mut self.book);
         match open {
@@ -257,7 +257,7 @@ impl Attribution {
         let Some(thread) = self.threads.get(&wait.thread).filter(|thread| !thread.ended) else {
             return;
         };
-        let name = self.people.describe(&self.people.named(&thread.identity));
+        let name = self.tasks.describe(&self.tasks.named(&thread.identity));
         let end = End {
             at: wait.end,
             thread: wait.thread,
@@ -328,15 +328,15 @@ impl Attribution {
         }
         let spent = std::mem::take(&mut thread.with_requests);
         self.answering.add(id, &spent, thread.at, thread.answers_by_timer);
-        self.people.gone(id, &thread.identity, thread.at);
+        self.tasks.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED
             && let Some(oldest) = self.ending.pop_front()
             && let Some(thread) = self.threads.remove(&oldest)
         {
-            self.people.forgotten(oldest, &thread.identity);
+            self.tasks.forgotten(oldest, &thread.identity);
             self.ended
-                .add(oldest, thread.ledger, &mut self.people, &mut self.book);
+                .add(oldest, thread.ledger, &mut self.tasks, &mut self.book);
         }
     }
 }

@@ -14,6 +14,7 @@
 
 mod asker;
 mod askers;
+mod blocker;
 mod booking;
 mod chain;
 mod churn;
@@ -25,11 +26,11 @@ mod estimates;
 mod event_loops;
 mod finish;
 mod fold;
-mod goes_on;
+mod follow_blocker;
 mod histogram;
 mod holders;
 mod idle;
-mod in_the_way;
+mod implicit_handoffs;
 mod judges;
 mod jvms;
 mod keys;
@@ -40,27 +41,26 @@ mod listeners;
 mod named_requests;
 mod network;
 mod numbers;
+mod object_cache;
 mod orphans;
 mod other_side;
 mod owned;
 mod owners;
 mod pace;
 mod path;
-mod people;
 mod pieces;
 mod queueing;
 mod requests;
 mod retold;
 mod rows;
-mod sights;
 mod site;
 mod slow_requests;
 mod spins;
 mod stretch;
+mod task_table;
 mod thread;
 mod timeline;
 mod turns;
-mod untold;
 mod waits;
 mod what;
 mod windows;
@@ -87,12 +87,12 @@ use keys::Keys;
 use ledger::Book;
 use network::Network;
 use numbers::NumberMap;
+use object_cache::ObjectCache;
 use path::Path;
-use people::{People, ProcessId};
 use pieces::Pieces;
 use requests::Answering;
-use sights::Sights;
 use std::collections::VecDeque;
+use task_table::{ProcessId, TaskTable};
 use thread::Thread;
 use turns::Turns;
 use what::Whats;
@@ -184,9 +184,9 @@ pub struct Attribution {
     ending: VecDeque<ThreadId>,
     ended: Ended,
     started: u64,
-    people: People,
+    tasks: TaskTable,
     book: Book,
-    sights: Sights,
+    objects: ObjectCache,
     network: Network,
     cmd: Option<ProcessId>,
     last_of_cmd: Option<LastOfCmd>,
@@ -253,14 +253,14 @@ impl Attribution {
             ending: VecDeque::new(),
             ended: Ended::default(),
             started: 0,
-            people: People::default(),
+            tasks: TaskTable::default(),
             book: Book {
                 whats: Whats::new(),
                 keys: Keys::new(),
                 axis: Axis::default(),
                 pieces: Pieces::default(),
             },
-            sights: Sights::new(),
+            objects: ObjectCache::new(),
             network: Network::default(),
             cmd: None,
             last_of_cmd: None,
@@ -283,23 +283,23 @@ impl Attribution {
             Event::Exec { thread, task, .. } => self.exec(*thread, task),
             Event::Renamed { thread, name } => self.renamed(*thread, name),
             Event::Orphan { at, thread } => self.orphan(*thread, *at),
-            Event::Object { id, object } => self.sights.object_seen(*id, object.clone()),
-            Event::KernelStack { id, frames } => self.sights.kernel_stack_seen(*id, frames.clone()),
+            Event::Object { id, object } => self.objects.object_seen(*id, object.clone()),
+            Event::KernelStack { id, frames } => self.objects.kernel_stack_seen(*id, frames.clone()),
             Event::Tcp(tcp) => self.network.tcp(tcp),
             Event::Connection(connection) => self.connection(connection),
             Event::MadeBy(by) => self.made_by(by),
             Event::Hello(hello) => self.hello(hello),
             Event::Conversation(told) => self.conversation(told),
             Event::Turned(turned) => self.turned(turned),
-            Event::NameAsked(asked) => self.sights.name_asked(asked),
+            Event::NameAsked(asked) => self.objects.name_asked(asked),
             Event::Estimated(estimated) => self.estimated(estimated),
             Event::Wait(wait) => self.wait(wait),
-            Event::OtherEnd(end) => self.people.has_other_end(end),
+            Event::OtherEnd(end) => self.tasks.has_other_end(end),
             Event::Serving(serving) => self.served.add(serving),
             Event::GoesOn(wait) => {
                 if let Some(thread) = self.threads.get(&wait.thread) {
                     self.earlier
-                        .goes_on(self.people.pid(thread.identity.process), wait);
+                        .still_waits(self.tasks.pid(thread.identity.process), wait);
                 }
             }
             Event::Earlier(earlier) => self.earlier.add(earlier),
@@ -311,7 +311,7 @@ impl Attribution {
             Event::Cpu(sample) => self.cpu(sample),
             Event::RanInstead(ran) => self.ran_instead(ran),
             Event::Signal(signal) => self.signal(signal),
-            Event::Outsider(task) => self.people.met(task),
+            Event::Outsider(task) => self.tasks.met(task),
             Event::IsJvm { pid } => self.jvms.is(*pid),
             Event::JvmPause(pause) => self.jvm_paused(pause),
             Event::End(end) => self.end(end),

@@ -6,7 +6,7 @@
 
 use super::Attribution;
 use super::numbers::NumberMap;
-use super::people::{Named, People};
+use super::task_table::{Named, TaskTable};
 use crate::connections::Connections;
 use holdup_evidence::network::{Connection, Outcome, TcpState};
 use holdup_evidence::{Ns, ThreadId, Wait};
@@ -126,13 +126,13 @@ impl Network {
     }
 
     /// All peers, those asked most first.
-    pub(super) fn connections(&mut self, people: &People) -> Vec<Connections> {
+    pub(super) fn connections(&mut self, tasks: &TaskTable) -> Vec<Connections> {
         let mut all: Vec<Connections> = self
             .peers
             .drain()
             .map(|(address, peer)| Connections {
                 peer: address.to_string(),
-                by: peer.by.map(|by| people.describe(&by)).unwrap_or_default(),
+                by: peer.by.map(|by| tasks.describe(&by)).unwrap_or_default(),
                 ..peer.sums
             })
             .collect();
@@ -148,7 +148,7 @@ impl Attribution {
     /// A request for a connection is over.
     pub(super) fn connection(&mut self, connection: &Connection) {
         let by = self.threads.get(&connection.thread);
-        let by = by.map(|thread| self.people.named(&thread.identity));
+        let by = by.map(|thread| self.tasks.named(&thread.identity));
         let network = &mut self.network;
         let full = network.peers.len() >= MAX_PEERS && !network.peers.contains_key(&connection.peer);
         if full {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn told(run: &mut Attribution) -> Connections {
-        let mut all = run.network.connections(&run.people);
+        let mut all = run.network.connections(&run.tasks);
         assert_eq!(all.len(), 1);
         all.remove(0)
     }

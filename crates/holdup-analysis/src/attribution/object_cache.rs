@@ -49,7 +49,7 @@ struct Evidence {
 
 /// What was described so far.
 #[derive(Debug, Clone)]
-pub(super) struct Sights {
+pub(super) struct ObjectCache {
     objects: NumberMap<ObjectId, (Object, u64)>,
     /// Counts uses of objects, to know which are old.
     uses: u64,
@@ -59,10 +59,10 @@ pub(super) struct Sights {
     names: HashMap<u64, NameAsked>,
 }
 
-impl Sights {
+impl ObjectCache {
     /// With nothing seen.
-    pub(super) fn new() -> Sights {
-        Sights {
+    pub(super) fn new() -> ObjectCache {
+        ObjectCache {
             objects: NumberMap::default(),
             uses: 0,
             kernel_stacks: NumberMap::default(),
@@ -140,7 +140,7 @@ impl Sights {
             }),
             _ => None,
         };
-        let slot = evidence.map(|evidence| Sights::slot(&evidence));
+        let slot = evidence.map(|evidence| ObjectCache::slot(&evidence));
         if let (Some(slot), Some(evidence)) = (slot, &evidence)
             && let Some((known, told)) = &self.cache[slot]
             && known == evidence

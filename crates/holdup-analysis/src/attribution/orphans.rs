@@ -15,7 +15,7 @@ use super::holders;
 use super::ledger::Ledger;
 use super::numbers::NumberMap;
 use super::owners;
-use super::people::{Identity, Named, People};
+use super::task_table::{Identity, Named, TaskTable};
 use super::thread::Thread;
 use crate::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
 use holdup_evidence::{Call, Cause, LockHolder, ThreadId, Wait};
@@ -36,10 +36,10 @@ pub(super) struct Orphan {
 
 impl Orphan {
     /// As a row has it.
-    pub(super) fn told(&self, people: &People) -> Orphaned {
+    pub(super) fn told(&self, tasks: &TaskTable) -> Orphaned {
         Orphaned {
             owner: self.owner.map(|owner| match owner {
-                Ok(named) => people.describe(&named),
+                Ok(named) => tasks.describe(&named),
                 Err(tid) => ThreadName {
                     tid,
                     ..ThreadName::default()
@@ -69,13 +69,13 @@ fn limited(call: &Call) -> bool {
 pub(super) fn by_own_threads(
     wait: &Wait,
     waiter: &Identity,
-    people: &People,
+    tasks: &TaskTable,
     threads: &NumberMap<ThreadId, Box<Thread>>,
 ) -> bool {
     let joined = || {
         let [_, operation, value, _] = wait.call.args;
         let waits = wait.call.name() == Some("futex") && WAITS.contains(&(operation & OPERATION));
-        let other = people.as_seen_by(waiter, value as u32, wait.start);
+        let other = tasks.as_seen_by(waiter, value as u32, wait.start);
         let other = other.and_then(|id| threads.get(&id));
         waits
             && !limited(&wait.call)
@@ -129,7 +129,7 @@ pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u3
 pub(super) fn judge(
     wait: &Wait,
     waiter: &Identity,
-    people: &People,
+    tasks: &TaskTable,
     threads: &NumberMap<ThreadId, Box<Thread>>,
 ) -> Option<Orphan> {
     if !endless(wait) {
@@ -141,7 +141,7 @@ pub(super) fn judge(
         .flatten()
         .filter(|owner| matches!(owner.how, HowKnown::MutexOwner | HowKnown::RobustList));
     let owner = owner.and_then(|owner| {
-        match people.as_seen_by(waiter, owner.tid, wait.start) {
+        match tasks.as_seen_by(waiter, owner.tid, wait.start) {
             // Whoever was born since has the id of another who is gone.
             Some(id) => {
                 let Some(thread) = threads.get(&id) else {
@@ -151,7 +151,7 @@ pub(super) fn judge(
                 let here = thread.identity.process == waiter.process;
                 match (lived, here) {
                     (true, true) => None,
-                    (true, false) => Some(Ok(people.named(&thread.identity))),
+                    (true, false) => Some(Ok(tasks.named(&thread.identity))),
                     (false, _) => Some(Err(owner.tid)),
                 }
             }

@@ -25,10 +25,10 @@ impl Attribution {
         let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
         let polled = polled.filter(|fd| !fd.own).filter_map(|fd| fd.object);
         // A server does not wait for its clients when it waits for somebody else, too.
-        let clients = |id: &ObjectId| self.served.is_clients(self.sights.object(Some(*id)));
+        let clients = |id: &ObjectId| self.served.is_clients(self.objects.object(Some(*id)));
         let polled = polled.filter(|id| !clients(id));
         let mut ends = wait.object.into_iter().chain(wait.ready).chain(polled);
-        if let Some(pid) = ends.find_map(|object| self.people.other_end(object)) {
+        if let Some(pid) = ends.find_map(|object| self.tasks.other_end(object)) {
             return Some(pid);
         }
         if !matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
@@ -44,13 +44,13 @@ impl Attribution {
         // The call names it as the waiter's pid namespace has it.
         let known = match (known, parent.identity.inside) {
             (Some(named), Some(_)) => {
-                let child = self.people.as_seen_by(&parent.identity, named, wait.end)?;
+                let child = self.tasks.as_seen_by(&parent.identity, named, wait.end)?;
                 let child = self.threads.get(&child)?;
-                Some(self.people.pid(child.identity.process))
+                Some(self.tasks.pid(child.identity.process))
             }
             (known, _) => known,
         };
-        let found = || self.people.only_child(self.people.pid(parent.identity.process));
+        let found = || self.tasks.only_child(self.tasks.pid(parent.identity.process));
         known.or_else(found).or_else(|| self.only_child_of_run(wait))
     }
 
@@ -65,7 +65,7 @@ impl Attribution {
             lived && of_it && child.identity.process != parent
         });
         let child = children.next()?;
-        let pid = self.people.pid(child.identity.process);
+        let pid = self.tasks.pid(child.identity.process);
         children.next().is_none().then_some(pid)
     }
 }

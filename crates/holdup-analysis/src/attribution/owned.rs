@@ -7,7 +7,7 @@ use super::Attribution;
 use super::booking::Entry;
 use super::chain::{self, Link};
 use super::deadlock::{self, Blocked, Circle, Futex};
-use super::holders::{self, InTheWay, Who};
+use super::holders::{self, Blocker, Who};
 use super::owners;
 use super::path::Path;
 use super::what::WhatId;
@@ -18,9 +18,9 @@ impl Attribution {
     /// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
     /// by then it may be watched no more.
     pub(super) fn path_at_end_of(&mut self, task: &TaskName, wait: &Wait) -> Option<Path> {
-        let id = self.people.lived(task.tid, wait.start)?;
+        let id = self.tasks.lived(task.tid, wait.start)?;
         let thread = self.threads.get(&id)?;
-        let same = self.people.pid(thread.identity.process) == task.pid;
+        let same = self.tasks.pid(thread.identity.process) == task.pid;
         let of_run = thread.ended && same && thread.at <= wait.end;
         let own = *thread.ledger.index_of(WhatId::CPU).filter(|_| of_run)?;
         let mut path = thread.path.clone();
@@ -30,7 +30,7 @@ impl Attribution {
 
     /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle. `unsure`: how much of the wait's ends rests on
     /// looks; that much less at either end is certain.
-    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>, unsure: Ns) {
+    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<Blocker>, unsure: Ns) {
         let Some(thread) = self.threads.get_mut(&wait.thread) else {
             return;
         };
@@ -43,7 +43,7 @@ impl Attribution {
             false => Futex::Private(thread.identity.process, wait.call.args[0]),
         });
         let let_go = of_futex && holders::let_go(&wait.waker);
-        let by_owner = |owner: InTheWay| match &wait.waker {
+        let by_owner = |owner: Blocker| match &wait.waker {
             Waker::Thread { thread, .. } => owner.who == Who::Thread(*thread),
             Waker::Outside { task, .. } => owner.who == Who::Task(task.pid, task.tid),
             Waker::Interrupt { .. } | Waker::Unknown => false,
@@ -78,7 +78,7 @@ impl Attribution {
     /// Marks the waits of a circle.
     fn stands_still(&mut self, circle: &Circle) {
         for member in &circle.members {
-            let chain = deadlock::chain(circle, *member, &self.threads, &self.people);
+            let chain = deadlock::chain(circle, *member, &self.threads, &self.tasks);
             let Some(blocked) = self.threads.get(member).and_then(|thread| thread.blocked) else {
                 continue;
             };
@@ -123,7 +123,7 @@ impl Attribution {
 
     /// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
     /// followed, and where no thread of the run did, its owner.
-    pub(super) fn links(&self, wait: &Wait, cause: Cause, owner: Option<InTheWay>) -> Vec<Link> {
+    pub(super) fn links(&self, wait: &Wait, cause: Cause, owner: Option<Blocker>) -> Vec<Link> {
         let next = match (&wait.waker, owner.map(|owner| owner.who)) {
             (Waker::Thread { thread, .. }, _) => *thread,
             (_, Some(Who::Thread(owner))) => owner,
@@ -140,11 +140,11 @@ impl Attribution {
         start: Ns,
         end: Ns,
     ) -> Vec<Link> {
-        let (threads, people) = (&self.threads, &self.people);
-        let (mut links, comes_back) = chain::follow(threads, people, waiter, next, start, end);
+        let (threads, tasks) = (&self.threads, &self.tasks);
+        let (mut links, comes_back) = chain::follow(threads, tasks, waiter, next, start, end);
         if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
             let own = Link {
-                name: people.named(&thread.identity),
+                name: tasks.named(&thread.identity),
                 cause,
                 ns: end.saturating_sub(start),
             };

@@ -8,7 +8,7 @@
 
 use super::Attribution;
 use super::ended_wait::EndedWait;
-use super::people::{Identity, Named};
+use super::task_table::{Identity, Named};
 use super::what::WhatId;
 use crate::timeline::MOST_PIECES;
 use holdup_evidence::{AskerSample, Ns, Role, Seq, ThreadId, UserStackId, Waker};
@@ -208,7 +208,7 @@ impl Attribution {
                 Some(waker) => By::Thread(*thread, waker.identity),
                 None => By::Unknown,
             },
-            Waker::Outside { task, .. } => By::Task(self.people.named_task(task)),
+            Waker::Outside { task, .. } => By::Task(self.tasks.named_task(task)),
             Waker::Interrupt { .. } if in_time => By::Timer,
             Waker::Interrupt { socket, .. } if device || socket.is_some() => By::Device,
             Waker::Interrupt { .. } => By::Interrupt,

@@ -8,11 +8,11 @@ use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
 use super::estimates;
 use super::ledger::{Ledger, Owner};
+use super::object_cache::ObjectCache;
 use super::pace::Rhythm;
-use super::people::{NameId, People};
-use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::spins::spinning;
+use super::task_table::{NameId, TaskTable};
 use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
@@ -36,8 +36,8 @@ pub(super) type CauseSamples = BTreeMap<Cause, u64>;
 /// What rows are made from.
 pub(super) struct Rows<'a> {
     pub(super) whats: &'a Whats,
-    pub(super) people: &'a People,
-    pub(super) sights: &'a Sights,
+    pub(super) tasks: &'a TaskTable,
+    pub(super) objects: &'a ObjectCache,
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
@@ -113,7 +113,7 @@ impl Rows<'_> {
         let what = self.whats.get(site.what);
         let kernel_stack = site
             .kernel_stack()
-            .and_then(|stack| self.sights.kernel_stack(stack));
+            .and_then(|stack| self.objects.kernel_stack(stack));
         AttributedWait {
             cause: what.cause,
             ns: site.tally.ns,
@@ -144,14 +144,14 @@ impl Rows<'_> {
                 ..Asker::default()
             },
             holders: site.holders.holders(
-                self.people,
+                self.tasks,
                 self.user_stacks,
                 &|name| self.complete(name),
                 &self.facts.stopped,
             ),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
-            orphaned: site.orphan.map(|orphan| orphan.told(self.people)),
+            orphaned: site.orphan.map(|orphan| orphan.told(self.tasks)),
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
@@ -169,7 +169,7 @@ impl Rows<'_> {
         let named = match row.cause {
             // A child belongs to the run; who else ends such a wait has interrupted it with a signal.
             Cause::ProcessChild => longest
-                .filter(|child| self.people.of_run(child.name.pid))
+                .filter(|child| self.tasks.of_run(child.name.pid))
                 .map(|child| {
                     let other = |holder: &crate::attributed::Holder| holder.name.pid != child.name.pid;
                     match row.holders.iter().any(other) {
@@ -210,7 +210,7 @@ impl Rows<'_> {
         };
         let mut owner = ThreadName {
             pid,
-            process: self.people.name_of(pid).unwrap_or_default().to_owned(),
+            process: self.tasks.name_of(pid).unwrap_or_default().to_owned(),
             ..ThreadName::default()
         };
         self.complete(&mut owner);
@@ -220,7 +220,7 @@ impl Rows<'_> {
 
     fn link(&self, link: &chain::Link) -> Link {
         Link {
-            name: self.people.describe(&link.name),
+            name: self.tasks.describe(&link.name),
             cause: link.cause,
             ns: link.ns,
         }
@@ -243,7 +243,7 @@ impl Rows<'_> {
         let mut names: Vec<(String, Ns)> = ledger
             .ran_instead
             .iter()
-            .map(|(name, ns)| (self.people.text(*name).to_owned(), *ns))
+            .map(|(name, ns)| (self.tasks.text(*name).to_owned(), *ns))
             .collect();
         names.sort_by_key(|(_, ns)| Reverse(*ns));
         names.truncate(MAX_RAN_INSTEAD);
@@ -315,7 +315,7 @@ impl Rows<'_> {
         rows: &mut Vec<AttributedWait>,
     ) {
         let process = match ledger.owner {
-            Owner::Thread(identity) => self.people.process_name(identity.process),
+            Owner::Thread(identity) => self.tasks.process_name(identity.process),
             Owner::Folded { process, .. } => process,
         };
         let own_code = CauseSamples::from([(Cause::CpuUser, 1)]);

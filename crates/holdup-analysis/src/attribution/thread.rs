@@ -7,14 +7,14 @@
 use super::chain::{KeptWaitingList, Segment, Segments, Stacks};
 use super::deadlock::Blocked;
 use super::ended_wait::EndedWait;
-use super::goes_on::Way;
+use super::follow_blocker::Way;
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
 use super::path::{Path, Share};
-use super::people::{Identity, NameId};
 use super::requests::{self, Spent as WithRequests};
 use super::stretch::Doing;
+use super::task_table::{Identity, NameId};
 use super::what::WhatId;
 use super::windows::Axis;
 use holdup_evidence::{
@@ -317,7 +317,7 @@ impl Thread {
                     } else {
                         site
                     };
-                    self.goes_on(piece_of, start, start + ns, book);
+                    self.continue_stretch(piece_of, start, start + ns, book);
                 }
                 let served = served.of(cause, ns, self.requests > 0);
                 if served > 0 && !repeated {

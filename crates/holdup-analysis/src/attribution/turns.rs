@@ -11,7 +11,7 @@
 use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
-use super::people::People;
+use super::task_table::TaskTable;
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
 };
@@ -38,11 +38,11 @@ pub(super) struct Turns {
 impl Attribution {
     /// A process has come into view. Nobody has looked whether it serves if it was born since: it does what its siblings do.
     pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>) {
-        let (served, people) = (&self.served, &self.people);
+        let (served, tasks) = (&self.served, &self.tasks);
         let serves = |other: u32| served.serves(other);
         let siblings = || match creator {
-            Some(creator) => people.has_child_of_any_program(creator, serves),
-            None => people.has_sibling(pid, serves),
+            Some(creator) => tasks.has_child_of_any_program(creator, serves),
+            None => tasks.has_sibling(pid, serves),
         };
         if !serves(pid) && siblings() {
             self.served.add(&Serving {
@@ -99,7 +99,7 @@ fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
     if known.turns.files.contains(&file) {
         return Some(file);
     }
-    let holder = known.people.lived(holder, wait.start)?;
+    let holder = known.tasks.lived(holder, wait.start)?;
     let doing = known.threads.get(&holder)?.recent.doing(wait.start, wait.end)?;
     (doing.cause == Cause::Idle).then_some(file)
 }
@@ -109,12 +109,10 @@ fn lock_of_server(known: &Knowledge<'_>, wait: &Wait) -> Option<(u32, File)> {
     let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
         return None;
     };
-    let pid = known
-        .people
-        .pid(known.threads.get(&wait.thread)?.identity.process);
+    let pid = known.tasks.pid(known.threads.get(&wait.thread)?.identity.process);
     let both = pid != *holder && known.served.serves(pid) && known.served.serves(*holder);
     let object = known
-        .sights
+        .objects
         .object(wait.object)
         .filter(|_| both && !wait.serves)?;
     Some((*holder, (object.device, object.inode)))
@@ -126,15 +124,15 @@ fn heard_from_worker(known: &Knowledge<'_>, wait: &Wait) -> bool {
     let Some(thread) = known.threads.get(&wait.thread) else {
         return false;
     };
-    let pid = known.people.pid(thread.identity.process);
+    let pid = known.tasks.pid(thread.identity.process);
     wait.call.name().is_some_and(|name| name.contains("poll"))
         && !wait.serves
         && known.served.serves(pid)
         && wait
             .ready
-            .is_some_and(|ready| own_pair(pid, known.sights.object(Some(ready))))
+            .is_some_and(|ready| own_pair(pid, known.objects.object(Some(ready))))
         && known
-            .people
+            .tasks
             .has_child_of_any_program(pid, |child| known.served.serves(child))
 }
 
@@ -149,10 +147,10 @@ fn own_pair(pid: u32, object: Option<&Object>) -> bool {
 }
 
 /// Whether a process looks after the house while others of the same program serve.
-pub(super) fn attends(pid: u32, served: &Served, people: &People) -> bool {
+pub(super) fn attends(pid: u32, served: &Served, tasks: &TaskTable) -> bool {
     if served.serves(pid) {
-        return served.is_master(pid) || people.has_child(pid, |child| served.serves(child));
+        return served.is_master(pid) || tasks.has_child(pid, |child| served.serves(child));
     }
-    let parent = people.same_program_as(pid);
+    let parent = tasks.same_program_as(pid);
     parent.is_some_and(|parent| served.serves(parent))
 }

@@ -52,7 +52,7 @@ impl Attribution {
             let by = match &wait.waker {
                 _ if !handed_on => None,
                 Waker::Thread { thread, .. } => Some(*thread),
-                Waker::Outside { task, .. } => self.people.lived(task.tid, wait.start),
+                Waker::Outside { task, .. } => self.tasks.lived(task.tid, wait.start),
                 Waker::Interrupt { .. } | Waker::Unknown => None,
             };
             graph.waited(wait, by);
@@ -166,8 +166,8 @@ impl Attribution {
         let Some(entry) = self.enter(ended) else {
             return Cause::Unknown;
         };
-        let owner = self.in_the_way(ended, &entry, unsure.unwrap_or(0));
-        self.goes_on(ended, &entry, owner, before);
+        let owner = self.book_blocker(ended, &entry, unsure.unwrap_or(0));
+        self.follow_blocker(ended, &entry, owner, before);
         let held_open = self.held_open(ended, entry.cause, owner);
         if held_open > 0
             && let Some(thread) = self.threads.get_mut(&ended.wait.thread)
@@ -196,7 +196,7 @@ impl Attribution {
         }
         let keep = self.remembered();
         let process = self.process_name(sample.thread);
-        self.sights.used(sample.object);
+        self.objects.used(sample.object);
         let Some(thread) = self
             .threads
             .get_mut(&sample.thread)
@@ -206,8 +206,8 @@ impl Attribution {
         };
         let stack = sample
             .kernel_stack
-            .and_then(|stack| self.sights.kernel_stack(stack));
-        let object = self.sights.object(sample.object);
+            .and_then(|stack| self.objects.kernel_stack(stack));
+        let object = self.objects.object(sample.object);
         let classified = (self.classifier.on_cpu)(sample.call, sample.user, object, stack);
         let bytes = classified.bytes;
         let what = self.book.whats.classified(Role::CpuClass, classified);

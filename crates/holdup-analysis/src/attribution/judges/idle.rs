@@ -1,9 +1,9 @@
 //! Waits for work: what a server does between two requests.
 
+use super::super::idle::Work;
+use super::super::owners;
 use super::{Case, Verdict};
 use crate::attributed::Reason;
-use crate::attribution::idle::Work;
-use crate::attribution::owners;
 use crate::classify::Classified;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {

@@ -1,12 +1,12 @@
 //! Pauses of a Java virtual machine, and its own threads without work.
 
+use super::super::jvms::OfJvm;
 use super::{Case, Verdict};
 use crate::attributed::Reason;
-use crate::attribution::jvms::OfJvm;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let known = &case.known;
-    let of_jvm = known.jvms.of_wait(case.wait, known.threads, known.people)?;
+    let of_jvm = known.jvms.of_wait(case.wait, known.threads, known.tasks)?;
     if !of_jvm.fits(case.reading.cause) {
         return None;
     }

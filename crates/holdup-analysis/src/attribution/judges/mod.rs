@@ -24,9 +24,9 @@ use super::ended_wait::EndedWait;
 use super::idle::{Served, Who, Work};
 use super::jvms::Jvms;
 use super::numbers::NumberMap;
+use super::object_cache::{ObjectCache, Reading};
 use super::owners;
-use super::people::People;
-use super::sights::{Reading, Sights};
+use super::task_table::TaskTable;
 use super::thread::Thread;
 use super::turns::{self, Turns};
 use crate::attributed::{Certainty, Judge, JudgedBy, Reason};
@@ -58,8 +58,8 @@ type JudgeFn = fn(&Case<'_>) -> Option<Verdict>;
 #[derive(Clone, Copy)]
 pub(super) struct Knowledge<'a> {
     pub(super) threads: &'a NumberMap<ThreadId, Box<Thread>>,
-    pub(super) people: &'a People,
-    pub(super) sights: &'a Sights,
+    pub(super) tasks: &'a TaskTable,
+    pub(super) objects: &'a ObjectCache,
     pub(super) served: &'a Served,
     pub(super) earlier: &'a EarlierRequests,
     pub(super) turns: &'a Turns,
@@ -188,7 +188,7 @@ impl<'a> Case<'a> {
                 kernel::certainty(reading.cause),
             ),
             thread,
-            pid: known.people.pid(thread.identity.process),
+            pid: known.tasks.pid(thread.identity.process),
             known,
             requests: OnceCell::new(),
         })
@@ -198,17 +198,17 @@ impl<'a> Case<'a> {
     pub(super) fn requests(&self) -> &Requests {
         self.requests.get_or_init(|| {
             let Knowledge {
-                sights,
+                objects,
                 served,
-                people,
+                tasks,
                 earlier,
                 ..
             } = self.known;
             let who = Who {
                 pid: self.pid,
-                attends: &|| turns::attends(self.pid, served, people),
+                attends: &|| turns::attends(self.pid, served, tasks),
             };
-            let object = |id| sights.object(Some(id));
+            let object = |id| objects.object(Some(id));
             let work = served
                 .idle(who, self.reading.cause, self.wait, self.memory, object)
                 .or_else(|| turns::work_aside(&self.known, self.wait));
@@ -243,8 +243,8 @@ impl Attribution {
     pub(super) fn knowledge(&self) -> Knowledge<'_> {
         Knowledge {
             threads: &self.threads,
-            people: &self.people,
-            sights: &self.sights,
+            tasks: &self.tasks,
+            objects: &self.objects,
             served: &self.served,
             earlier: &self.earlier,
             turns: &self.turns,

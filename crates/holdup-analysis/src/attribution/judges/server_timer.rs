@@ -1,8 +1,8 @@
 //! Requests that their server holds until a timer expires: it looks again and again whether the answer may go out.
 
+use super::super::event_loops::polls;
 use super::{Case, Verdict};
 use crate::attributed::Reason;
-use crate::attribution::event_loops::polls;
 use crate::classify::Classified;
 use holdup_evidence::Cause;
 

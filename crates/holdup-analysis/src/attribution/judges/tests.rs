@@ -1,12 +1,12 @@
 //! Each judge alone, and the order of judges: of two that claim a wait the first is believed.
 
+use super::super::Attribution;
+use super::super::ended_wait::EndedWait;
+use super::super::object_cache::Reading;
+use super::super::what::WhatId;
 use super::{Case, JudgeFn, PRECEDENCE, Subject, Verdict, decide, first_that_knows};
 use super::{idle, jvm, kernel, runtime_lock, server_timer, spent_on, tls};
 use crate::attributed::{Certainty, Judge, Reason};
-use crate::attribution::Attribution;
-use crate::attribution::ended_wait::EndedWait;
-use crate::attribution::sights::Reading;
-use crate::attribution::what::WhatId;
 use holdup_evidence::churn::{Conversation, Hello};
 use holdup_evidence::{
     Adopted, Call, Cause, Event, JvmStop, LockHolder, Ns, Object, ObjectId, ObjectKind, PauseWork, PolledFd,
@@ -77,7 +77,10 @@ fn serves(run: &mut Attribution) {
 
 /// The thread has sent the first bytes of a TLS handshake on [`SOCKET`].
 fn shakes_hands(run: &mut Attribution) {
-    const HANDSHAKE: &[u8] = include_bytes!("../../../../holdup-fuzz/corpus/handshakes/tls-1.3-full");
+    const HANDSHAKE: &[u8] = include_bytes!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../holdup-fuzz/corpus/handshakes/tls-1.3-full"
+    ));
     let (length, rest) = HANDSHAKE.split_first_chunk::<2>().unwrap();
     run.push(&Event::Conversation(Conversation {
         at: 2 * MS,
