@@ -3,20 +3,44 @@
 //! In: a wait that was told and booked. Out: its holder with what that did meanwhile. Its stack may be known only later; it is
 //! added then. Of locks with an owner `owned.rs` goes on.
 
-use super::Attribution;
 use super::booking::Entry;
 use super::chain::KeptWaiting;
+use super::deadlock::HandOvers;
 use super::ended_wait::EndedWait;
 use super::holders::{self, Blocker, Meanwhile, Who};
+use super::idle::Served;
+use super::object_cache::ObjectCache;
 use super::orphans;
+use super::task_table::TaskTable;
+use super::thread::Threads;
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
 
-impl Attribution {
-    /// Books who was in the way; returns who that was. `unsure`: how much of the wait's ends rests on looks.
-    pub(super) fn book_blocker(&mut self, ended: &EndedWait, entry: &Entry, unsure: Ns) -> Option<Blocker> {
+/// Who blocks whom.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Blockers {
+    pub(super) hand_overs: HandOvers,
+}
+
+/// Where blockers are looked for, and in whose books they are noted.
+pub(super) struct Scene<'a> {
+    pub(super) threads: &'a mut Threads,
+    pub(super) tasks: &'a mut TaskTable,
+    pub(super) served: &'a Served,
+    pub(super) objects: &'a ObjectCache,
+}
+
+impl Blockers {
+    /// Books who blocked a wait; returns who that was. `unsure`: how much of the wait's ends rests on samples.
+    pub(super) fn step(
+        &mut self,
+        ended: &EndedWait,
+        entry: &Entry,
+        unsure: Ns,
+        scene: &mut Scene<'_>,
+    ) -> Option<Blocker> {
         let wait = ended.wait;
-        let (threads, tasks) = (&self.threads, &self.tasks);
+        let (threads, tasks) = (&*scene.threads, &*scene.tasks);
         let waiter = threads.get(&wait.thread)?;
         // Whoever was born since has the id of another who is gone.
         let pid_of = |id: ThreadId| {
@@ -27,7 +51,7 @@ impl Attribution {
         let pid = tasks.pid(waiter.identity.process);
         let found = holders::judge(wait, entry.cause, &waiter.identity, tasks, &pid_of);
         let could_end = || {
-            let other = self.other_side(ended, entry.cause)?;
+            let other = scene.other_side(ended, entry.cause)?;
             let found = holders::process(other, wait, entry.cause, tasks)?;
             (found.who != Who::Thread(wait.thread)).then_some(found)
         };
@@ -64,9 +88,9 @@ impl Attribution {
                 Who::Thread(id) => threads.get(&id).map(|other| tasks.named(&other.identity)),
                 Who::Task(..) => None,
             };
-            let meanwhile = self.meanwhile(found.who, wait.start, wait.end);
+            let meanwhile = meanwhile(scene.threads, found.who, wait.start, wait.end);
             if let (Who::Thread(id), None) = (found.who, meanwhile.stack)
-                && let Some(other) = self.threads.get_mut(&id)
+                && let Some(other) = scene.threads.get_mut(&id)
             {
                 other.kept_waiting.push(KeptWaiting {
                     waiter: wait.thread,
@@ -76,60 +100,60 @@ impl Attribution {
                     end: wait.end,
                 });
             }
-            let tasks = &mut self.tasks;
-            let thread = self.threads.get_mut(&wait.thread)?;
+            let tasks = &mut *scene.tasks;
+            let thread = scene.threads.get_mut(&wait.thread)?;
             thread.ledger.sites[entry.site]
                 .holders
                 .add(found, ended.waited, meanwhile, || {
                     named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, tasks))
                 });
         }
-        self.owned(wait, entry, found, unsure);
-        self.orphaned(wait, entry);
+        self.owned(wait, entry, found, unsure, scene);
+        orphaned(wait, entry, scene);
         let endless = ended.open && entry.cause == Cause::LockFutex && {
-            let waiter = self.threads.get(&wait.thread)?;
-            orphans::by_own_threads(wait, &waiter.identity, &self.tasks, &self.threads)
+            let waiter = scene.threads.get(&wait.thread)?;
+            orphans::by_own_threads(wait, &waiter.identity, scene.tasks, scene.threads)
         };
-        if endless && let Some(thread) = self.threads.get_mut(&wait.thread) {
+        if endless && let Some(thread) = scene.threads.get_mut(&wait.thread) {
             thread.ledger.sites[entry.site].endless = true;
         }
         found
     }
+}
 
-    /// Books why nobody could have ended a wait for a futex.
-    fn orphaned(&mut self, wait: &Wait, entry: &Entry) {
-        if entry.cause != Cause::LockFutex {
-            return;
-        }
-        let Some(thread) = self.threads.get(&wait.thread) else {
-            return;
-        };
-        let orphan = orphans::judge(wait, &thread.identity, &self.tasks, &self.threads);
-        if let (Some(orphan), Some(thread)) = (orphan, self.threads.get_mut(&wait.thread)) {
-            thread.ledger.sites[entry.site].orphan = Some(orphan);
-        }
+/// Books why nobody could have ended a wait for a futex.
+fn orphaned(wait: &Wait, entry: &Entry, scene: &mut Scene<'_>) {
+    if entry.cause != Cause::LockFutex {
+        return;
     }
+    let Some(thread) = scene.threads.get(&wait.thread) else {
+        return;
+    };
+    let orphan = orphans::judge(wait, &thread.identity, scene.tasks, scene.threads);
+    if let (Some(orphan), Some(thread)) = (orphan, scene.threads.get_mut(&wait.thread)) {
+        thread.ledger.sites[entry.site].orphan = Some(orphan);
+    }
+}
 
-    /// What a thread of the run did between two instants, as far as it has been told.
-    pub(super) fn meanwhile(&self, who: Who, from: Ns, to: Ns) -> Meanwhile {
-        let Who::Thread(id) = who else {
-            return Meanwhile::default();
-        };
-        let thread = self.threads.get(&id);
-        let doing = thread.and_then(|thread| thread.recent.doing(from, to));
-        Meanwhile {
-            doing: doing.map(|doing| (doing.cause, doing.ns)),
-            stack: thread.and_then(|thread| thread.stacks.during(from, to)),
-        }
+/// What a thread of the run did between two instants, as far as it has been told.
+pub(super) fn meanwhile(threads: &Threads, who: Who, from: Ns, to: Ns) -> Meanwhile {
+    let Who::Thread(id) = who else {
+        return Meanwhile::default();
+    };
+    let thread = threads.get(&id);
+    let doing = thread.and_then(|thread| thread.recent.doing(from, to));
+    Meanwhile {
+        doing: doing.map(|doing| (doing.cause, doing.ns)),
+        stack: thread.and_then(|thread| thread.stacks.during(from, to)),
     }
+}
 
-    /// The signal that a wait in a stopped state began with.
-    pub(super) fn stopped_by(&self, wait: &Wait) -> Option<i32> {
-        let thread = self.threads.get(&wait.thread)?;
-        let pid = self.tasks.pid(thread.identity.process);
-        let stopper = self.tasks.stopper(pid);
-        stopper
-            .filter(|_| wait.state == TaskState::Stopped)
-            .map(|stopper| stopper.signal)
-    }
+/// The signal that a wait in a stopped state began with.
+pub(super) fn stopped_by(wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<i32> {
+    let thread = threads.get(&wait.thread)?;
+    let pid = tasks.pid(thread.identity.process);
+    let stopper = tasks.stopper(pid);
+    stopper
+        .filter(|_| wait.state == TaskState::Stopped)
+        .map(|stopper| stopper.signal)
 }

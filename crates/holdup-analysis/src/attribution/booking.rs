@@ -96,13 +96,12 @@ impl Attribution {
 
     /// Books requests from before observation that the thread turned out to have.
     fn book_taken(&mut self, wait: &Wait, requests: &Requests) {
-        self.earlier.judged(wait, requests.work.as_ref(), &requests.taken);
-        let Some(thread) = self.threads.get_mut(&wait.thread) else {
-            return;
-        };
-        for request in &requests.taken {
-            thread.has_earlier();
-            self.answering.taken_up(request, wait.thread);
+        let state = &mut self.requests;
+        state
+            .earlier
+            .judged(wait, requests.work.as_ref(), &requests.taken);
+        if let Some(thread) = self.threads.get_mut(&wait.thread) {
+            state.take_up(&requests.taken, thread);
         }
     }
 

@@ -5,9 +5,8 @@
 //! by the part that is left.
 
 use super::holders::{Blocker, Who};
-use super::numbers::NumberMap;
 use super::task_table::{Named, TaskTable};
-use super::thread::Thread;
+use super::thread::{Thread, Threads};
 use holdup_evidence::{Cause, Ns, ThreadId, UserStackId};
 use std::collections::VecDeque;
 
@@ -179,7 +178,7 @@ impl Segments {
 /// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself. Whether it came
 /// back to the waiter, by nothing but waits that nobody has ended: then all in it wait for each other.
 pub(super) fn follow(
-    threads: &NumberMap<ThreadId, Box<Thread>>,
+    threads: &Threads,
     tasks: &TaskTable,
     waiter: ThreadId,
     waker: ThreadId,

@@ -7,10 +7,10 @@
 
 mod handshakes;
 
-use super::Attribution;
 use super::histogram::Histogram;
 use super::numbers::NumberMap;
 use super::task_table::{NameId, Named, TaskTable};
+use super::thread::Threads;
 use crate::attributed::Asker;
 use crate::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use crate::handshake::Handshake;
@@ -191,7 +191,8 @@ impl Churning {
         }
     }
 
-    fn hello(&mut self, hello: &Hello) {
+    /// The first bytes of a connection.
+    pub(super) fn hello(&mut self, hello: &Hello) {
         let Some(open) = self.open.get_mut(&hello.connection) else {
             return;
         };
@@ -206,7 +207,8 @@ impl Churning {
         }
     }
 
-    fn turned(&mut self, turned: &Turned) {
+    /// A handshake went on.
+    pub(super) fn turned(&mut self, turned: &Turned) {
         let Some(open) = self.open.get_mut(&turned.connection) else {
             return;
         };
@@ -358,78 +360,80 @@ impl Talks {
     }
 }
 
-impl Attribution {
-    /// A thread of the subject, as it is named now.
-    fn of_subject(&self, thread: ThreadId) -> Option<Named> {
-        let thread = self.threads.get(&thread)?;
-        (thread.ledger.role == Role::Subject).then(|| self.tasks.named(&thread.identity))
-    }
+/// A thread of the subject, as it is named now.
+fn of_subject(thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> Option<Named> {
+    let thread = threads.get(&thread)?;
+    (thread.ledger.role == Role::Subject).then(|| tasks.named(&thread.identity))
+}
 
-    /// What a thread is called without its number: those of a pool make the same things.
-    fn kind_of(&mut self, named: Named) -> NameId {
-        let name = self.tasks.text(named.thread);
-        let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
-        match kind.len() {
-            0 => named.thread,
-            len if len == name.len() => named.thread,
-            _ => {
-                let kind = kind.to_owned();
-                self.tasks.name_id(&kind)
-            }
+/// What a thread is called without its number: those of a pool make the same things.
+fn kind_of(named: Named, tasks: &mut TaskTable) -> NameId {
+    let name = tasks.text(named.thread);
+    let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    match kind.len() {
+        0 => named.thread,
+        len if len == name.len() => named.thread,
+        _ => {
+            let kind = kind.to_owned();
+            tasks.name_id(&kind)
         }
     }
+}
 
+impl Churning {
     /// A thread is born, and its maker is known.
-    pub(super) fn was_made(&mut self, start: &Start) {
-        let maker = start.parent.and_then(|(parent, _)| self.of_subject(parent));
+    pub(super) fn was_made(&mut self, start: &Start, threads: &Threads, tasks: &mut TaskTable) {
+        let maker = start
+            .parent
+            .and_then(|(parent, _)| of_subject(parent, threads, tasks));
         if let Some(by) = maker.filter(|_| start.adopted.is_none()) {
             let what = match by.pid == start.task.pid {
                 true => Born::Thread,
                 false => Born::Process,
             };
-            let kind = self.kind_of(by);
-            self.churning.made(start, what, by, kind);
+            let kind = kind_of(by, tasks);
+            self.made(start, what, by, kind);
         }
     }
 
     /// A thread has ended.
-    pub(super) fn has_ended(&mut self, end: &End) {
-        let name = self.tasks.name_id(&end.task.name);
-        self.churning.ended(end, name);
+    pub(super) fn has_ended(&mut self, end: &End, tasks: &mut TaskTable) {
+        let name = tasks.name_id(&end.task.name);
+        self.ended(end, name);
     }
 
     /// Where somebody was who made something.
-    pub(super) fn made_by(&mut self, by: &MadeBy) {
-        let Some(named) = self.of_subject(by.thread) else {
+    pub(super) fn made_by(&mut self, by: &MadeBy, threads: &Threads, tasks: &mut TaskTable) {
+        let Some(named) = of_subject(by.thread, threads, tasks) else {
             return;
         };
         match by.what {
             Made::Thread => {
-                let kind = self.kind_of(named);
-                self.churning.stack(by, Born::Thread, named, kind);
+                let kind = kind_of(named, tasks);
+                self.stack(by, Born::Thread, named, kind);
             }
             Made::Process => {
-                let kind = self.kind_of(named);
-                self.churning.stack(by, Born::Process, named, kind);
+                let kind = kind_of(named, tasks);
+                self.stack(by, Born::Process, named, kind);
             }
             Made::Connection => {
-                if self.churning.asked.len() >= MOST_OPEN {
-                    self.churning.asked.clear();
+                if self.asked.len() >= MOST_OPEN {
+                    self.asked.clear();
                 }
-                self.churning.asked.insert(by.connection, by.stack);
+                self.asked.insert(by.connection, by.stack);
             }
         }
     }
 
     /// A connection was made or closed.
-    pub(super) fn conversation(&mut self, told: &Conversation) {
+    pub(super) fn talked(&mut self, told: &Conversation, threads: &Threads, tasks: &TaskTable) {
         // Whoever made it may be gone when it is closed.
-        let open = self.churning.open.get(&told.connection);
+        let open = self.open.get(&told.connection);
         let place = open.map(|open| open.place);
-        let by = match (self.of_subject(told.thread), place) {
+        let by = match (of_subject(told.thread, threads, tasks), place) {
             (Some(by), None) => by,
             (by, Some(place)) => {
-                let known = self.churning.talks.get(&place).and_then(|talks| talks.by);
+                let known = self.talks.get(&place).and_then(|talks| talks.by);
                 let Some(by) = known.or(by) else { return };
                 Named {
                     process: place.2,
@@ -438,19 +442,9 @@ impl Attribution {
             }
             (None, None) => return,
         };
-        let asker = self.threads.get(&told.thread);
+        let asker = threads.get(&told.thread);
         let for_request = asker.is_some_and(|thread| thread.requests > 0);
-        self.churning.conversation(told, by, for_request);
-    }
-
-    /// The first bytes of a connection.
-    pub(super) fn hello(&mut self, hello: &Hello) {
-        self.churning.hello(hello);
-    }
-
-    /// A handshake went on.
-    pub(super) fn turned(&mut self, turned: &Turned) {
-        self.churning.turned(turned);
+        self.conversation(told, by, for_request);
     }
 }
 

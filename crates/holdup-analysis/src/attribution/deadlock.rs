@@ -12,9 +12,8 @@
 
 use super::chain::Link;
 use super::holders::{Blocker, Who};
-use super::numbers::NumberMap;
 use super::task_table::{ProcessId, TaskTable};
-use super::thread::Thread;
+use super::thread::Threads;
 use crate::attributed::HowKnown;
 use holdup_evidence::{Cause, Ns, ThreadId};
 use std::collections::HashMap;
@@ -102,11 +101,7 @@ pub(super) fn proves(how: HowKnown) -> bool {
 }
 
 /// The circle that the last wait of this thread closes.
-pub(super) fn find(
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-    hand_overs: &HandOvers,
-    first: ThreadId,
-) -> Option<Circle> {
+pub(super) fn find(threads: &Threads, hand_overs: &HandOvers, first: ThreadId) -> Option<Circle> {
     let mut circle = Circle {
         members: Vec::new(),
         from: 0,
@@ -159,7 +154,7 @@ pub(super) fn find(
 }
 
 /// Whether a thread is the only one of its process.
-pub(super) fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) -> bool {
+pub(super) fn alone(threads: &Threads, id: ThreadId) -> bool {
     let Some(process) = threads.get(&id).map(|thread| thread.identity.process) else {
         return false;
     };
@@ -170,12 +165,7 @@ pub(super) fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) ->
 }
 
 /// The circle as a chain that begins and ends with this member.
-pub(super) fn chain(
-    circle: &Circle,
-    member: ThreadId,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-    tasks: &TaskTable,
-) -> Vec<Link> {
+pub(super) fn chain(circle: &Circle, member: ThreadId, threads: &Threads, tasks: &TaskTable) -> Vec<Link> {
     let begin = circle.members.iter().position(|one| *one == member).unwrap_or(0);
     let around = circle.members.iter().cycle().skip(begin);
     around

@@ -6,12 +6,14 @@
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::orphans::{self, Standing};
+use super::owned::complete_unfinished;
 use super::path::{Key, Path, Share};
 use super::rows::{CauseSamples, Rows};
+use super::run_path::Scope;
 use super::task_table::{NameId, TaskTable};
 use super::timeline::When;
 use super::what::{self, WhatId, Whats};
-use super::{Attribution, Faults, LastOfCmd, Scope, keys};
+use super::{Attribution, Faults, keys};
 use crate::attributed::{Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName};
 use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
 use std::cmp::Reverse;
@@ -24,11 +26,11 @@ const LISTED: usize = 200;
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
     run.judge_late();
     close_endless(&mut run, finish.ended);
-    run.complete_unfinished();
-    let last = run.last_of_cmd.take().filter(|_| run.scope == Scope::Run);
+    complete_unfinished(&mut run.threads, &run.tasks);
+    let last = run.run_path.take_last();
     let mut path = match &last {
         Some(last) => last.path.clone(),
-        None if run.scope == Scope::Threads => Path::new(),
+        None if run.run_path.scope == Scope::Threads => Path::new(),
         None => super::thread::unknown_path(finish.started, finish.ended),
     };
     let elapsed = path.total();
@@ -87,19 +89,20 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         whole.threads.push(thread_ledger(ledger, who, &rows));
         whole.waits.extend(rows);
     }
-    let answered_in = std::mem::take(&mut run.answering.answered_in);
+    let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
     super::retold::retell(&mut whole.waits);
     if run.by_looks {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }
     orphans::mark_standing(&mut whole.waits, &standing);
-    match run.scope {
+    match run.run_path.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
         Scope::Threads => {
             of_threads(&mut whole, finish);
-            let (untold, untaken) = (&finish.untold_requests, run.earlier.untaken());
-            let mut requests = std::mem::take(&mut run.answering).finish(finish.ended, untold, untaken);
-            requests.earlier_told = run.served.by_tcp_only();
+            let (untold, untaken) = (&finish.untold_requests, run.requests.earlier.untaken());
+            let mut requests =
+                std::mem::take(&mut run.requests.answering).finish(finish.ended, untold, untaken);
+            requests.earlier_told = run.requests.served.by_tcp_only();
             whole.requests = finish.requests_told.then_some(requests);
         }
     }
@@ -111,7 +114,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     });
     whole.began = when.axis().began();
     whole.windows = when.windows();
-    if run.scope == Scope::Run {
+    if run.run_path.scope == Scope::Run {
         when.path(&whole_path, &key_causes, before.ns, &mut whole.windows);
     }
     if whole.requests.is_some() {
@@ -187,13 +190,8 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
         thread.ledger.open = true;
         run.faults.endless.0 += 1;
         run.faults.endless.1 = run.faults.endless.1.saturating_add(spent.lost);
-        let of_cmd = Some(thread.identity.process) == run.cmd;
-        if of_cmd && run.last_of_cmd.as_ref().is_none_or(|last| last.at <= until) {
-            run.last_of_cmd = Some(LastOfCmd {
-                at: until,
-                path: thread.path.clone(),
-                open: Some(Cause::Unknown),
-            });
+        if run.run_path.is_of_cmd(thread) {
+            run.run_path.step(thread, until, Some(Cause::Unknown));
         }
     }
 }

@@ -8,12 +8,12 @@
 //!
 //! In: which processes are such machines, their pauses, and waits. Out: for each wait what it was for, where that is one of these.
 
-use super::Attribution;
+use super::blocker::meanwhile;
 use super::holders::{Blocker, Who};
-use super::numbers::NumberMap;
 use super::site::Site;
 use super::task_table::TaskTable;
-use super::thread::Thread;
+use super::thread::{Thread, Threads};
+use super::what::Whats;
 use crate::attributed::{HowKnown, Resource, ResourceKind};
 use crate::classify::Classified;
 use holdup_evidence::{
@@ -187,7 +187,7 @@ impl Jvms {
     }
 
     /// All threads of a machine were stopped.
-    pub(super) fn paused(&mut self, pause: &JvmPause) {
+    fn paused(&mut self, pause: &JvmPause) {
         if let Some(pauses) = self.pauses.get_mut(&pause.pid) {
             if pauses.len() == REMEMBERED {
                 pauses.pop_front();
@@ -197,12 +197,7 @@ impl Jvms {
     }
 
     /// What a wait was for, if its process is such a machine and that is the machine's doing.
-    pub(super) fn of_wait(
-        &self,
-        wait: &Wait,
-        threads: &NumberMap<ThreadId, Box<Thread>>,
-        tasks: &TaskTable,
-    ) -> Option<OfJvm> {
+    pub(super) fn of_wait(&self, wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<OfJvm> {
         if self.pauses.is_empty() {
             return None;
         }
@@ -424,51 +419,43 @@ impl OfJvm {
     }
 }
 
-impl Attribution {
+impl Jvms {
     /// Whether a thread is one of such a machine's own, but for the one that executes what is asked of it.
-    pub(super) fn rests_with_jvm(&self, thread: ThreadId) -> bool {
-        let Some(thread) = self.threads.get(&thread) else {
+    pub(super) fn has_own_thread(&self, thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> bool {
+        let Some(thread) = threads.get(&thread) else {
             return false;
         };
-        let name = self.tasks.text(thread.identity.name);
-        let of_jvm = self
-            .jvms
-            .pauses
-            .contains_key(&self.tasks.pid(thread.identity.process));
+        let name = tasks.text(thread.identity.name);
+        let of_jvm = self.pauses.contains_key(&tasks.pid(thread.identity.process));
         let own = is_own_thread(name) && name != VM_THREAD;
         of_jvm && (own || SYSTEM_THREADS.contains(&name))
     }
 
     /// Whether a thread answers tools that ask the machine: what they ask is no request to the program.
-    pub(super) fn answers_tools(&self, thread: ThreadId) -> bool {
-        let identity = self.threads.get(&thread).map(|thread| &thread.identity);
+    pub(super) fn answers_tools(&self, thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> bool {
+        let identity = threads.get(&thread).map(|thread| &thread.identity);
         identity.is_some_and(|identity| {
-            let of_jvm = self.jvms.pauses.contains_key(&self.tasks.pid(identity.process));
-            of_jvm && self.tasks.text(identity.name) == ANSWERS_TOOLS
+            let of_jvm = self.pauses.contains_key(&tasks.pid(identity.process));
+            of_jvm && tasks.text(identity.name) == ANSWERS_TOOLS
         })
     }
 
     /// A machine has stopped its threads. The one that did has slept for moments until all had come, and only now it is known who
     /// was late.
-    pub(super) fn jvm_paused(&mut self, pause: &JvmPause) {
-        self.jvms.paused(pause);
+    pub(super) fn step(&mut self, pause: &JvmPause, threads: &mut Threads, tasks: &TaskTable, whats: &Whats) {
+        self.paused(pause);
         let (Some(late), Some(reached)) = (pause.late, pause.reached) else {
             return;
         };
-        let Some(named) = self
-            .threads
-            .get(&late)
-            .map(|late| self.tasks.named(&late.identity))
-        else {
+        let Some(named) = threads.get(&late).map(|late| tasks.named(&late.identity)) else {
             return;
         };
-        let meanwhile = self.meanwhile(Who::Thread(late), pause.from, reached);
-        let whats = &self.book.whats;
+        let meanwhile = meanwhile(threads, Who::Thread(late), pause.from, reached);
         let naps = |site: &Site| {
             let what = whats.get(site.what);
             what.cause == Cause::RuntimeSafepoint && what.call.is_some_and(|call| call.ends_with("nanosleep"))
         };
-        let by = self.threads.get_mut(&pause.by);
+        let by = threads.get_mut(&pause.by);
         if let Some(site) = by.and_then(|by| by.ledger.sites.iter_mut().find(|site| naps(site))) {
             let late = Blocker {
                 who: Who::Thread(late),
@@ -481,23 +468,19 @@ impl Attribution {
 
     /// Whether a wait of the program in a machine was ended by a thread of the machine itself. What such a thread did before is no part
     /// of the program's way: it works beside it, for whoever asks, and else rests. So such a wait keeps its cause.
-    pub(super) fn ended_by_jvm(&self, wait: &Wait) -> bool {
+    pub(super) fn ended(&self, wait: &Wait, threads: &Threads, tasks: &TaskTable) -> bool {
         let Waker::Thread { thread: waker, .. } = &wait.waker else {
             return false;
         };
-        if self.jvms.pauses.is_empty() || *waker == wait.thread {
+        if self.pauses.is_empty() || *waker == wait.thread {
             return false;
         }
-        let (Some(waiter), Some(waker)) = (self.threads.get(&wait.thread), self.threads.get(waker)) else {
+        let (Some(waiter), Some(waker)) = (threads.get(&wait.thread), threads.get(waker)) else {
             return false;
         };
-        let own = |thread: &Thread| is_own_thread(self.tasks.text(thread.identity.name));
+        let own = |thread: &Thread| is_own_thread(tasks.text(thread.identity.name));
         let same = waiter.identity.process == waker.identity.process;
-        let of_jvm = || {
-            self.jvms
-                .pauses
-                .contains_key(&self.tasks.pid(waiter.identity.process))
-        };
+        let of_jvm = || self.pauses.contains_key(&tasks.pid(waiter.identity.process));
         same && of_jvm() && own(waker) && !own(waiter)
     }
 }

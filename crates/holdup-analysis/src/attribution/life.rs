@@ -1,12 +1,12 @@
 //! Births, execs, names and ends, and the clocks of threads that others meet.
 
+use super::Attribution;
 use super::ledger::Owner;
 use super::path::Path;
+use super::run_path::Scope;
 use super::task_table::NameId;
-use super::thread::{Thread, nobody, unknown_path};
+use super::thread::{Thread, nobody};
 use super::what::WhatId;
-use super::windows::Axis;
-use super::{Attribution, LastOfCmd, Scope};
 use holdup_evidence::{
     Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId, Wait,
 };
@@ -28,13 +28,6 @@ impl Attribution {
     /// How many waits and samples of each thread to remember.
     pub(super) fn remembered(&self) -> usize {
         (REMEMBERED / self.threads.len().max(1)).clamp(REMEMBERED_LEAST, REMEMBERED_MOST)
-    }
-
-    fn run_start(&mut self, first: Ns) -> Ns {
-        *self.run_start.get_or_insert_with(|| {
-            self.book.axis = Axis::beginning(first);
-            first
-        })
     }
 
     pub(super) fn contradiction(&mut self, ns: Ns) {
@@ -59,7 +52,7 @@ impl Attribution {
     }
 
     pub(super) fn start(&mut self, start: &Start) {
-        let run_start = self.run_start(start.at);
+        let run_start = self.run_path.began(start.at, &mut self.book.axis);
         let parent = start.parent.map(|(parent, _)| parent);
         self.network.born(start.thread, parent, start.task.pid, start.at);
         if let Some(thread) = self.threads.get_mut(&start.thread) {
@@ -69,24 +62,24 @@ impl Attribution {
                 thread.identity = self.tasks.born(start.thread, &start.task, None);
                 thread.ledger.owner = Owner::Thread(thread.identity);
                 if start.thread == ThreadId(0) {
-                    self.cmd = Some(thread.identity.process);
+                    self.run_path.cmd_is(thread.identity.process);
                 }
             }
             return self.contradiction(0);
         }
         let path = match &start.parent {
-            None if start.at == run_start && self.scope == Scope::Run => Path::new(),
-            None => self.unknown_path(run_start, start.at),
+            None if start.at == run_start && self.run_path.scope == Scope::Run => Path::new(),
+            None => self.run_path.unknown(run_start, start.at),
             Some((parent, clock)) => match self.path_of(*parent, clock, start.at) {
                 Some(path) => path,
-                None => self.unknown_path(run_start, start.at),
+                None => self.run_path.unknown(run_start, start.at),
             },
         };
-        self.was_made(start);
+        self.churning.was_made(start, &self.threads, &mut self.tasks);
         let born = start.at.max(run_start);
         let creator = start.parent.and_then(|(parent, _)| self.threads.get(&parent));
         let creators_pid = creator.map(|creator| self.tasks.pid(creator.identity.process));
-        self.served.born(start.task.pid, creators_pid);
+        self.requests.served.born(start.task.pid, creators_pid);
         let thread = self.insert(start.thread, &start.task, start.adopted.as_ref(), born, path);
         thread.ledger.role = start.role;
         thread.adopted = start.adopted.is_some();
@@ -99,10 +92,10 @@ impl Attribution {
         }
         let process = thread.identity.process;
         if start.thread == ThreadId(0) {
-            self.cmd = Some(process);
+            self.run_path.cmd_is(process);
         }
         let known = creators_pid == Some(start.task.pid);
-        if self.scope == Scope::Threads && !known {
+        if self.run_path.scope == Scope::Threads && !known {
             self.serves_like_siblings(start.task.pid, creators_pid);
         }
     }
@@ -136,17 +129,10 @@ impl Attribution {
             .saturating_add(clock.queued)
             .saturating_add(clock.blocked);
         let born = at.saturating_sub(lived);
-        let run_start = self.run_start(born);
-        let path = self.unknown_path(run_start, born.max(run_start));
+        let run_start = self.run_path.began(born, &mut self.book.axis);
+        let path = self.run_path.unknown(run_start, born.max(run_start));
         self.insert(id, &nobody(), None, born.max(run_start), path)
             .nameless = true;
-    }
-
-    fn unknown_path(&self, run_start: Ns, born: Ns) -> Path {
-        match self.scope {
-            Scope::Run => unknown_path(run_start, born),
-            Scope::Threads => Path::none(),
-        }
     }
 
     pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
@@ -212,7 +198,7 @@ impl Attribution {
         let id = end.thread;
         if end.open.is_none() {
             self.network.ended(id);
-            self.has_ended(end);
+            self.churning.has_ended(end, &mut self.tasks);
         }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return self.contradiction(0);
@@ -221,7 +207,7 @@ impl Attribution {
             thread.nameless = false;
             thread.identity = self.tasks.born(id, &end.task, None);
             if id == ThreadId(0) {
-                self.cmd = Some(thread.identity.process);
+                self.run_path.cmd_is(thread.identity.process);
             }
         } else {
             self.tasks.is_now(id, &mut thread.identity, &end.task);
@@ -283,7 +269,7 @@ impl Attribution {
         let id = end.thread;
         let keep = self.remembered();
         // The program of a JVM ends with a thread of its own; those of the machine are ended with it.
-        let ends_with_others = self.rests_with_jvm(id);
+        let ends_with_others = self.jvms.has_own_thread(id, &self.threads, &self.tasks);
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
@@ -315,19 +301,17 @@ impl Attribution {
             thread.mark_open(open);
         }
         thread.ended = true;
-        let of_cmd = Some(thread.identity.process) == self.cmd && !ends_with_others;
+        let of_cmd = self.run_path.is_of_cmd(thread) && !ends_with_others;
         if let Some(graph) = self.graph.as_mut().filter(|_| of_cmd) {
             graph.ends_cmd(id, end.open.is_some());
         }
-        if of_cmd && self.last_of_cmd.as_ref().is_none_or(|last| last.at <= thread.at) {
-            self.last_of_cmd = Some(LastOfCmd {
-                at: thread.at,
-                path: thread.path.clone(),
-                open,
-            });
+        if of_cmd {
+            self.run_path.step(thread, thread.at, open);
         }
         let spent = std::mem::take(&mut thread.with_requests);
-        self.answering.add(id, &spent, thread.at, thread.answers_by_timer);
+        self.requests
+            .answering
+            .add(id, &spent, thread.at, thread.answers_by_timer);
         self.tasks.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED

@@ -53,6 +53,7 @@ mod queueing;
 mod requests;
 mod retold;
 mod rows;
+mod run_path;
 mod site;
 mod slow_requests;
 mod spins;
@@ -76,25 +77,21 @@ pub use owners::shared_lock_owner;
 use crate::attributed::{Attributed, AttributedWait, Resource};
 use crate::classify::{self, Classified, Site};
 use crate::prediction::{Question, Recorder};
+use blocker::Blockers;
 use churn::Churning;
-use deadlock::HandOvers;
-use earlier::EarlierRequests;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};
-use idle::Served;
 use jvms::Jvms;
 use keys::Keys;
 use ledger::Book;
 use network::Network;
-use numbers::NumberMap;
 use object_cache::ObjectCache;
-use path::Path;
 use pieces::Pieces;
-use requests::Answering;
+use requests::RequestState;
+use run_path::{RunPath, Scope};
 use std::collections::VecDeque;
-use task_table::{ProcessId, TaskTable};
-use thread::Thread;
-use turns::Turns;
+use task_table::TaskTable;
+use thread::Threads;
 use what::Whats;
 use windows::Axis;
 
@@ -150,36 +147,15 @@ struct Faults {
     endless: (u64, Ns),
 }
 
-/// The end of CMD's process so far.
-#[derive(Debug, Clone)]
-struct LastOfCmd {
-    at: Ns,
-    path: Path,
-    /// What it was waiting for when observation ended.
-    open: Option<Cause>,
-}
-
-/// Whose time is the whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// CMD's elapsed time, along the critical path.
-    Run,
-    /// The time of all threads that are the subject.
-    Threads,
-}
-
 /// Attributes a run.
 #[derive(Debug, Clone)]
 pub struct Attribution {
-    scope: Scope,
-    served: Served,
-    answering: Answering,
-    earlier: EarlierRequests,
+    run_path: RunPath,
+    requests: RequestState,
     churning: Churning,
     classifier: Classifier,
-    run_start: Option<Ns>,
     /// Threads that live, and those that ended so lately that others may still be woken by them.
-    threads: NumberMap<ThreadId, Box<Thread>>,
+    threads: Threads,
     /// Those of `threads` that have ended, oldest first.
     ending: VecDeque<ThreadId>,
     ended: Ended,
@@ -188,11 +164,8 @@ pub struct Attribution {
     book: Book,
     objects: ObjectCache,
     network: Network,
-    cmd: Option<ProcessId>,
-    last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
-    hand_overs: HandOvers,
-    turns: Turns,
+    blockers: Blockers,
     jvms: Jvms,
     /// Whether the source looks now and then, and sees no wakings.
     by_looks: bool,
@@ -217,7 +190,7 @@ impl Attribution {
     #[must_use]
     pub fn of_threads() -> Attribution {
         Attribution {
-            scope: Scope::Threads,
+            run_path: RunPath::new(Scope::Threads),
             ..Attribution::new()
         }
     }
@@ -242,14 +215,11 @@ impl Attribution {
     #[must_use]
     pub fn with(classifier: Classifier) -> Attribution {
         Attribution {
-            scope: Scope::Run,
-            served: Served::default(),
-            answering: Answering::default(),
-            earlier: EarlierRequests::default(),
+            run_path: RunPath::new(Scope::Run),
+            requests: RequestState::default(),
             churning: Churning::default(),
             classifier,
-            run_start: None,
-            threads: NumberMap::default(),
+            threads: Threads::default(),
             ending: VecDeque::new(),
             ended: Ended::default(),
             started: 0,
@@ -262,11 +232,8 @@ impl Attribution {
             },
             objects: ObjectCache::new(),
             network: Network::default(),
-            cmd: None,
-            last_of_cmd: None,
             faults: Faults::default(),
-            hand_overs: HandOvers::default(),
-            turns: Turns::default(),
+            blockers: Blockers::default(),
             jvms: Jvms::default(),
             by_looks: false,
             graph: None,
@@ -286,25 +253,29 @@ impl Attribution {
             Event::Object { id, object } => self.objects.object_seen(*id, object.clone()),
             Event::KernelStack { id, frames } => self.objects.kernel_stack_seen(*id, frames.clone()),
             Event::Tcp(tcp) => self.network.tcp(tcp),
-            Event::Connection(connection) => self.connection(connection),
-            Event::MadeBy(by) => self.made_by(by),
-            Event::Hello(hello) => self.hello(hello),
-            Event::Conversation(told) => self.conversation(told),
-            Event::Turned(turned) => self.turned(turned),
+            Event::Connection(connection) => self.network.connection(connection, &self.threads, &self.tasks),
+            Event::MadeBy(by) => self.churning.made_by(by, &self.threads, &mut self.tasks),
+            Event::Hello(hello) => self.churning.hello(hello),
+            Event::Conversation(told) => self.churning.talked(told, &self.threads, &self.tasks),
+            Event::Turned(turned) => self.churning.turned(turned),
             Event::NameAsked(asked) => self.objects.name_asked(asked),
             Event::Estimated(estimated) => self.estimated(estimated),
             Event::Wait(wait) => self.wait(wait),
             Event::OtherEnd(end) => self.tasks.has_other_end(end),
-            Event::Serving(serving) => self.served.add(serving),
+            Event::Serving(serving) => self.requests.served.add(serving),
             Event::GoesOn(wait) => {
                 if let Some(thread) = self.threads.get(&wait.thread) {
-                    self.earlier
+                    self.requests
+                        .earlier
                         .still_waits(self.tasks.pid(thread.identity.process), wait);
                 }
             }
-            Event::Earlier(earlier) => self.earlier.add(earlier),
-            Event::SaidSince(said) => self.said_since(said),
-            Event::Request(request) if self.answers_tools(request.thread) => {}
+            Event::Earlier(earlier) => self.requests.earlier.add(earlier),
+            Event::SaidSince(said) => self.requests.said_since(said, &mut self.threads),
+            Event::Request(request)
+                if self
+                    .jvms
+                    .answers_tools(request.thread, &self.threads, &self.tasks) => {}
             Event::Request(request) => self.request(request),
             Event::WaitMemory(memory) => self.memory(memory),
             Event::Asker(sample) => self.asker(sample),
@@ -313,7 +284,9 @@ impl Attribution {
             Event::Signal(signal) => self.signal(signal),
             Event::Outsider(task) => self.tasks.met(task),
             Event::IsJvm { pid } => self.jvms.is(*pid),
-            Event::JvmPause(pause) => self.jvm_paused(pause),
+            Event::JvmPause(pause) => self
+                .jvms
+                .step(pause, &mut self.threads, &self.tasks, &self.book.whats),
             Event::End(end) => self.end(end),
         }
     }

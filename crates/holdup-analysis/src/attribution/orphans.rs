@@ -13,12 +13,11 @@
 use super::deadlock;
 use super::holders;
 use super::ledger::Ledger;
-use super::numbers::NumberMap;
 use super::owners;
 use super::task_table::{Identity, Named, TaskTable};
-use super::thread::Thread;
+use super::thread::Threads;
 use crate::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
-use holdup_evidence::{Call, Cause, LockHolder, ThreadId, Wait};
+use holdup_evidence::{Call, Cause, LockHolder, Wait};
 use std::collections::BTreeMap;
 
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
@@ -66,12 +65,7 @@ fn limited(call: &Call) -> bool {
 
 /// Whether a wait, while it lasts, can be ended by nobody but another thread of the process: a private futex, or the end of such a thread,
 /// which the kernel tells by a futex that has its id and is not private.
-pub(super) fn by_own_threads(
-    wait: &Wait,
-    waiter: &Identity,
-    tasks: &TaskTable,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-) -> bool {
+pub(super) fn by_own_threads(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> bool {
     let joined = || {
         let [_, operation, value, _] = wait.call.args;
         let waits = wait.call.name() == Some("futex") && WAITS.contains(&(operation & OPERATION));
@@ -126,12 +120,7 @@ pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u3
 }
 
 /// Judges one wait of this thread.
-pub(super) fn judge(
-    wait: &Wait,
-    waiter: &Identity,
-    tasks: &TaskTable,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-) -> Option<Orphan> {
+pub(super) fn judge(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> Option<Orphan> {
     if !endless(wait) {
         return None;
     }

@@ -2,11 +2,11 @@
 //!
 //! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
 
-use super::Attribution;
+use super::blocker::Scene;
 use super::ended_wait::EndedWait;
 use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
 
-impl Attribution {
+impl Scene<'_> {
     /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
     /// parentage show.
     pub(super) fn other_side(&self, ended: &EndedWait, cause: Cause) -> Option<u32> {

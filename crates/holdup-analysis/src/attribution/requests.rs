@@ -8,10 +8,14 @@
 //! rates only a sample is told to begin with, each for many; how many there were is known all the same.
 
 use super::Attribution;
+use super::earlier::EarlierRequests;
+use super::idle::Served;
 use super::listeners::Listeners;
 use super::named_requests::named;
 use super::slow_requests::slow;
-use super::windows::AnsweredIn;
+use super::thread::{Thread, Threads};
+use super::turns::Turns;
+use super::windows::{AnsweredIn, Axis};
 use crate::attributed::{HeldByTimer, Requests, Tally};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
 use std::collections::{BTreeMap, HashMap};
@@ -105,6 +109,15 @@ pub(super) struct Answering {
     pub(super) answered_in: AnsweredIn,
 }
 
+/// Servers, their requests, and who answers them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RequestState {
+    pub(super) served: Served,
+    pub(super) earlier: EarlierRequests,
+    pub(super) answering: Answering,
+    pub(super) turns: Turns,
+}
+
 impl Attribution {
     /// A request was read or answered.
     pub(super) fn request(&mut self, request: &Request) {
@@ -116,26 +129,41 @@ impl Attribution {
             return;
         };
         let spent = thread.advance(&request.clock, request.at, None, true, process, &mut self.book);
+        self.requests
+            .step(request, &mut self.threads, &mut self.book.axis);
+        if spent.contradicted > 0 {
+            self.contradiction(spent.contradicted);
+        }
+    }
+}
+
+impl RequestState {
+    /// A request was read or answered by a thread whose time is booked until then.
+    fn step(&mut self, request: &Request, threads: &mut Threads, axis: &mut Axis) {
+        let id = request.thread;
+        let Some(thread) = threads.get_mut(&id) else {
+            return;
+        };
         match &request.step {
             RequestStep::Read { begins, port } => {
                 thread.requests += 1;
                 let before = totals(&thread.with_requests);
                 // If one is open there still, its end was lost.
-                self.over(request.connection);
+                self.over(request.connection, threads);
                 self.answering.read(request, before, begins, *port);
             }
             RequestStep::Answered => {
                 let timer = thread.timer_ran_since;
-                if let Some((open, after)) = self.over(request.connection) {
+                if let Some((open, after)) = self.over(request.connection, threads) {
                     if timer.is_some_and(|since| open.read_at <= since) {
                         self.answering.held(&open, request.at);
-                        if let Some(thread) = self.threads.get_mut(&id) {
+                        if let Some(thread) = threads.get_mut(&id) {
                             thread.answers_by_timer = true;
                         }
                     }
                     let ns = request.at.saturating_sub(open.read_at);
                     let answered_in = &mut self.answering.answered_in;
-                    answered_in.add(&mut self.book.axis, request.at, ns, open.weight);
+                    answered_in.add(axis, request.at, ns, open.weight);
                     self.answering.answered(request.at, open, after);
                 }
             }
@@ -144,7 +172,7 @@ impl Attribution {
                 self.answering.read_on(request, spent);
             }
             RequestStep::Dropped => {
-                self.over(request.connection);
+                self.over(request.connection, threads);
             }
             RequestStep::Left => {
                 thread.requests = 0;
@@ -155,23 +183,28 @@ impl Attribution {
                     .for_each(|open| open.left = true);
             }
         }
-        if spent.contradicted > 0 {
-            self.contradiction(spent.contradicted);
-        }
     }
 
     /// More was said on a connection where somebody had been asked before.
-    pub(super) fn said_since(&mut self, said: &SaidSince) {
+    pub(super) fn said_since(&mut self, said: &SaidSince, threads: &mut Threads) {
         self.earlier.answered(said.inode);
-        self.over(said.connection);
+        self.over(said.connection, threads);
+    }
+
+    /// A thread turned out to have these requests since before observation.
+    pub(super) fn take_up(&mut self, requests: &[Earlier], thread: &mut Thread) {
+        for request in requests {
+            thread.has_earlier();
+            self.answering.taken_up(request, thread.id);
+        }
     }
 
     /// What was open on a connection is over. Returns it with what its reader has spent with requests since it was met;
     /// nothing where none is known to be open: its begin was lost, or another thread has answered in the same instant.
-    fn over(&mut self, connection: u64) -> Option<(Open, Vec<(Cause, Ns)>)> {
+    fn over(&mut self, connection: u64, threads: &mut Threads) -> Option<(Open, Vec<(Cause, Ns)>)> {
         self.earlier.over(connection);
         let open = self.answering.open.remove(&connection)?;
-        let Some(thread) = self.threads.get_mut(&open.reader) else {
+        let Some(thread) = threads.get_mut(&open.reader) else {
             return Some((open, Vec::new()));
         };
         if !open.left {
@@ -208,7 +241,7 @@ impl Answering {
     }
 
     /// Somebody has a request since before anybody looked.
-    pub(super) fn taken_up(&mut self, request: &Earlier, reader: ThreadId) {
+    fn taken_up(&mut self, request: &Earlier, reader: ThreadId) {
         let open = Open {
             read_at: request.said_at,
             reader,

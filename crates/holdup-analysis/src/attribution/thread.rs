@@ -119,6 +119,9 @@ struct Run {
     first: Ns,
 }
 
+/// Threads that live, and those that ended so lately that others may still be woken by them.
+pub(super) type Threads = NumberMap<ThreadId, Box<Thread>>;
+
 /// A thread.
 #[derive(Debug, Clone)]
 pub(super) struct Thread {

@@ -38,14 +38,14 @@ pub(super) struct Turns {
 impl Attribution {
     /// A process has come into view. Nobody has looked whether it serves if it was born since: it does what its siblings do.
     pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>) {
-        let (served, tasks) = (&self.served, &self.tasks);
+        let (served, tasks) = (&self.requests.served, &self.tasks);
         let serves = |other: u32| served.serves(other);
         let siblings = || match creator {
             Some(creator) => tasks.has_child_of_any_program(creator, serves),
             None => tasks.has_sibling(pid, serves),
         };
         if !serves(pid) && siblings() {
-            self.served.add(&Serving {
+            self.requests.served.add(&Serving {
                 processes: vec![pid],
                 addresses: Vec::new(),
                 ..Serving::default()
@@ -56,8 +56,8 @@ impl Attribution {
     /// Remembers the lock of a wait for a turn.
     pub(super) fn learn_turn(&mut self, wait: &Wait) {
         let file = turn(&self.knowledge(), wait);
-        if let Some(file) = file.filter(|_| self.turns.files.len() < MOST) {
-            self.turns.files.insert(file);
+        if let Some(file) = file.filter(|_| self.requests.turns.files.len() < MOST) {
+            self.requests.turns.files.insert(file);
         }
     }
 
@@ -68,14 +68,14 @@ impl Attribution {
         };
         let later = lock_of_server(&self.knowledge(), wait).is_some();
         if later {
-            self.turns.late.push(end.clone());
+            self.requests.turns.late.push(end.clone());
         }
         later
     }
 
     /// The ends that were kept.
     pub(super) fn judge_late(&mut self) {
-        for end in std::mem::take(&mut self.turns.late) {
+        for end in std::mem::take(&mut self.requests.turns.late) {
             self.end_now(&end);
         }
     }

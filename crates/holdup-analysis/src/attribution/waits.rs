@@ -1,7 +1,9 @@
 //! Waits, what their memory said, and CPU samples.
 
 use super::Attribution;
+use super::blocker::{Scene, stopped_by};
 use super::ended_wait::EndedWait;
+use super::owned::links;
 use super::thread::Pending;
 use super::what::Role;
 use holdup_evidence::{Cause, CpuSample, Ns, ThreadId, UserStackId, Wait, WaitMemory, Waker};
@@ -27,7 +29,7 @@ impl Attribution {
         let beforehand = self
             .waker_knew_only_the_time(wait)
             .then(|| self.keeps_its_path(wait));
-        let by_runtime = self.ended_by_jvm(wait);
+        let by_runtime = self.jvms.ended(wait, &self.threads, &self.tasks);
         let theirs = match &wait.waker {
             _ if by_runtime => None,
             Waker::Thread { thread, clock, .. } if *thread != id => self.path_of(*thread, clock, wait.end),
@@ -148,8 +150,9 @@ impl Attribution {
     }
 
     fn apply(&mut self, ended: &EndedWait) -> Cause {
-        self.take_up_in_loop(ended);
-        match self.unanswered(ended) {
+        self.requests
+            .take_up_in_loop(ended, &mut self.threads, &self.tasks, &self.objects);
+        match self.requests.unanswered(ended, &self.threads, &self.objects) {
             // What else is in the set does not matter.
             Some(wait) => self.apply_as_told(&EndedWait {
                 wait: &wait,
@@ -166,7 +169,13 @@ impl Attribution {
         let Some(entry) = self.enter(ended) else {
             return Cause::Unknown;
         };
-        let owner = self.book_blocker(ended, &entry, unsure.unwrap_or(0));
+        let mut scene = Scene {
+            threads: &mut self.threads,
+            tasks: &mut self.tasks,
+            served: &self.requests.served,
+            objects: &self.objects,
+        };
+        let owner = self.blockers.step(ended, &entry, unsure.unwrap_or(0), &mut scene);
         self.follow_blocker(ended, &entry, owner, before);
         let held_open = self.held_open(ended, entry.cause, owner);
         if held_open > 0
@@ -176,8 +185,8 @@ impl Attribution {
             site.held_open = site.held_open.saturating_add(held_open);
         }
         if entry.longest {
-            let links = self.links(ended.wait, entry.cause, owner);
-            let signal = self.stopped_by(ended.wait);
+            let links = links((&self.threads, &self.tasks), ended.wait, entry.cause, owner);
+            let signal = stopped_by(ended.wait, &self.threads, &self.tasks);
             if let Some(thread) = self.threads.get_mut(&ended.wait.thread) {
                 let site = &mut thread.ledger.sites[entry.site];
                 if !site.deadlock {

@@ -23,11 +23,10 @@ use super::earlier::EarlierRequests;
 use super::ended_wait::EndedWait;
 use super::idle::{Served, Who, Work};
 use super::jvms::Jvms;
-use super::numbers::NumberMap;
 use super::object_cache::{ObjectCache, Reading};
 use super::owners;
 use super::task_table::TaskTable;
-use super::thread::Thread;
+use super::thread::{Thread, Threads};
 use super::turns::{self, Turns};
 use crate::attributed::{Certainty, Judge, JudgedBy, Reason};
 use crate::classify::Classified;
@@ -57,7 +56,7 @@ type JudgeFn = fn(&Case<'_>) -> Option<Verdict>;
 /// What judges may know beside the wait itself.
 #[derive(Clone, Copy)]
 pub(super) struct Knowledge<'a> {
-    pub(super) threads: &'a NumberMap<ThreadId, Box<Thread>>,
+    pub(super) threads: &'a Threads,
     pub(super) tasks: &'a TaskTable,
     pub(super) objects: &'a ObjectCache,
     pub(super) served: &'a Served,
@@ -245,9 +244,9 @@ impl Attribution {
             threads: &self.threads,
             tasks: &self.tasks,
             objects: &self.objects,
-            served: &self.served,
-            earlier: &self.earlier,
-            turns: &self.turns,
+            served: &self.requests.served,
+            earlier: &self.requests.earlier,
+            turns: &self.requests.turns,
             jvms: &self.jvms,
             churning: &self.churning,
         }
