@@ -116,3 +116,18 @@ pub struct JudgedBy {
     /// How much that evidence shows.
     pub certainty: Certainty,
 }
+
+impl JudgedBy {
+    /// The functions on the user stack decided.
+    pub const USER_STACK: JudgedBy = JudgedBy {
+        judge: Judge::UserStack,
+        reason: Reason::Functions,
+        certainty: Certainty::Purpose,
+    };
+    /// The other waits of the thread decided.
+    pub const OTHER_WAITS: JudgedBy = JudgedBy {
+        judge: Judge::OtherWaits,
+        reason: Reason::SameThread,
+        certainty: Certainty::Purpose,
+    };
+}

@@ -17,8 +17,8 @@ use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
 use crate::attributed::{
-    Asker, AttributedWait, Certainty, How, HowKnown, Judge, JudgedBy, Link, Pace, Reason, Resource,
-    ResourceKind, SPINS, Tally, ThreadName,
+    Asker, AttributedWait, How, HowKnown, JudgedBy, Link, Pace, Resource, ResourceKind, SPINS, Tally,
+    ThreadName,
 };
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use std::cmp::Reverse;
@@ -88,17 +88,9 @@ impl Rows<'_> {
             }
             origins.resize(rows.len(), Origin::of(at));
         }
-        let causes: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
+        let before: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
         (self.of_runtime)(&mut rows);
-        for (row, before) in rows.iter_mut().zip(causes) {
-            if row.cause != before {
-                row.judged_by = Some(JudgedBy {
-                    judge: Judge::OtherWaits,
-                    reason: Reason::SameThread,
-                    certainty: Certainty::Purpose,
-                });
-            }
-        }
+        super::retold::mark_judged(&mut rows, &before);
         let told = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
         let mut kept = rows.iter().map(told).collect::<Vec<_>>().into_iter();
         origins.retain(|_| kept.next().unwrap_or_default());
@@ -418,11 +410,7 @@ impl Rows<'_> {
         if let Some((cause, resource)) = &group.told {
             row.cause = *cause;
             row.resource = resource.clone();
-            row.judged_by = Some(JudgedBy {
-                judge: Judge::UserStack,
-                reason: Reason::Functions,
-                certainty: Certainty::Purpose,
-            });
+            row.judged_by = Some(JudgedBy::USER_STACK);
         }
     }
 
