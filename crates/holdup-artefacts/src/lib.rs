@@ -296,6 +296,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         why_unknown: told.why_unknown,
         tcp: None,
         read_at: read_at(observed, calls, call),
+        judged_by: None,
     }
 }
 

@@ -5,14 +5,13 @@
 mod common;
 mod detail;
 mod fact;
+mod judged;
 mod requests;
 
 pub use common::{Common, Interrupt};
 pub use detail::{Detail, Facts};
-pub use fact::{
-    Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy,
-    Spin, SpinningLibrary, StopSignal,
-};
+pub use fact::{Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy, Spin, SpinningLibrary, StopSignal};
+pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
 
 use crate::churn::Churn;
@@ -411,6 +410,10 @@ pub struct AttributedWait {
     /// The place in an artefact (`file:line`) that tells of these waits; empty for what holdup saw itself.
     #[serde(default)]
     pub read_at: String,
+    /// Who judged the longest of these waits, and by what evidence. `None` for CPU time, for an artefact's waits, and in earlier
+    /// recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
 }
 
 /// How a thread came to queue for a CPU.

@@ -28,7 +28,7 @@ pub use machine::Machine;
 pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
 pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
 
-use crate::attributed::{How, HowKnown, Resource};
+use crate::attributed::{How, HowKnown, JudgedBy, Resource};
 use crate::finding::{Confidence, Severity};
 use crate::host_figures::HostFigures;
 use crate::prediction::Prediction;
@@ -421,6 +421,9 @@ pub struct Wait {
     pub kernel_stack: Vec<String>,
     /// For `unknown`: why.
     pub why_unknown: Option<String>,
+    /// Who judged the longest of these waits, and by what evidence; absent for CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
 }
 
 /// Who ran instead.

@@ -306,6 +306,7 @@ fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
             .collect(),
         kernel_stack: wait.kernel_stack.clone(),
         why_unknown: wait.why_unknown.clone(),
+        judged_by: wait.judged_by,
     }
 }
 

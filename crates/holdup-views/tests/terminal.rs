@@ -172,3 +172,20 @@ fn both_sides_are_named_in_every_line_with_a_figure_of_both() {
         }
     }
 }
+
+#[test]
+fn who_judged_a_wait_is_printed_on_demand() {
+    use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
+    let mut report = samples::sshd().report();
+    assert!(!text(&report, &verbose()).contains("judged by"), "nobody judged");
+    for wait in &mut report.waits {
+        wait.judged_by = Some(JudgedBy {
+            judge: Judge::Kernel,
+            reason: Reason::SystemCall,
+            certainty: Certainty::Purpose,
+        });
+    }
+    let line = "judged by kernel  system call and object, no kernel stack";
+    assert!(text(&report, &verbose()).contains(line));
+    assert!(!text(&report, &Style::default()).contains("judged by"));
+}

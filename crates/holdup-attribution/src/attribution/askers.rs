@@ -42,7 +42,7 @@ impl Attribution {
                 };
                 waiter.ledger.sites[kept.site]
                     .holders
-                    .learn(kept.in_the_way, meanwhile);
+                    .learn(kept.blocker, meanwhile);
             }
         }
     }

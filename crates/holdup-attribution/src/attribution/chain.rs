@@ -4,10 +4,9 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
-use super::holders::{InTheWay, Who};
-use super::numbers::NumberMap;
-use super::people::{Named, People};
-use super::thread::Thread;
+use super::holders::{Blocker, Who};
+use super::task_table::{Named, TaskTable};
+use super::thread::{Thread, Threads};
 use holdup_evidence::{Cause, Ns, ThreadId, UserStackId};
 use std::collections::VecDeque;
 
@@ -87,7 +86,7 @@ pub(super) struct KeptWaiting {
     pub(super) waiter: ThreadId,
     /// The site of the wait in the waiter's ledger.
     pub(super) site: usize,
-    pub(super) in_the_way: InTheWay,
+    pub(super) blocker: Blocker,
     pub(super) start: Ns,
     pub(super) end: Ns,
 }
@@ -179,8 +178,8 @@ impl Segments {
 /// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself. Whether it came
 /// back to the waiter, by nothing but waits that nobody has ended: then all in it wait for each other.
 pub(super) fn follow(
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-    people: &People,
+    threads: &Threads,
+    tasks: &TaskTable,
     waiter: ThreadId,
     waker: ThreadId,
     from: Ns,
@@ -201,7 +200,7 @@ pub(super) fn follow(
             break;
         };
         links.push(Link {
-            name: people.named(&thread.identity),
+            name: tasks.named(&thread.identity),
             cause: doing.cause,
             ns: doing.ns,
         });

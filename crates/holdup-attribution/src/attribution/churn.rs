@@ -7,15 +7,15 @@
 
 mod handshakes;
 
-use super::Attribution;
 use super::histogram::Histogram;
 use super::numbers::NumberMap;
-use super::people::{NameId, Named, People};
+use super::task_table::{NameId, Named, TaskTable};
+use super::thread::Threads;
 use crate::handshake::Handshake;
 use handshakes::{Shaking, Tls};
 use holdup_evidence::churn::{Closed, Closer, Conversation, Hello, Made, MadeBy, Turned};
 use holdup_evidence::{
-    Cause, End, Finish, Frame, Ns, ObjectId, Role, Start, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    End, Finish, Frame, Ns, ObjectId, Role, Start, ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use holdup_model::attributed::Asker;
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
@@ -70,13 +70,13 @@ impl Stacks {
     }
 
     /// Who asked, by the most frequent.
-    fn asker(&self, by: Option<Named>, people: &People, frames: &[Vec<Frame>]) -> Asker {
+    fn asker(&self, by: Option<Named>, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Asker {
         let most = self.0.iter().max_by_key(|one| one.1);
         let stack = most.and_then(|one| frames.get(one.0.0 as usize));
         let stack = stack.cloned().unwrap_or_default();
         let asking = super::choose(&stack);
         Asker {
-            name: by.map(|by| people.describe(&by)).unwrap_or_default(),
+            name: by.map(|by| tasks.describe(&by)).unwrap_or_default(),
             frame: asking.frame,
             module: asking.module,
             stack,
@@ -191,7 +191,8 @@ impl Churning {
         }
     }
 
-    fn hello(&mut self, hello: &Hello) {
+    /// The first bytes of a connection.
+    pub(super) fn hello(&mut self, hello: &Hello) {
         let Some(open) = self.open.get_mut(&hello.connection) else {
             return;
         };
@@ -206,7 +207,8 @@ impl Churning {
         }
     }
 
-    fn turned(&mut self, turned: &Turned) {
+    /// A handshake went on.
+    pub(super) fn turned(&mut self, turned: &Turned) {
         let Some(open) = self.open.get_mut(&turned.connection) else {
             return;
         };
@@ -224,9 +226,9 @@ impl Churning {
         open.is_some_and(|open| !open.place.1 && open.shaking.lasts_at(at))
     }
 
-    /// Whether a wait with this cause was for such a handshake. A poll tells it where all that was ready were in one.
-    pub(super) fn is_handshake(&self, wait: &Wait, cause: Cause, memory: Option<&WaitMemory>) -> bool {
-        if self.by_socket.is_empty() || !matches!(cause, Cause::NetReceive | Cause::NetSend) {
+    /// Whether the sockets of a wait were in such a handshake: of a poll all that were ready.
+    pub(super) fn is_handshake(&self, wait: &Wait, memory: Option<&WaitMemory>) -> bool {
+        if self.by_socket.is_empty() {
             return false;
         }
         let woken_by = match &wait.waker {
@@ -247,7 +249,7 @@ impl Churning {
     }
 
     /// What it comes to.
-    pub(super) fn finish(mut self, people: &People, finish: &Finish) -> Churn {
+    pub(super) fn finish(mut self, tasks: &TaskTable, finish: &Finish) -> Churn {
         for (_, open) in std::mem::take(&mut self.open) {
             if let Some(talks) = self.talks.get_mut(&open.place) {
                 talks.sums.tls.settle(open.shaking.tls);
@@ -256,7 +258,7 @@ impl Churning {
         let mut made: Vec<Births> = self
             .makings
             .into_iter()
-            .map(|((what, ..), making)| making.told(what, people, &finish.user_stacks))
+            .map(|((what, ..), making)| making.told(what, tasks, &finish.user_stacks))
             .collect();
         made.sort_by_cached_key(|one| (Reverse(one.made), one.what, one.by.name.thread.clone()));
         made.truncate(LISTED);
@@ -266,7 +268,7 @@ impl Churning {
             .map(|((end, accepted, _), talks)| Conversations {
                 end: end.to_string(),
                 accepted,
-                by: talks.stacks.asker(talks.by, people, &finish.user_stacks),
+                by: talks.stacks.asker(talks.by, tasks, &finish.user_stacks),
                 p50: talks.lives.percentile(50, talks.longest),
                 ..talks.sums
             })
@@ -283,11 +285,11 @@ impl Churning {
 }
 
 impl Making {
-    fn told(mut self, what: Born, people: &People, frames: &[Vec<Frame>]) -> Births {
+    fn told(mut self, what: Born, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Births {
         self.names.sort_by_key(|one| (Reverse(one.1), one.0));
         Births {
             what,
-            by: self.stacks.asker(self.by, people, frames),
+            by: self.stacks.asker(self.by, tasks, frames),
             made: self.made,
             ended: self.ended,
             p50: self.lives.percentile(50, self.longest),
@@ -296,7 +298,7 @@ impl Making {
                 .names
                 .iter()
                 .map(|one| Called {
-                    name: people.text(one.0).to_owned(),
+                    name: tasks.text(one.0).to_owned(),
                     count: one.1,
                 })
                 .collect(),
@@ -368,78 +370,80 @@ impl Talks {
     }
 }
 
-impl Attribution {
-    /// A thread of the subject, as it is named now.
-    fn of_subject(&self, thread: ThreadId) -> Option<Named> {
-        let thread = self.threads.get(&thread)?;
-        (thread.ledger.role == Role::Subject).then(|| self.people.named(&thread.identity))
-    }
+/// A thread of the subject, as it is named now.
+fn of_subject(thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> Option<Named> {
+    let thread = threads.get(&thread)?;
+    (thread.ledger.role == Role::Subject).then(|| tasks.named(&thread.identity))
+}
 
-    /// What a thread is called without its number: those of a pool make the same things.
-    fn kind_of(&mut self, named: Named) -> NameId {
-        let name = self.people.text(named.thread);
-        let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
-        match kind.len() {
-            0 => named.thread,
-            len if len == name.len() => named.thread,
-            _ => {
-                let kind = kind.to_owned();
-                self.people.name_id(&kind)
-            }
+/// What a thread is called without its number: those of a pool make the same things.
+fn kind_of(named: Named, tasks: &mut TaskTable) -> NameId {
+    let name = tasks.text(named.thread);
+    let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    match kind.len() {
+        0 => named.thread,
+        len if len == name.len() => named.thread,
+        _ => {
+            let kind = kind.to_owned();
+            tasks.name_id(&kind)
         }
     }
+}
 
+impl Churning {
     /// A thread is born, and its maker is known.
-    pub(super) fn was_made(&mut self, start: &Start) {
-        let maker = start.parent.and_then(|(parent, _)| self.of_subject(parent));
+    pub(super) fn was_made(&mut self, start: &Start, threads: &Threads, tasks: &mut TaskTable) {
+        let maker = start
+            .parent
+            .and_then(|(parent, _)| of_subject(parent, threads, tasks));
         if let Some(by) = maker.filter(|_| start.adopted.is_none()) {
             let what = match by.pid == start.task.pid {
                 true => Born::Thread,
                 false => Born::Process,
             };
-            let kind = self.kind_of(by);
-            self.churning.made(start, what, by, kind);
+            let kind = kind_of(by, tasks);
+            self.made(start, what, by, kind);
         }
     }
 
     /// A thread has ended.
-    pub(super) fn has_ended(&mut self, end: &End) {
-        let name = self.people.name_id(&end.task.name);
-        self.churning.ended(end, name);
+    pub(super) fn has_ended(&mut self, end: &End, tasks: &mut TaskTable) {
+        let name = tasks.name_id(&end.task.name);
+        self.ended(end, name);
     }
 
     /// Where somebody was who made something.
-    pub(super) fn made_by(&mut self, by: &MadeBy) {
-        let Some(named) = self.of_subject(by.thread) else {
+    pub(super) fn made_by(&mut self, by: &MadeBy, threads: &Threads, tasks: &mut TaskTable) {
+        let Some(named) = of_subject(by.thread, threads, tasks) else {
             return;
         };
         match by.what {
             Made::Thread => {
-                let kind = self.kind_of(named);
-                self.churning.stack(by, Born::Thread, named, kind);
+                let kind = kind_of(named, tasks);
+                self.stack(by, Born::Thread, named, kind);
             }
             Made::Process => {
-                let kind = self.kind_of(named);
-                self.churning.stack(by, Born::Process, named, kind);
+                let kind = kind_of(named, tasks);
+                self.stack(by, Born::Process, named, kind);
             }
             Made::Connection => {
-                if self.churning.asked.len() >= MOST_OPEN {
-                    self.churning.asked.clear();
+                if self.asked.len() >= MOST_OPEN {
+                    self.asked.clear();
                 }
-                self.churning.asked.insert(by.connection, by.stack);
+                self.asked.insert(by.connection, by.stack);
             }
         }
     }
 
     /// A connection was made or closed.
-    pub(super) fn conversation(&mut self, told: &Conversation) {
+    pub(super) fn talked(&mut self, told: &Conversation, threads: &Threads, tasks: &TaskTable) {
         // Whoever made it may be gone when it is closed.
-        let open = self.churning.open.get(&told.connection);
+        let open = self.open.get(&told.connection);
         let place = open.map(|open| open.place);
-        let by = match (self.of_subject(told.thread), place) {
+        let by = match (of_subject(told.thread, threads, tasks), place) {
             (Some(by), None) => by,
             (by, Some(place)) => {
-                let known = self.churning.talks.get(&place).and_then(|talks| talks.by);
+                let known = self.talks.get(&place).and_then(|talks| talks.by);
                 let Some(by) = known.or(by) else { return };
                 Named {
                     process: place.2,
@@ -448,19 +452,9 @@ impl Attribution {
             }
             (None, None) => return,
         };
-        let asker = self.threads.get(&told.thread);
+        let asker = threads.get(&told.thread);
         let for_request = asker.is_some_and(|thread| thread.requests > 0);
-        self.churning.conversation(told, by, for_request);
-    }
-
-    /// The first bytes of a connection.
-    pub(super) fn hello(&mut self, hello: &Hello) {
-        self.churning.hello(hello);
-    }
-
-    /// A handshake went on.
-    pub(super) fn turned(&mut self, turned: &Turned) {
-        self.churning.turned(turned);
+        self.conversation(told, by, for_request);
     }
 }
 

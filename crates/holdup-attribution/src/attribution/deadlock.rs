@@ -11,10 +11,9 @@
 //! In: each wait with an owner, each futex wait's end. Out: threads in a circle, and the time that it stood.
 
 use super::chain::Link;
-use super::holders::{InTheWay, Who};
-use super::numbers::NumberMap;
-use super::people::{People, ProcessId};
-use super::thread::Thread;
+use super::holders::{Blocker, Who};
+use super::task_table::{ProcessId, TaskTable};
+use super::thread::Threads;
 use holdup_evidence::{Cause, Ns, ThreadId};
 use holdup_model::attributed::HowKnown;
 use std::collections::HashMap;
@@ -38,7 +37,7 @@ pub(super) enum Futex {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Blocked {
     /// Who owned it when the wait began.
-    pub(super) owner: InTheWay,
+    pub(super) owner: Blocker,
     /// What the wait was for.
     pub(super) cause: Cause,
     /// When it began.
@@ -102,11 +101,7 @@ pub(super) fn proves(how: HowKnown) -> bool {
 }
 
 /// The circle that the last wait of this thread closes.
-pub(super) fn find(
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-    hand_overs: &HandOvers,
-    first: ThreadId,
-) -> Option<Circle> {
+pub(super) fn find(threads: &Threads, hand_overs: &HandOvers, first: ThreadId) -> Option<Circle> {
     let mut circle = Circle {
         members: Vec::new(),
         from: 0,
@@ -159,7 +154,7 @@ pub(super) fn find(
 }
 
 /// Whether a thread is the only one of its process.
-pub(super) fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) -> bool {
+pub(super) fn alone(threads: &Threads, id: ThreadId) -> bool {
     let Some(process) = threads.get(&id).map(|thread| thread.identity.process) else {
         return false;
     };
@@ -170,12 +165,7 @@ pub(super) fn alone(threads: &NumberMap<ThreadId, Box<Thread>>, id: ThreadId) ->
 }
 
 /// The circle as a chain that begins and ends with this member.
-pub(super) fn chain(
-    circle: &Circle,
-    member: ThreadId,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-    people: &People,
-) -> Vec<Link> {
+pub(super) fn chain(circle: &Circle, member: ThreadId, threads: &Threads, tasks: &TaskTable) -> Vec<Link> {
     let begin = circle.members.iter().position(|one| *one == member).unwrap_or(0);
     let around = circle.members.iter().cycle().skip(begin);
     around
@@ -183,7 +173,7 @@ pub(super) fn chain(
         .filter_map(|id| {
             let thread = threads.get(id)?;
             Some(Link {
-                name: people.named(&thread.identity),
+                name: tasks.named(&thread.identity),
                 cause: thread.blocked.map_or(Cause::LockFutex, |blocked| blocked.cause),
                 ns: circle.to - circle.from,
             })

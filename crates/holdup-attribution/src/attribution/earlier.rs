@@ -6,6 +6,7 @@
 //! named: a client also sends what is no request.
 
 use super::idle::Work;
+use super::owners;
 use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory};
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +52,7 @@ impl EarlierRequests {
     }
 
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
-    pub(super) fn goes_on(&mut self, pid: u32, wait: &GoesOn) {
+    pub(super) fn still_waits(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = |name: &str| name.starts_with("accept") || name.starts_with("epoll_");
         if !self.open.is_empty() && !wait.call.name().is_some_and(at_the_door) {
             self.waiting.entry(wait.thread).or_insert((pid, wait.start));
@@ -70,37 +71,40 @@ impl EarlierRequests {
     }
 
     /// Which of them a thread of the process `pid` has, that waits so: those that came in as it began to.
-    pub(super) fn taken_by(
-        &mut self,
+    pub(super) fn of_waiter(
+        &self,
         pid: u32,
         wait: &Wait,
         work: Option<&Work>,
         memory: Option<&WaitMemory>,
     ) -> Vec<Earlier> {
-        // Who polls the door stands there, too; that is known only now.
-        let waits_since = self.waiting.get(&wait.thread).map(|(_, since)| *since);
-        let same = waits_since.is_some_and(|since| (wait.start..=wait.end).contains(&since));
-        if same && matches!(work, Some(Work::OfClients(_))) {
-            self.waiting.remove(&wait.thread);
-        }
         let polls = memory.is_some_and(|memory| !memory.polled.is_empty());
         if polls || !matches!(work, Some(Work::Other(_))) {
             return Vec::new();
         }
-        let waiting = &self.waiting;
         let only = |one: &Earlier| {
             let begin = one.said_at.saturating_sub(one.tick);
             let end = one.said_at.saturating_add(one.tick).saturating_add(TAKEN_UP);
-            let mut since = waiting
+            let mut since = self
+                .waiting
                 .iter()
                 .filter(|(_, (of, start))| *of == pid && (begin..=end).contains(start));
             // Of two nobody knows which.
             let first = since.next().map(|(thread, _)| *thread);
             one.pid == pid && first == Some(wait.thread) && since.next().is_none()
         };
-        let found = take(&self.open, &self.taken, only);
+        take(&self.open, &self.taken, only)
+    }
+
+    /// A wait was judged: for this work, if for any, and with these requests.
+    pub(super) fn judged(&mut self, wait: &Wait, work: Option<&Work>, found: &[Earlier]) {
+        // Who polls the door stands there, too; that is known only now.
+        let waits_since = self.waiting.get(&wait.thread).map(|(_, since)| *since);
+        let same = waits_since.is_some_and(|since| (wait.start..=wait.end).contains(&since));
+        if same && !wait.serves && owners::of(wait).is_none() && matches!(work, Some(Work::OfClients(_))) {
+            self.waiting.remove(&wait.thread);
+        }
         self.taken.extend(found.iter().map(|one| one.connection));
-        found
     }
 
     /// Which of them an event loop of the process `pid` has, with such a set: those of its connections.
@@ -193,17 +197,17 @@ mod tests {
             by_client: true,
             after,
         });
-        let mut goes_on = |thread, start, number| {
+        let mut still_waits = |thread, start, number| {
             let wait = GoesOn {
                 thread: ThreadId(thread),
                 start,
                 call: Call { number, args: [0; 4] },
             };
-            earlier.goes_on(pid, &wait);
+            earlier.still_waits(pid, &wait);
         };
-        goes_on(1, start, 202);
+        still_waits(1, start, 202);
         if let Some((start, number)) = other {
-            goes_on(2, start, number);
+            still_waits(2, start, number);
         }
         // A poll of its listening socket has ended meanwhile.
         if let Some((start, POLL)) = other {
@@ -212,9 +216,11 @@ mod tests {
                 thread: ThreadId(2),
                 ..parked(start)
             };
-            assert!(earlier.taken_by(pid, &polls, Some(&clients), None).is_empty());
+            assert!(earlier.of_waiter(pid, &polls, Some(&clients), None).is_empty());
+            earlier.judged(&polls, Some(&clients), &[]);
         }
-        let taken = earlier.taken_by(pid, &parked(start), Some(work), None);
+        let taken = earlier.of_waiter(pid, &parked(start), Some(work), None);
+        earlier.judged(&parked(start), Some(work), &taken);
         assert_eq!(taken.is_empty(), earlier.untaken() == 1);
         !taken.is_empty()
     }

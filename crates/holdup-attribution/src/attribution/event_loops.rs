@@ -3,58 +3,66 @@
 //! In: a wait in a call of the epoll family, and what is known of requests and of questions to others. Out: the same wait, as one
 //! for whom the loop has asked; and who has the requests that were read before anybody looked.
 
-use super::Attribution;
-use super::waits::Over;
+use super::ended_wait::EndedWait;
+use super::object_cache::ObjectCache;
+use super::requests::RequestState;
+use super::task_table::TaskTable;
+use super::thread::Threads;
 use holdup_evidence::{Call, Wait, Waker};
 
-impl Attribution {
+impl RequestState {
     /// Where an event loop has the connection of a request that came in before anybody looked, and a socket on which somebody
     /// was asked since, it has that request.
-    pub(super) fn take_up_in_loop(&mut self, over: &Over) {
-        let wait = over.wait;
+    pub(super) fn take_up_in_loop(
+        &mut self,
+        ended: &EndedWait,
+        threads: &mut Threads,
+        tasks: &TaskTable,
+        objects: &ObjectCache,
+    ) {
+        let wait = ended.wait;
         if self.earlier.untaken() == 0 || !is_epoll(&wait.call) {
             return;
         }
-        let object = |id| self.sights.object(Some(id));
-        for set in [over.memory, wait.asked.as_deref()] {
-            let Some(thread) = self.threads.get_mut(&wait.thread) else {
+        let object = |id| objects.object(Some(id));
+        for set in [ended.memory, wait.asked.as_deref()] {
+            let Some(thread) = threads.get_mut(&wait.thread) else {
                 return;
             };
             if self.earlier.asked_of(set, object).is_none() {
                 continue;
             }
-            let pid = self.people.pid(thread.identity.process);
-            for request in self.earlier.taken_in_set(pid, set, object) {
-                thread.has_earlier();
-                self.answering.taken_up(&request, wait.thread);
-            }
+            let pid = tasks.pid(thread.identity.process);
+            let requests = self.earlier.taken_in_set(pid, set, object);
+            self.take_up(&requests, thread);
         }
     }
 
     /// An event loop with a request to answer, which has asked somebody else and got no answer, waits for that: whatever
     /// else is in its set, and whichever of its clients stirs it meanwhile.
-    pub(super) fn unanswered(&self, over: &Over) -> Option<Wait> {
-        let wait = over.wait;
+    pub(super) fn unanswered(
+        &self,
+        ended: &EndedWait,
+        threads: &Threads,
+        objects: &ObjectCache,
+    ) -> Option<Wait> {
+        let wait = ended.wait;
         if !is_epoll(&wait.call) {
             return None;
         }
-        let has_earlier = || {
-            self.threads
-                .get(&wait.thread)
-                .is_some_and(|thread| thread.earlier > 0)
-        };
+        let has_earlier = || threads.get(&wait.thread).is_some_and(|thread| thread.earlier > 0);
         let asked = match wait.unanswered {
             Some(asked) if wait.serves => asked,
             _ if has_earlier() => {
-                let sets = [over.memory, wait.asked.as_deref()];
-                let asked = |set| self.earlier.asked_of(set, |id| self.sights.object(Some(id)));
+                let sets = [ended.memory, wait.asked.as_deref()];
+                let asked = |set| self.earlier.asked_of(set, |id| objects.object(Some(id)));
                 sets.into_iter().find_map(asked)?
             }
             _ => return None,
         };
         let by_client = wait
             .ready
-            .is_none_or(|ready| self.served.is_clients(self.sights.object(Some(ready))));
+            .is_none_or(|ready| self.served.is_clients(objects.object(Some(ready))));
         by_client.then(|| Wait {
             ready: Some(asked),
             asked: None,
@@ -65,13 +73,13 @@ impl Attribution {
     }
 }
 
-/// Whether a call is one of an event loop.
 /// Whether a call waits for several things, for so long at most.
 pub(super) fn polls(call: &Call) -> bool {
     call.name()
         .is_some_and(|name| name.starts_with("epoll_") || name.ends_with("poll") || name.contains("select"))
 }
 
+/// Whether a call is one of an event loop.
 fn is_epoll(call: &Call) -> bool {
     call.name().is_some_and(|name| name.starts_with("epoll_"))
 }

@@ -6,12 +6,14 @@
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::orphans::{self, Standing};
+use super::owned::complete_unfinished;
 use super::path::{Key, Path, Share};
-use super::people::{NameId, People};
 use super::rows::{CauseSamples, Rows};
+use super::run_path::Scope;
+use super::task_table::{NameId, TaskTable};
 use super::timeline::When;
 use super::what::{self, WhatId, Whats};
-use super::{Attribution, Faults, LastOfCmd, Scope, keys};
+use super::{Attribution, Faults, keys};
 use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
 use holdup_model::attributed::{Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName};
 use std::cmp::Reverse;
@@ -24,11 +26,11 @@ const LISTED: usize = 200;
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
     run.judge_late();
     close_endless(&mut run, finish.ended);
-    run.complete_unfinished();
-    let last = run.last_of_cmd.take().filter(|_| run.scope == Scope::Run);
+    complete_unfinished(&mut run.threads, &run.tasks);
+    let last = run.run_path.take_last();
     let mut path = match &last {
         Some(last) => last.path.clone(),
-        None if run.scope == Scope::Threads => Path::new(),
+        None if run.run_path.scope == Scope::Threads => Path::new(),
         None => super::thread::unknown_path(finish.started, finish.ended),
     };
     let elapsed = path.total();
@@ -53,11 +55,11 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let before = deal_out(&mut path, &mut ledgers, &mut folded, &run.book.whats, elapsed);
     let (ledgers, names) = list(ledgers, folded, &mut into, &mut run);
 
-    let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.people);
+    let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.tasks);
     let rows = Rows {
         whats: &run.book.whats,
-        people: &run.people,
-        sights: &run.sights,
+        tasks: &run.tasks,
+        objects: &run.objects,
         user_stacks: &finish.user_stacks,
         facts,
         name_resource: run.classifier.name_resource,
@@ -74,7 +76,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let mut when = When::new(run.book.axis.clone(), end);
     let mut standing: BTreeMap<u32, Standing> = BTreeMap::new();
     for ledger in &ledgers {
-        let who = name(ledger, &run.people);
+        let who = name(ledger, &run.tasks);
         standing.entry(who.pid).or_default().add(ledger);
         let (rows, origins) = rows.of(ledger, &who, &mut whole.path);
         when.add(
@@ -87,31 +89,32 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         whole.threads.push(thread_ledger(ledger, who, &rows));
         whole.waits.extend(rows);
     }
-    let answered_in = std::mem::take(&mut run.answering.answered_in);
+    let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
     super::retold::retell(&mut whole.waits);
     if run.by_looks {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }
     orphans::mark_standing(&mut whole.waits, &standing);
-    match run.scope {
+    match run.run_path.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
         Scope::Threads => {
             of_threads(&mut whole, finish);
-            let (untold, untaken) = (&finish.untold_requests, run.earlier.untaken());
-            let mut requests = std::mem::take(&mut run.answering).finish(finish.ended, untold, untaken);
-            requests.earlier_told = run.served.by_tcp_only();
+            let (untold, untaken) = (&finish.untold_requests, run.requests.earlier.untaken());
+            let mut requests =
+                std::mem::take(&mut run.requests.answering).finish(finish.ended, untold, untaken);
+            requests.earlier_told = run.requests.served.by_tcp_only();
             whole.requests = finish.requests_told.then_some(requests);
         }
     }
-    whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.people, finish));
-    whole.connections = run.network.connections(&run.people);
+    whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.tasks, finish));
+    whole.connections = run.network.connections(&run.tasks);
     let threads = sort(&mut whole.threads, |thread| Reverse(thread.wall));
     let rows = sort(&mut whole.waits, |row| {
         (Reverse(row.ns), row.cause, row.asker.name.tid)
     });
     whole.began = when.axis().began();
     whole.windows = when.windows();
-    if run.scope == Scope::Run {
+    if run.run_path.scope == Scope::Run {
         when.path(&whole_path, &key_causes, before.ns, &mut whole.windows);
     }
     if whole.requests.is_some() {
@@ -123,7 +126,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         .collect();
     let pieces = std::mem::take(&mut run.book.pieces);
     let places = (rows.as_slice(), threads.as_slice());
-    whole.timeline = when.timeline(pieces, &folded, &run.people, &mut run.book.whats, places);
+    whole.timeline = when.timeline(pieces, &folded, &run.tasks, &mut run.book.whats, places);
     whole.coverage = coverage(&whole, finish, &run.faults);
     if let Some(graph) = run.graph.take() {
         whole.predictions = Some(crate::prediction::predict(*graph, &whole));
@@ -187,13 +190,8 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
         thread.ledger.open = true;
         run.faults.endless.0 += 1;
         run.faults.endless.1 = run.faults.endless.1.saturating_add(spent.lost);
-        let of_cmd = Some(thread.identity.process) == run.cmd;
-        if of_cmd && run.last_of_cmd.as_ref().is_none_or(|last| last.at <= until) {
-            run.last_of_cmd = Some(LastOfCmd {
-                at: until,
-                path: thread.path.clone(),
-                open: Some(Cause::Unknown),
-            });
+        if run.run_path.is_of_cmd(thread) {
+            run.run_path.step(thread, until, Some(Cause::Unknown));
         }
     }
 }
@@ -284,7 +282,7 @@ fn list(
     let mut by_name = HashMap::new();
     for ledger in folded.into_iter().chain(rest) {
         let thread = ledger.thread;
-        let name = fold(&mut by_name, ledger, &mut run.people, &mut run.book);
+        let name = fold(&mut by_name, ledger, &mut run.tasks, &mut run.book);
         into.extend(thread.map(|thread| (thread, name)));
     }
     let mut many: Vec<(NameId, Ledger)> = by_name.into_iter().collect();
@@ -300,13 +298,13 @@ fn list(
 fn cpu_samples(
     ledgers: &[Ledger],
     whats: &Whats,
-    people: &People,
+    tasks: &TaskTable,
 ) -> (HashMap<NameId, CauseSamples>, CauseSamples) {
     let mut by_process: HashMap<NameId, CauseSamples> = HashMap::new();
     let mut by_run = CauseSamples::new();
     for ledger in ledgers {
         let process = match ledger.owner {
-            Owner::Thread(identity) => people.process_name(identity.process),
+            Owner::Thread(identity) => tasks.process_name(identity.process),
             Owner::Folded { process, .. } => process,
         };
         for site in ledger.sites.iter().filter(|site| site.samples > 0) {
@@ -318,13 +316,13 @@ fn cpu_samples(
     (by_process, by_run)
 }
 
-fn name(ledger: &Ledger, people: &People) -> ThreadName {
+fn name(ledger: &Ledger, tasks: &TaskTable) -> ThreadName {
     match &ledger.owner {
-        Owner::Thread(identity) => people.describe(&people.named(identity)),
+        Owner::Thread(identity) => tasks.describe(&tasks.named(identity)),
         Owner::Folded { process, pid } => ThreadName {
             pid: *pid,
             tid: 0,
-            process: people.text(*process).to_owned(),
+            process: tasks.text(*process).to_owned(),
             thread: String::new(),
         },
     }

@@ -5,7 +5,7 @@
 //! one for each name.
 
 use super::ledger::{Book, Ledger, Owner};
-use super::people::{NameId, People};
+use super::task_table::{NameId, TaskTable};
 use holdup_evidence::{AskerSample, Ns, Role, ThreadId};
 use holdup_model::timeline::MOST_PIECES;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ pub(super) struct Gone {
 
 impl Ended {
     /// A thread is gone for good.
-    pub(super) fn add(&mut self, id: ThreadId, ledger: Ledger, people: &mut People, book: &mut Book) {
+    pub(super) fn add(&mut self, id: ThreadId, ledger: Ledger, tasks: &mut TaskTable, book: &mut Book) {
         self.ids.insert(id.0);
         if ledger.role == Role::Neighbour {
             return;
@@ -60,8 +60,7 @@ impl Ended {
             }
             for (_, id) in &by_size[..MAX_ENDED / 2] {
                 if let Some(ledger) = self.ledgers.remove(id) {
-                    self.into
-                        .insert(*id, fold(&mut self.folded, ledger, people, book));
+                    self.into.insert(*id, fold(&mut self.folded, ledger, tasks, book));
                 }
             }
         }
@@ -95,20 +94,17 @@ impl Ended {
 pub(super) fn fold(
     folded: &mut HashMap<NameId, Ledger>,
     ledger: Ledger,
-    people: &mut People,
+    tasks: &mut TaskTable,
     book: &mut Book,
 ) -> NameId {
     let (name, pid) = match ledger.owner {
-        Owner::Thread(identity) => (
-            people.process_name(identity.process),
-            people.pid(identity.process),
-        ),
+        Owner::Thread(identity) => (tasks.process_name(identity.process), tasks.pid(identity.process)),
         Owner::Folded { process, pid } => (process, pid),
     };
     let name = if folded.len() < MAX_NAMES || folded.contains_key(&name) {
         name
     } else {
-        people.name_id(OTHERS)
+        tasks.name_id(OTHERS)
     };
     let target = folded.entry(name).or_insert_with(|| {
         let mut empty = Ledger::new(Owner::Folded { process: name, pid }, false, name, book);

@@ -5,7 +5,7 @@
 //! named, nor a kernel thread but where the wait was for the kernel's own doings.
 
 use super::owners;
-use super::people::{Identity, Named, People};
+use super::task_table::{Identity, Named, TaskTable};
 use holdup_evidence::{
     Call, Cause, Frame, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
 };
@@ -26,7 +26,7 @@ pub(super) enum Who {
 
 /// Who was in the way, and how that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InTheWay {
+pub(super) struct Blocker {
     pub(super) who: Who,
     pub(super) how: HowKnown,
 }
@@ -36,19 +36,19 @@ pub(super) fn judge(
     wait: &Wait,
     cause: Cause,
     waiter: &Identity,
-    people: &People,
+    tasks: &TaskTable,
     pid_of: &dyn Fn(ThreadId) -> Option<u32>,
-) -> Option<InTheWay> {
-    let pid = people.pid(waiter.process);
-    if let Some(owner) = owner(wait, cause, waiter, people, pid_of) {
+) -> Option<Blocker> {
+    let pid = tasks.pid(waiter.process);
+    if let Some(owner) = owner(wait, cause, waiter, tasks, pid_of) {
         return Some(owner);
     }
     if cause == Cause::ProcessStopped && wait.state != TaskState::Traced {
-        let sender = &people.stopper(pid)?.by;
-        let who = living(people, wait, sender.pid, sender.tid);
+        let sender = &tasks.stopper(pid)?.by;
+        let who = living(tasks, wait, sender.pid, sender.tid);
         // Job control stops a thread in its own name or in a kernel thread's: then nobody is in the way.
         let somebody = !sender.kernel && who != Who::Thread(wait.thread);
-        return somebody.then_some(InTheWay {
+        return somebody.then_some(Blocker {
             who,
             how: HowKnown::Waker,
         });
@@ -65,14 +65,14 @@ pub(super) fn judge(
     if killed || interrupts(cause, call) {
         return None;
     }
-    Some(InTheWay {
+    Some(Blocker {
         who,
         how: by_waking(cause, wait.state, call),
     })
 }
 
 /// The process at the other side of a wait that goes on, by its first thread.
-pub(super) fn process(pid: u32, wait: &Wait, cause: Cause, people: &People) -> Option<InTheWay> {
+pub(super) fn process(pid: u32, wait: &Wait, cause: Cause, tasks: &TaskTable) -> Option<Blocker> {
     let how = match cause {
         Cause::IpcPipe => HowKnown::PipePeer,
         Cause::IpcUnix
@@ -86,8 +86,8 @@ pub(super) fn process(pid: u32, wait: &Wait, cause: Cause, people: &People) -> O
         Cause::ProcessChild | Cause::IpcSignal => HowKnown::Child,
         _ => return None,
     };
-    Some(InTheWay {
-        who: living(people, wait, pid, pid),
+    Some(Blocker {
+        who: living(tasks, wait, pid, pid),
         how,
     })
 }
@@ -124,8 +124,8 @@ fn signals(call: &Call) -> bool {
 }
 
 /// Who lived under these ids when the wait began: a thread of the run, or another task.
-fn living(people: &People, wait: &Wait, pid: u32, tid: u32) -> Who {
-    people
+fn living(tasks: &TaskTable, wait: &Wait, pid: u32, tid: u32) -> Who {
+    tasks
         .lived(tid, wait.start)
         .map_or(Who::Task(pid, tid), Who::Thread)
 }
@@ -135,25 +135,25 @@ fn owner(
     wait: &Wait,
     cause: Cause,
     waiter: &Identity,
-    people: &People,
+    tasks: &TaskTable,
     pid_of: &dyn Fn(ThreadId) -> Option<u32>,
-) -> Option<InTheWay> {
+) -> Option<Blocker> {
     let task = |owner: &LockOwner, how| {
-        Some(InTheWay {
-            who: living(people, wait, owner.pid, owner.tid),
+        Some(Blocker {
+            who: living(tasks, wait, owner.pid, owner.tid),
             how,
         })
     };
-    if let Some(who) = heir(wait, cause, people, pid_of) {
-        return Some(InTheWay {
+    if let Some(who) = heir(wait, cause, tasks, pid_of) {
+        return Some(Blocker {
             who,
             how: HowKnown::FileLock,
         });
     }
     match wait.holder.as_ref()? {
-        LockHolder::FutexWords(_) | LockHolder::Runtime(_) => lock_owner(wait, waiter, people, pid_of),
-        LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(InTheWay {
-            who: living(people, wait, *pid, *pid),
+        LockHolder::FutexWords(_) | LockHolder::Runtime(_) => lock_owner(wait, waiter, tasks, pid_of),
+        LockHolder::FileLock { pid } if cause == Cause::LockFile && *pid != 0 => Some(Blocker {
+            who: living(tasks, wait, *pid, *pid),
             how: HowKnown::FileLock,
         }),
         LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
@@ -167,11 +167,16 @@ fn owner(
 
 /// Who let go of a file lock for which a process is noted that has ended: what `flock` locks belongs to the open file, and whoever
 /// inherited that has the lock.
-fn heir(wait: &Wait, cause: Cause, people: &People, pid_of: &dyn Fn(ThreadId) -> Option<u32>) -> Option<Who> {
+fn heir(
+    wait: &Wait,
+    cause: Cause,
+    tasks: &TaskTable,
+    pid_of: &dyn Fn(ThreadId) -> Option<u32>,
+) -> Option<Who> {
     let Some(LockHolder::FileLock { pid: noted }) = &wait.holder else {
         return None;
     };
-    if cause != Cause::LockFile || people.lived(*noted, wait.start).is_some() {
+    if cause != Cause::LockFile || tasks.lived(*noted, wait.start).is_some() {
         return None;
     }
     let (who, pid, call) = match &wait.waker {
@@ -207,30 +212,30 @@ fn guarded_by_kernel(cause: Cause) -> bool {
 fn lock_owner(
     wait: &Wait,
     waiter: &Identity,
-    people: &People,
+    tasks: &TaskTable,
     pid_of: &dyn Fn(ThreadId) -> Option<u32>,
-) -> Option<InTheWay> {
+) -> Option<Blocker> {
     let owner = owners::of(wait)?;
-    let who = match people.as_seen_by(waiter, owner.tid, wait.start) {
+    let who = match tasks.as_seen_by(waiter, owner.tid, wait.start) {
         // A thread waits for itself where it locks again what can't be locked twice; if somebody let it go, the
         // lock is not used as a lock.
         Some(thread) if thread == wait.thread => {
             (!owner.recursive && !let_go(&wait.waker)).then_some(Who::Thread(thread))
         }
         Some(thread) => {
-            (owner.shared || pid_of(thread)? == people.pid(waiter.process)).then_some(Who::Thread(thread))
+            (owner.shared || pid_of(thread)? == tasks.pid(waiter.process)).then_some(Who::Thread(thread))
         }
         None if owner.shared && waiter.inside.is_none() => {
             // By the time that the wait is over its owner may have ended too; then it was seen to let go.
             let task = match &wait.waker {
                 Waker::Outside { task, .. } if task.tid == owner.tid => task,
-                _ => people.outsider(owner.tid)?,
+                _ => tasks.outsider(owner.tid)?,
             };
             Some(Who::Task(task.pid, task.tid))
         }
         None => None,
     };
-    Some(InTheWay {
+    Some(Blocker {
         who: who?,
         how: owner.how,
     })
@@ -246,15 +251,15 @@ pub(super) fn let_go(waker: &Waker) -> bool {
 }
 
 /// The name of a task outside the run that [`judge`] named for this wait of a thread of process `waiter`.
-pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, people: &mut People) -> Named {
+pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, tasks: &mut TaskTable) -> Named {
     let (pid, tid) = match who {
         Who::Task(pid, tid) => (pid, tid),
         Who::Thread(_) => (0, 0),
     };
-    let known = match (&wait.waker, people.stopper(waiter)) {
+    let known = match (&wait.waker, tasks.stopper(waiter)) {
         (Waker::Outside { task, .. }, _) if task.tid == tid => Some(task),
         (_, Some(stopper)) if stopper.by.tid == tid => Some(&stopper.by),
-        _ => people.outsider(tid).filter(|task| task.pid == pid),
+        _ => tasks.outsider(tid).filter(|task| task.pid == pid),
     };
     let task = known.cloned().unwrap_or_else(|| TaskName {
         pid,
@@ -262,7 +267,7 @@ pub(super) fn name_task(wait: &Wait, waiter: u32, who: Who, people: &mut People)
         name: String::new(),
         kernel: false,
     });
-    people.named_task(&task)
+    tasks.named_task(&task)
 }
 
 /// Waits in which a kernel thread may rightly be named.
@@ -356,7 +361,7 @@ fn transfers_or_closes(call: &Call) -> bool {
 /// One of a site's holders.
 #[derive(Debug, Clone)]
 struct Tally {
-    in_the_way: InTheWay,
+    blocker: Blocker,
     name: Named,
     ns: Ns,
     /// What it did meanwhile, the most of it.
@@ -384,17 +389,17 @@ impl TopHolders {
     /// Somebody was in the way for `ns` and did this meanwhile; `name` is asked for newcomers.
     pub(super) fn add(
         &mut self,
-        in_the_way: InTheWay,
+        blocker: Blocker,
         ns: Ns,
         meanwhile: Meanwhile,
         name: impl FnOnce() -> Named,
     ) {
-        if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
+        if let Some(known) = self.list.iter_mut().find(|known| known.blocker == blocker) {
             known.add(ns, meanwhile.doing);
             known.seen_with(meanwhile.stack);
         } else if self.has_room(ns) {
             self.insert(Tally {
-                in_the_way,
+                blocker,
                 name: name(),
                 ns,
                 doing: [meanwhile.doing, None],
@@ -404,17 +409,17 @@ impl TopHolders {
     }
 
     /// The thread of the run that was at the other end for longest before.
-    pub(super) fn peer(&self) -> Option<InTheWay> {
+    pub(super) fn peer(&self) -> Option<Blocker> {
         let peers = self.list.iter().filter(|known| {
-            let peer = matches!(known.in_the_way.how, HowKnown::PipePeer | HowKnown::SocketPeer);
-            peer && matches!(known.in_the_way.who, Who::Thread(_))
+            let peer = matches!(known.blocker.how, HowKnown::PipePeer | HowKnown::SocketPeer);
+            peer && matches!(known.blocker.who, Who::Thread(_))
         });
-        Some(peers.max_by_key(|known| known.ns)?.in_the_way)
+        Some(peers.max_by_key(|known| known.ns)?.blocker)
     }
 
     /// More is known of what somebody did who was in the way.
-    pub(super) fn learn(&mut self, in_the_way: InTheWay, meanwhile: Meanwhile) {
-        if let Some(known) = self.list.iter_mut().find(|known| known.in_the_way == in_the_way) {
+    pub(super) fn learn(&mut self, blocker: Blocker, meanwhile: Meanwhile) {
+        if let Some(known) = self.list.iter_mut().find(|known| known.blocker == blocker) {
             known.add(0, meanwhile.doing);
             known.seen_with(meanwhile.stack);
         }
@@ -437,11 +442,7 @@ impl TopHolders {
     /// Takes over another site's.
     pub(super) fn absorb(&mut self, other: TopHolders) {
         for tally in other.list {
-            match self
-                .list
-                .iter_mut()
-                .find(|known| known.in_the_way == tally.in_the_way)
-            {
+            match self.list.iter_mut().find(|known| known.blocker == tally.blocker) {
                 Some(known) => {
                     known.add(tally.ns, tally.doing.into_iter().flatten());
                     known.seen_with(tally.stack);
@@ -454,7 +455,7 @@ impl TopHolders {
     /// As the report has them, longest first; `complete` adds what is known of tasks outside the run, of which some are `stopped`.
     pub(super) fn holders(
         &self,
-        people: &People,
+        tasks: &TaskTable,
         user_stacks: &[Vec<Frame>],
         complete: &dyn Fn(&mut ThreadName),
         stopped: &BTreeSet<u32>,
@@ -463,15 +464,15 @@ impl TopHolders {
             .list
             .iter()
             .map(|tally| {
-                let mut name = people.describe(&tally.name);
-                let outside = matches!(tally.in_the_way.who, Who::Task(..));
+                let mut name = tasks.describe(&tally.name);
+                let outside = matches!(tally.blocker.who, Who::Task(..));
                 if outside {
                     complete(&mut name);
                 }
                 let stopped = outside && stopped.contains(&name.pid);
                 Holder {
                     name,
-                    how_known: tally.in_the_way.how,
+                    how_known: tally.blocker.how,
                     doing: tally
                         .doing
                         .iter()

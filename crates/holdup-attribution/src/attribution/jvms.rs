@@ -8,11 +8,13 @@
 //!
 //! In: which processes are such machines, their pauses, and waits. Out: for each wait what it was for, where that is one of these.
 
-use super::Attribution;
-use super::holders::{InTheWay, Who};
+use super::blocker::meanwhile;
+use super::holders::{Blocker, Who};
 use super::site::Site;
-use super::thread::Thread;
 use holdup_model::attributed::Common;
+use super::task_table::TaskTable;
+use super::thread::{Thread, Threads};
+use super::what::Whats;
 use crate::classify::Classified;
 use holdup_evidence::{
     Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
@@ -177,13 +179,41 @@ impl Jvms {
     }
 
     /// All threads of a machine were stopped.
-    pub(super) fn paused(&mut self, pause: &JvmPause) {
+    fn paused(&mut self, pause: &JvmPause) {
         if let Some(pauses) = self.pauses.get_mut(&pause.pid) {
             if pauses.len() == REMEMBERED {
                 pauses.pop_front();
             }
             pauses.push_back(pause.clone());
         }
+    }
+
+    /// What a wait was for, if its process is such a machine and that is the machine's doing.
+    pub(super) fn of_wait(&self, wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<OfJvm> {
+        if self.pauses.is_empty() {
+            return None;
+        }
+        let thread = threads.get(&wait.thread)?;
+        let pid = tasks.pid(thread.identity.process);
+        let waker = match &wait.waker {
+            // An end of the process ends all its threads' waits, and is no word of anybody.
+            Waker::Thread {
+                thread: waker, call, ..
+            } if *waker != wait.thread && futex(call).is_some() => {
+                let waker = threads.get(waker);
+                let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
+                same.map(|waker| tasks.text(waker.identity.name))
+            }
+            _ => None,
+        };
+        let who = Waiter {
+            pid,
+            name: tasks.text(thread.identity.name),
+            first: thread.identity.tid == pid,
+            waker,
+            unseen: wait.waker == Waker::Unknown,
+        };
+        self.judge(&who, wait)
     }
 
     fn judge(&self, who: &Waiter<'_>, wait: &Wait) -> Option<OfJvm> {
@@ -341,8 +371,8 @@ fn resource(name: &str) -> Resource {
 }
 
 impl OfJvm {
-    /// Whether it may take the place of what the kernel showed: that beats it of memory and stops.
-    pub(super) fn tells_more_than(&self, cause: Cause) -> bool {
+    /// Whether it explains a wait of which the kernel shows this.
+    pub(super) fn fits(&self, cause: Cause) -> bool {
         match self {
             OfJvm::Stopped { .. } | OfJvm::AtRest => matches!(cause, Cause::LockFutex | Cause::TimerSleep),
             OfJvm::Unasked => matches!(
@@ -369,53 +399,45 @@ impl OfJvm {
     }
 }
 
-impl Attribution {
+impl Jvms {
     /// Whether a thread is one of such a machine's own, but for the one that executes what is asked of it.
-    pub(super) fn rests_with_jvm(&self, thread: ThreadId) -> bool {
-        let Some(thread) = self.threads.get(&thread) else {
+    pub(super) fn has_own_thread(&self, thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> bool {
+        let Some(thread) = threads.get(&thread) else {
             return false;
         };
-        let name = self.people.text(thread.identity.name);
-        let of_jvm = self
-            .jvms
-            .pauses
-            .contains_key(&self.people.pid(thread.identity.process));
+        let name = tasks.text(thread.identity.name);
+        let of_jvm = self.pauses.contains_key(&tasks.pid(thread.identity.process));
         let own = is_own_thread(name) && name != VM_THREAD;
         of_jvm && (own || SYSTEM_THREADS.contains(&name))
     }
 
     /// Whether a thread answers tools that ask the machine: what they ask is no request to the program.
-    pub(super) fn answers_tools(&self, thread: ThreadId) -> bool {
-        let identity = self.threads.get(&thread).map(|thread| &thread.identity);
+    pub(super) fn answers_tools(&self, thread: ThreadId, threads: &Threads, tasks: &TaskTable) -> bool {
+        let identity = threads.get(&thread).map(|thread| &thread.identity);
         identity.is_some_and(|identity| {
-            let of_jvm = self.jvms.pauses.contains_key(&self.people.pid(identity.process));
-            of_jvm && self.people.text(identity.name) == ANSWERS_TOOLS
+            let of_jvm = self.pauses.contains_key(&tasks.pid(identity.process));
+            of_jvm && tasks.text(identity.name) == ANSWERS_TOOLS
         })
     }
 
     /// A machine has stopped its threads. The one that did has slept for moments until all had come, and only now it is known who
     /// was late.
-    pub(super) fn jvm_paused(&mut self, pause: &JvmPause) {
-        self.jvms.paused(pause);
+    pub(super) fn step(&mut self, pause: &JvmPause, threads: &mut Threads, tasks: &TaskTable, whats: &Whats) {
+        self.paused(pause);
         let (Some(late), Some(reached)) = (pause.late, pause.reached) else {
             return;
         };
-        let Some(named) = self
-            .threads
-            .get(&late)
-            .map(|late| self.people.named(&late.identity))
-        else {
+        let Some(named) = threads.get(&late).map(|late| tasks.named(&late.identity)) else {
             return;
         };
-        let meanwhile = self.meanwhile(Who::Thread(late), pause.from, reached);
-        let whats = &self.book.whats;
+        let meanwhile = meanwhile(threads, Who::Thread(late), pause.from, reached);
         let naps = |site: &Site| {
             let what = whats.get(site.what);
             what.cause == Cause::RuntimeSafepoint && what.call.is_some_and(|call| call.ends_with("nanosleep"))
         };
-        let by = self.threads.get_mut(&pause.by);
+        let by = threads.get_mut(&pause.by);
         if let Some(site) = by.and_then(|by| by.ledger.sites.iter_mut().find(|site| naps(site))) {
-            let late = InTheWay {
+            let late = Blocker {
                 who: Who::Thread(late),
                 how: HowKnown::LastToStop,
             };
@@ -426,52 +448,20 @@ impl Attribution {
 
     /// Whether a wait of the program in a machine was ended by a thread of the machine itself. What such a thread did before is no part
     /// of the program's way: it works beside it, for whoever asks, and else rests. So such a wait keeps its cause.
-    pub(super) fn ended_by_jvm(&self, wait: &Wait) -> bool {
+    pub(super) fn ended(&self, wait: &Wait, threads: &Threads, tasks: &TaskTable) -> bool {
         let Waker::Thread { thread: waker, .. } = &wait.waker else {
             return false;
         };
-        if self.jvms.pauses.is_empty() || *waker == wait.thread {
+        if self.pauses.is_empty() || *waker == wait.thread {
             return false;
         }
-        let (Some(waiter), Some(waker)) = (self.threads.get(&wait.thread), self.threads.get(waker)) else {
+        let (Some(waiter), Some(waker)) = (threads.get(&wait.thread), threads.get(waker)) else {
             return false;
         };
-        let own = |thread: &Thread| is_own_thread(self.people.text(thread.identity.name));
+        let own = |thread: &Thread| is_own_thread(tasks.text(thread.identity.name));
         let same = waiter.identity.process == waker.identity.process;
-        let of_jvm = || {
-            self.jvms
-                .pauses
-                .contains_key(&self.people.pid(waiter.identity.process))
-        };
+        let of_jvm = || self.pauses.contains_key(&tasks.pid(waiter.identity.process));
         same && of_jvm() && own(waker) && !own(waiter)
-    }
-
-    /// What a wait was for, if its process is such a machine and that is the machine's doing.
-    pub(super) fn of_jvm(&self, wait: &Wait) -> Option<OfJvm> {
-        if self.jvms.pauses.is_empty() {
-            return None;
-        }
-        let thread = self.threads.get(&wait.thread)?;
-        let pid = self.people.pid(thread.identity.process);
-        let waker = match &wait.waker {
-            // An end of the process ends all its threads' waits, and is no word of anybody.
-            Waker::Thread {
-                thread: waker, call, ..
-            } if *waker != wait.thread && futex(call).is_some() => {
-                let waker = self.threads.get(waker);
-                let same = waker.filter(|waker| waker.identity.process == thread.identity.process);
-                same.map(|waker| self.people.text(waker.identity.name))
-            }
-            _ => None,
-        };
-        let who = Waiter {
-            pid,
-            name: self.people.text(thread.identity.name),
-            first: thread.identity.tid == pid,
-            waker,
-            unseen: wait.waker == Waker::Unknown,
-        };
-        self.jvms.judge(&who, wait)
     }
 }
 

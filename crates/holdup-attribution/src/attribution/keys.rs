@@ -5,7 +5,7 @@
 //! small; at the end a shared key's time is dealt out to its members by how much time each has.
 
 use super::path::Key;
-use super::people::NameId;
+use super::task_table::NameId;
 use super::what::Class;
 use std::collections::HashMap;
 

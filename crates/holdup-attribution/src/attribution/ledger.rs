@@ -2,10 +2,10 @@
 
 use super::keys::Keys;
 use super::numbers::NumberMap;
-use super::people::{Identity, NameId};
 use super::pieces::Pieces;
 use super::queueing::Queueing;
 use super::site::Site;
+use super::task_table::{Identity, NameId};
 use super::what::{WhatId, Whats};
 use super::windows::Axis;
 use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Role, Seq, ThreadId};

@@ -6,8 +6,8 @@
 //! In: a wait for a pipe, and who ended it or had the other end. Out: for how much of it the process that
 //! kept the pipe open was on its own.
 
-use super::holders::{InTheWay, Who};
-use super::waits::Over;
+use super::ended_wait::EndedWait;
+use super::holders::{Blocker, Who};
 use super::{Attribution, deadlock};
 use holdup_evidence::{Cause, Ns, ThreadId, Waker};
 use holdup_model::attributed::HowKnown;
@@ -40,8 +40,8 @@ impl Attribution {
     /// The wait ended as that process closed the pipe, or ended: the kernel wakes a reader then only if nobody else can
     /// write any more, and what had been written before would have ended the wait earlier. A process that a signal
     /// killed ends in whatever call it was in, and is not told from one that writes.
-    pub(super) fn held_open(&self, over: &Over, cause: Cause, other_end: Option<InTheWay>) -> Ns {
-        let wait = over.wait;
+    pub(super) fn held_open(&self, ended: &EndedWait, cause: Cause, other_end: Option<Blocker>) -> Ns {
+        let wait = ended.wait;
         let writes = matches!(
             wait.call.name(),
             Some("write" | "writev" | "splice" | "tee" | "vmsplice" | "sendfile")
@@ -54,7 +54,7 @@ impl Attribution {
                 let closes = call.name().is_some_and(|name| CLOSES.contains(&name));
                 closes.then_some(*thread)
             }
-            Waker::Unknown if self.by_looks => self.ended_with(over, other_end),
+            Waker::Unknown if self.by_looks => self.ended_with(ended, other_end),
             _ => None,
         };
         let Some((thread, since)) =
@@ -69,7 +69,7 @@ impl Attribution {
         {
             return 0;
         }
-        wait.end.saturating_sub(wait.start.max(since)).min(over.waited)
+        wait.end.saturating_sub(wait.start.max(since)).min(ended.waited)
     }
 
     /// Since when a thread's creator is gone.
@@ -85,13 +85,13 @@ impl Attribution {
     }
 
     /// The one process that had the other end, if it ended as the wait did.
-    fn ended_with(&self, over: &Over, other_end: Option<InTheWay>) -> Option<ThreadId> {
-        let found = other_end.filter(|found| found.how == HowKnown::PipePeer && !over.open)?;
+    fn ended_with(&self, ended: &EndedWait, other_end: Option<Blocker>) -> Option<ThreadId> {
+        let found = other_end.filter(|found| found.how == HowKnown::PipePeer && !ended.open)?;
         let Who::Thread(other) = found.who else {
             return None;
         };
         let thread = self.threads.get(&other)?;
-        let together = thread.ended && thread.at.abs_diff(over.wait.end) <= TOGETHER;
+        let together = thread.ended && thread.at.abs_diff(ended.wait.end) <= TOGETHER;
         (together && deadlock::alone(&self.threads, other)).then_some(other)
     }
 }

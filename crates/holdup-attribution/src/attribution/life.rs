@@ -1,12 +1,12 @@
 //! Births, execs, names and ends, and the clocks of threads that others meet.
 
+use super::Attribution;
 use super::ledger::Owner;
 use super::path::Path;
-use super::people::NameId;
-use super::thread::{Thread, nobody, unknown_path};
+use super::run_path::Scope;
+use super::task_table::NameId;
+use super::thread::{Thread, nobody};
 use super::what::WhatId;
-use super::windows::Axis;
-use super::{Attribution, LastOfCmd, Scope};
 use holdup_evidence::{
     Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId, Wait,
 };
@@ -30,13 +30,6 @@ impl Attribution {
         (REMEMBERED / self.threads.len().max(1)).clamp(REMEMBERED_LEAST, REMEMBERED_MOST)
     }
 
-    fn run_start(&mut self, first: Ns) -> Ns {
-        *self.run_start.get_or_insert_with(|| {
-            self.book.axis = Axis::beginning(first);
-            first
-        })
-    }
-
     pub(super) fn contradiction(&mut self, ns: Ns) {
         self.faults.contradictory.0 += 1;
         self.faults.contradictory.1 = self.faults.contradictory.1.saturating_add(ns);
@@ -50,8 +43,8 @@ impl Attribution {
         born: Ns,
         path: Path,
     ) -> &mut Thread {
-        let identity = self.people.born(id, task, adopted);
-        let name = self.people.process_name(identity.process);
+        let identity = self.tasks.born(id, task, adopted);
+        let name = self.tasks.process_name(identity.process);
         let own = self.book.keys.own(self.started);
         self.started += 1;
         let thread = Thread::born(id, identity, name, born, path, own, &mut self.book);
@@ -59,34 +52,34 @@ impl Attribution {
     }
 
     pub(super) fn start(&mut self, start: &Start) {
-        let run_start = self.run_start(start.at);
+        let run_start = self.run_path.began(start.at, &mut self.book.axis);
         let parent = start.parent.map(|(parent, _)| parent);
         self.network.born(start.thread, parent, start.task.pid, start.at);
         if let Some(thread) = self.threads.get_mut(&start.thread) {
             // It was met before its birth was told: only its names are news.
             if thread.nameless {
                 thread.nameless = false;
-                thread.identity = self.people.born(start.thread, &start.task, None);
+                thread.identity = self.tasks.born(start.thread, &start.task, None);
                 thread.ledger.owner = Owner::Thread(thread.identity);
                 if start.thread == ThreadId(0) {
-                    self.cmd = Some(thread.identity.process);
+                    self.run_path.cmd_is(thread.identity.process);
                 }
             }
             return self.contradiction(0);
         }
         let path = match &start.parent {
-            None if start.at == run_start && self.scope == Scope::Run => Path::new(),
-            None => self.unknown_path(run_start, start.at),
+            None if start.at == run_start && self.run_path.scope == Scope::Run => Path::new(),
+            None => self.run_path.unknown(run_start, start.at),
             Some((parent, clock)) => match self.path_of(*parent, clock, start.at) {
                 Some(path) => path,
-                None => self.unknown_path(run_start, start.at),
+                None => self.run_path.unknown(run_start, start.at),
             },
         };
-        self.was_made(start);
+        self.churning.was_made(start, &self.threads, &mut self.tasks);
         let born = start.at.max(run_start);
         let creator = start.parent.and_then(|(parent, _)| self.threads.get(&parent));
-        let creators_pid = creator.map(|creator| self.people.pid(creator.identity.process));
-        self.served.born(start.task.pid, creators_pid);
+        let creators_pid = creator.map(|creator| self.tasks.pid(creator.identity.process));
+        self.requests.served.born(start.task.pid, creators_pid);
         let thread = self.insert(start.thread, &start.task, start.adopted.as_ref(), born, path);
         thread.ledger.role = start.role;
         thread.adopted = start.adopted.is_some();
@@ -95,14 +88,14 @@ impl Attribution {
             return;
         };
         if let Some(inside) = start.inside {
-            self.people.is_inside(start.thread, &mut thread.identity, inside);
+            self.tasks.is_inside(start.thread, &mut thread.identity, inside);
         }
         let process = thread.identity.process;
         if start.thread == ThreadId(0) {
-            self.cmd = Some(process);
+            self.run_path.cmd_is(process);
         }
         let known = creators_pid == Some(start.task.pid);
-        if self.scope == Scope::Threads && !known {
+        if self.run_path.scope == Scope::Threads && !known {
             self.serves_like_siblings(start.task.pid, creators_pid);
         }
     }
@@ -136,40 +129,33 @@ impl Attribution {
             .saturating_add(clock.queued)
             .saturating_add(clock.blocked);
         let born = at.saturating_sub(lived);
-        let run_start = self.run_start(born);
-        let path = self.unknown_path(run_start, born.max(run_start));
+        let run_start = self.run_path.began(born, &mut self.book.axis);
+        let path = self.run_path.unknown(run_start, born.max(run_start));
         self.insert(id, &nobody(), None, born.max(run_start), path)
             .nameless = true;
     }
 
-    fn unknown_path(&self, run_start: Ns, born: Ns) -> Path {
-        match self.scope {
-            Scope::Run => unknown_path(run_start, born),
-            Scope::Threads => Path::none(),
-        }
-    }
-
     pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
         match self.threads.get(&id) {
-            Some(thread) => self.people.process_name(thread.identity.process),
-            None => self.people.name_id("?"),
+            Some(thread) => self.tasks.process_name(thread.identity.process),
+            None => self.tasks.name_id("?"),
         }
     }
 
     pub(super) fn exec(&mut self, id: ThreadId, task: &TaskName) {
         self.settle(id);
         if let Some(thread) = self.threads.get_mut(&id) {
-            self.people.is_now(id, &mut thread.identity, task);
+            self.tasks.is_now(id, &mut thread.identity, task);
             thread.ledger.owner = Owner::Thread(thread.identity);
             thread
                 .ledger
-                .renamed(self.people.process_name(thread.identity.process), &mut self.book);
+                .renamed(self.tasks.process_name(thread.identity.process), &mut self.book);
         }
     }
 
     pub(super) fn renamed(&mut self, id: ThreadId, name: &str) {
         if let Some(thread) = self.threads.get_mut(&id) {
-            self.people.renamed(&mut thread.identity, name);
+            self.tasks.renamed(&mut thread.identity, name);
             thread.ledger.owner = Owner::Thread(thread.identity);
         }
     }
@@ -179,8 +165,8 @@ impl Attribution {
             thread.ledger.queueing.add(ran);
         }
         let Some(by) = &ran.by else { return };
-        let named = self.people.named_task(by);
-        let name = if self.people.text(named.process).is_empty() {
+        let named = self.tasks.named_task(by);
+        let name = if self.tasks.text(named.process).is_empty() {
             named.thread
         } else {
             named.process
@@ -194,8 +180,8 @@ impl Attribution {
         if STOP_SIGNALS.contains(&signal.signal)
             && let Some(thread) = self.threads.get(&signal.thread)
         {
-            let pid = self.people.pid(thread.identity.process);
-            self.people.stopped(pid, signal.signal, &signal.by);
+            let pid = self.tasks.pid(thread.identity.process);
+            self.tasks.stopped(pid, signal.signal, &signal.by);
         }
     }
 
@@ -212,26 +198,26 @@ impl Attribution {
         let id = end.thread;
         if end.open.is_none() {
             self.network.ended(id);
-            self.has_ended(end);
+            self.churning.has_ended(end, &mut self.tasks);
         }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return self.contradiction(0);
         };
         if thread.nameless {
             thread.nameless = false;
-            thread.identity = self.people.born(id, &end.task, None);
+            thread.identity = self.tasks.born(id, &end.task, None);
             if id == ThreadId(0) {
-                self.cmd = Some(thread.identity.process);
+                self.run_path.cmd_is(thread.identity.process);
             }
         } else {
-            self.people.is_now(id, &mut thread.identity, &end.task);
+            self.tasks.is_now(id, &mut thread.identity, &end.task);
         }
         thread.ledger.owner = Owner::Thread(thread.identity);
         let open = match &end.open {
             Some(OpenState::Blocked(wait)) => Some(wait),
             _ => None,
         };
-        let process = self.people.process_name(thread.identity.process);
+        let process = self.tasks.process_name(thread.identity.process);
         let span = open.map(|wait| (wait.start, wait.end));
         let spent = thread.advance(&end.clock, end.at, span, true, process, &mut self.book);
         match open {
@@ -257,7 +243,7 @@ impl Attribution {
         let Some(thread) = self.threads.get(&wait.thread).filter(|thread| !thread.ended) else {
             return;
         };
-        let name = self.people.describe(&self.people.named(&thread.identity));
+        let name = self.tasks.describe(&self.tasks.named(&thread.identity));
         let end = End {
             at: wait.end,
             thread: wait.thread,
@@ -283,7 +269,7 @@ impl Attribution {
         let id = end.thread;
         let keep = self.remembered();
         // The program of a JVM ends with a thread of its own; those of the machine are ended with it.
-        let ends_with_others = self.rests_with_jvm(id);
+        let ends_with_others = self.jvms.has_own_thread(id, &self.threads, &self.tasks);
         let Some(thread) = self.threads.get_mut(&id) else {
             return;
         };
@@ -315,28 +301,26 @@ impl Attribution {
             thread.mark_open(open);
         }
         thread.ended = true;
-        let of_cmd = Some(thread.identity.process) == self.cmd && !ends_with_others;
+        let of_cmd = self.run_path.is_of_cmd(thread) && !ends_with_others;
         if let Some(graph) = self.graph.as_mut().filter(|_| of_cmd) {
             graph.ends_cmd(id, end.open.is_some());
         }
-        if of_cmd && self.last_of_cmd.as_ref().is_none_or(|last| last.at <= thread.at) {
-            self.last_of_cmd = Some(LastOfCmd {
-                at: thread.at,
-                path: thread.path.clone(),
-                open,
-            });
+        if of_cmd {
+            self.run_path.step(thread, thread.at, open);
         }
         let spent = std::mem::take(&mut thread.with_requests);
-        self.answering.add(id, &spent, thread.at, thread.answers_by_timer);
-        self.people.gone(id, &thread.identity, thread.at);
+        self.requests
+            .answering
+            .add(id, &spent, thread.at, thread.answers_by_timer);
+        self.tasks.gone(id, &thread.identity, thread.at);
         self.ending.push_back(id);
         if self.ending.len() > KEPT_ENDED
             && let Some(oldest) = self.ending.pop_front()
             && let Some(thread) = self.threads.remove(&oldest)
         {
-            self.people.forgotten(oldest, &thread.identity);
+            self.tasks.forgotten(oldest, &thread.identity);
             self.ended
-                .add(oldest, thread.ledger, &mut self.people, &mut self.book);
+                .add(oldest, thread.ledger, &mut self.tasks, &mut self.book);
         }
     }
 }

@@ -14,20 +14,24 @@
 
 mod asker;
 mod askers;
+mod blocker;
+mod booking;
 mod chain;
 mod churn;
 mod cpu;
 mod deadlock;
 mod earlier;
+mod ended_wait;
 mod estimates;
 mod event_loops;
 mod finish;
 mod fold;
-mod goes_on;
+mod follow_blocker;
 mod histogram;
 mod holders;
 mod idle;
-mod in_the_way;
+mod implicit_handoffs;
+mod judges;
 mod jvms;
 mod keys;
 mod ledger;
@@ -37,27 +41,27 @@ mod listeners;
 mod named_requests;
 mod network;
 mod numbers;
+mod object_cache;
 mod orphans;
 mod other_side;
 mod owned;
 mod owners;
 mod pace;
 mod path;
-mod people;
 mod pieces;
 mod queueing;
 mod requests;
 mod retold;
 mod rows;
-mod sights;
+mod run_path;
 mod site;
 mod slow_requests;
 mod spins;
 mod stretch;
+mod task_table;
 mod thread;
 mod timeline;
 mod turns;
-mod untold;
 mod waits;
 mod what;
 mod windows;
@@ -71,28 +75,24 @@ pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;
 
 use crate::classify::{self, Classified, Site};
+use blocker::Blockers;
 use crate::prediction::Recorder;
 use churn::Churning;
-use deadlock::HandOvers;
-use earlier::EarlierRequests;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};
 use holdup_model::attributed::{Attributed, AttributedWait, Resource};
 use holdup_model::prediction::Question;
-use idle::Served;
 use jvms::Jvms;
 use keys::Keys;
 use ledger::Book;
 use network::Network;
-use numbers::NumberMap;
-use path::Path;
-use people::{People, ProcessId};
+use object_cache::ObjectCache;
 use pieces::Pieces;
-use requests::Answering;
-use sights::Sights;
+use requests::RequestState;
+use run_path::{RunPath, Scope};
 use std::collections::VecDeque;
-use thread::Thread;
-use turns::Turns;
+use task_table::TaskTable;
+use thread::Threads;
 use what::Whats;
 use windows::Axis;
 
@@ -148,49 +148,25 @@ struct Faults {
     endless: (u64, Ns),
 }
 
-/// The end of CMD's process so far.
-#[derive(Debug, Clone)]
-struct LastOfCmd {
-    at: Ns,
-    path: Path,
-    /// What it was waiting for when observation ended.
-    open: Option<Cause>,
-}
-
-/// Whose time is the whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// CMD's elapsed time, along the critical path.
-    Run,
-    /// The time of all threads that are the subject.
-    Threads,
-}
-
 /// Attributes a run.
 #[derive(Debug, Clone)]
 pub struct Attribution {
-    scope: Scope,
-    served: Served,
-    answering: Answering,
-    earlier: EarlierRequests,
+    run_path: RunPath,
+    requests: RequestState,
     churning: Churning,
     classifier: Classifier,
-    run_start: Option<Ns>,
     /// Threads that live, and those that ended so lately that others may still be woken by them.
-    threads: NumberMap<ThreadId, Box<Thread>>,
+    threads: Threads,
     /// Those of `threads` that have ended, oldest first.
     ending: VecDeque<ThreadId>,
     ended: Ended,
     started: u64,
-    people: People,
+    tasks: TaskTable,
     book: Book,
-    sights: Sights,
+    objects: ObjectCache,
     network: Network,
-    cmd: Option<ProcessId>,
-    last_of_cmd: Option<LastOfCmd>,
     faults: Faults,
-    hand_overs: HandOvers,
-    turns: Turns,
+    blockers: Blockers,
     jvms: Jvms,
     /// Whether the source looks now and then, and sees no wakings.
     by_looks: bool,
@@ -215,7 +191,7 @@ impl Attribution {
     #[must_use]
     pub fn of_threads() -> Attribution {
         Attribution {
-            scope: Scope::Threads,
+            run_path: RunPath::new(Scope::Threads),
             ..Attribution::new()
         }
     }
@@ -240,31 +216,25 @@ impl Attribution {
     #[must_use]
     pub fn with(classifier: Classifier) -> Attribution {
         Attribution {
-            scope: Scope::Run,
-            served: Served::default(),
-            answering: Answering::default(),
-            earlier: EarlierRequests::default(),
+            run_path: RunPath::new(Scope::Run),
+            requests: RequestState::default(),
             churning: Churning::default(),
             classifier,
-            run_start: None,
-            threads: NumberMap::default(),
+            threads: Threads::default(),
             ending: VecDeque::new(),
             ended: Ended::default(),
             started: 0,
-            people: People::default(),
+            tasks: TaskTable::default(),
             book: Book {
                 whats: Whats::new(),
                 keys: Keys::new(),
                 axis: Axis::default(),
                 pieces: Pieces::default(),
             },
-            sights: Sights::new(),
+            objects: ObjectCache::new(),
             network: Network::default(),
-            cmd: None,
-            last_of_cmd: None,
             faults: Faults::default(),
-            hand_overs: HandOvers::default(),
-            turns: Turns::default(),
+            blockers: Blockers::default(),
             jvms: Jvms::default(),
             by_looks: false,
             graph: None,
@@ -281,37 +251,43 @@ impl Attribution {
             Event::Exec { thread, task, .. } => self.exec(*thread, task),
             Event::Renamed { thread, name } => self.renamed(*thread, name),
             Event::Orphan { at, thread } => self.orphan(*thread, *at),
-            Event::Object { id, object } => self.sights.object_seen(*id, object.clone()),
-            Event::KernelStack { id, frames } => self.sights.kernel_stack_seen(*id, frames.clone()),
+            Event::Object { id, object } => self.objects.object_seen(*id, object.clone()),
+            Event::KernelStack { id, frames } => self.objects.kernel_stack_seen(*id, frames.clone()),
             Event::Tcp(tcp) => self.network.tcp(tcp),
-            Event::Connection(connection) => self.connection(connection),
-            Event::MadeBy(by) => self.made_by(by),
-            Event::Hello(hello) => self.hello(hello),
-            Event::Conversation(told) => self.conversation(told),
-            Event::Turned(turned) => self.turned(turned),
-            Event::NameAsked(asked) => self.sights.name_asked(asked),
+            Event::Connection(connection) => self.network.connection(connection, &self.threads, &self.tasks),
+            Event::MadeBy(by) => self.churning.made_by(by, &self.threads, &mut self.tasks),
+            Event::Hello(hello) => self.churning.hello(hello),
+            Event::Conversation(told) => self.churning.talked(told, &self.threads, &self.tasks),
+            Event::Turned(turned) => self.churning.turned(turned),
+            Event::NameAsked(asked) => self.objects.name_asked(asked),
             Event::Estimated(estimated) => self.estimated(estimated),
             Event::Wait(wait) => self.wait(wait),
-            Event::OtherEnd(end) => self.people.has_other_end(end),
-            Event::Serving(serving) => self.served.add(serving),
+            Event::OtherEnd(end) => self.tasks.has_other_end(end),
+            Event::Serving(serving) => self.requests.served.add(serving),
             Event::GoesOn(wait) => {
                 if let Some(thread) = self.threads.get(&wait.thread) {
-                    self.earlier
-                        .goes_on(self.people.pid(thread.identity.process), wait);
+                    self.requests
+                        .earlier
+                        .still_waits(self.tasks.pid(thread.identity.process), wait);
                 }
             }
-            Event::Earlier(earlier) => self.earlier.add(earlier),
-            Event::SaidSince(said) => self.said_since(said),
-            Event::Request(request) if self.answers_tools(request.thread) => {}
+            Event::Earlier(earlier) => self.requests.earlier.add(earlier),
+            Event::SaidSince(said) => self.requests.said_since(said, &mut self.threads),
+            Event::Request(request)
+                if self
+                    .jvms
+                    .answers_tools(request.thread, &self.threads, &self.tasks) => {}
             Event::Request(request) => self.request(request),
             Event::WaitMemory(memory) => self.memory(memory),
             Event::Asker(sample) => self.asker(sample),
             Event::Cpu(sample) => self.cpu(sample),
             Event::RanInstead(ran) => self.ran_instead(ran),
             Event::Signal(signal) => self.signal(signal),
-            Event::Outsider(task) => self.people.met(task),
+            Event::Outsider(task) => self.tasks.met(task),
             Event::IsJvm { pid } => self.jvms.is(*pid),
-            Event::JvmPause(pause) => self.jvm_paused(pause),
+            Event::JvmPause(pause) => self
+                .jvms
+                .step(pause, &mut self.threads, &self.tasks, &self.book.whats),
             Event::End(end) => self.end(end),
         }
     }

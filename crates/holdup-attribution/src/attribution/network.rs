@@ -4,9 +4,9 @@
 //! between two attempts only if who slept is who asked, or if both are processes started, one after the other, by
 //! the same parent: other threads of the run sleep for reasons of their own.
 
-use super::Attribution;
 use super::numbers::NumberMap;
-use super::people::{Named, People};
+use super::task_table::{Named, TaskTable};
+use super::thread::Threads;
 use holdup_evidence::network::{Connection, Outcome, TcpState};
 use holdup_evidence::{Ns, ThreadId, Wait};
 use holdup_model::connections::Connections;
@@ -126,13 +126,13 @@ impl Network {
     }
 
     /// All peers, those asked most first.
-    pub(super) fn connections(&mut self, people: &People) -> Vec<Connections> {
+    pub(super) fn connections(&mut self, tasks: &TaskTable) -> Vec<Connections> {
         let mut all: Vec<Connections> = self
             .peers
             .drain()
             .map(|(address, peer)| Connections {
                 peer: address.to_string(),
-                by: peer.by.map(|by| people.describe(&by)).unwrap_or_default(),
+                by: peer.by.map(|by| tasks.describe(&by)).unwrap_or_default(),
                 ..peer.sums
             })
             .collect();
@@ -144,21 +144,17 @@ impl Network {
     }
 }
 
-impl Attribution {
+impl Network {
     /// A request for a connection is over.
-    pub(super) fn connection(&mut self, connection: &Connection) {
-        let by = self.threads.get(&connection.thread);
-        let by = by.map(|thread| self.people.named(&thread.identity));
-        let network = &mut self.network;
-        let full = network.peers.len() >= MAX_PEERS && !network.peers.contains_key(&connection.peer);
+    pub(super) fn connection(&mut self, connection: &Connection, threads: &Threads, tasks: &TaskTable) {
+        let by = threads.get(&connection.thread);
+        let by = by.map(|thread| tasks.named(&thread.identity));
+        let full = self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&connection.peer);
         if full {
             return;
         }
-        let who = (
-            connection.thread,
-            network.origins.get(&connection.thread).copied(),
-        );
-        let peer = network.peers.entry(connection.peer).or_default();
+        let who = (connection.thread, self.origins.get(&connection.thread).copied());
+        let peer = self.peers.entry(connection.peer).or_default();
         if let Some(failure) = peer.failed
             && connection.began >= peer.slept.2
             && takes_turns((failure.by, failure.origin), who)
@@ -198,7 +194,7 @@ impl Attribution {
                     at: connection.at,
                     no_port,
                 });
-                network.last = Some(connection.peer);
+                self.last = Some(connection.peer);
             }
             Outcome::Failed(_) => peer.sums.failed += 1,
             Outcome::GivenUp => peer.sums.given_up += 1,
@@ -208,7 +204,8 @@ impl Attribution {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attribution, NO_PORT, REFUSED};
+    use super::{NO_PORT, REFUSED};
+    use super::super::Attribution;
     use holdup_evidence::network::{Connection, Outcome};
     use holdup_evidence::{Clock, Event, Ns, Start, TaskName, ThreadId};
     use holdup_model::connections::Connections;
@@ -250,7 +247,7 @@ mod tests {
     }
 
     fn told(run: &mut Attribution) -> Connections {
-        let mut all = run.network.connections(&run.people);
+        let mut all = run.network.connections(&run.tasks);
         assert_eq!(all.len(), 1);
         all.remove(0)
     }

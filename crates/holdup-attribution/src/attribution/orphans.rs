@@ -13,12 +13,11 @@
 use super::deadlock;
 use super::holders;
 use super::ledger::Ledger;
-use super::numbers::NumberMap;
 use super::owners;
-use super::people::{Identity, Named, People};
-use super::thread::Thread;
-use holdup_evidence::{Call, Cause, LockHolder, ThreadId, Wait};
+use holdup_evidence::{Call, Cause, LockHolder, Wait};
 use holdup_model::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
+use super::task_table::{Identity, Named, TaskTable};
+use super::thread::Threads;
 use std::collections::BTreeMap;
 
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
@@ -36,10 +35,10 @@ pub(super) struct Orphan {
 
 impl Orphan {
     /// As a row has it.
-    pub(super) fn told(&self, people: &People) -> Orphaned {
+    pub(super) fn told(&self, tasks: &TaskTable) -> Orphaned {
         Orphaned {
             owner: self.owner.map(|owner| match owner {
-                Ok(named) => people.describe(&named),
+                Ok(named) => tasks.describe(&named),
                 Err(tid) => ThreadName {
                     tid,
                     ..ThreadName::default()
@@ -66,16 +65,11 @@ fn limited(call: &Call) -> bool {
 
 /// Whether a wait, while it lasts, can be ended by nobody but another thread of the process: a private futex, or the end of such a thread,
 /// which the kernel tells by a futex that has its id and is not private.
-pub(super) fn by_own_threads(
-    wait: &Wait,
-    waiter: &Identity,
-    people: &People,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-) -> bool {
+pub(super) fn by_own_threads(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> bool {
     let joined = || {
         let [_, operation, value, _] = wait.call.args;
         let waits = wait.call.name() == Some("futex") && WAITS.contains(&(operation & OPERATION));
-        let other = people.as_seen_by(waiter, value as u32, wait.start);
+        let other = tasks.as_seen_by(waiter, value as u32, wait.start);
         let other = other.and_then(|id| threads.get(&id));
         waits
             && !limited(&wait.call)
@@ -126,12 +120,7 @@ pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u3
 }
 
 /// Judges one wait of this thread.
-pub(super) fn judge(
-    wait: &Wait,
-    waiter: &Identity,
-    people: &People,
-    threads: &NumberMap<ThreadId, Box<Thread>>,
-) -> Option<Orphan> {
+pub(super) fn judge(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> Option<Orphan> {
     if !endless(wait) {
         return None;
     }
@@ -141,7 +130,7 @@ pub(super) fn judge(
         .flatten()
         .filter(|owner| matches!(owner.how, HowKnown::MutexOwner | HowKnown::RobustList));
     let owner = owner.and_then(|owner| {
-        match people.as_seen_by(waiter, owner.tid, wait.start) {
+        match tasks.as_seen_by(waiter, owner.tid, wait.start) {
             // Whoever was born since has the id of another who is gone.
             Some(id) => {
                 let Some(thread) = threads.get(&id) else {
@@ -151,7 +140,7 @@ pub(super) fn judge(
                 let here = thread.identity.process == waiter.process;
                 match (lived, here) {
                     (true, true) => None,
-                    (true, false) => Some(Ok(people.named(&thread.identity))),
+                    (true, false) => Some(Ok(tasks.named(&thread.identity))),
                     (false, _) => Some(Err(owner.tid)),
                 }
             }

@@ -2,21 +2,21 @@
 //!
 //! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
 
-use super::Attribution;
-use super::waits::Over;
+use super::blocker::Scene;
+use super::ended_wait::EndedWait;
 use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
 
-impl Attribution {
+impl Scene<'_> {
     /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
     /// parentage show.
-    pub(super) fn other_side(&self, over: &Over, cause: Cause) -> Option<u32> {
-        let wait = over.wait;
+    pub(super) fn other_side(&self, ended: &EndedWait, cause: Cause) -> Option<u32> {
+        let wait = ended.wait;
         // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child. So has
         // one that waits for the signal by which its child ends, and gets another.
         // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
         let unseen = matches!(wait.waker, Waker::Unknown);
-        if !over.open
-            && !over.for_answer
+        if !ended.open
+            && !ended.for_answer
             && !unseen
             && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
         {
@@ -25,10 +25,10 @@ impl Attribution {
         let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
         let polled = polled.filter(|fd| !fd.own).filter_map(|fd| fd.object);
         // A server does not wait for its clients when it waits for somebody else, too.
-        let clients = |id: &ObjectId| self.served.is_clients(self.sights.object(Some(*id)));
+        let clients = |id: &ObjectId| self.served.is_clients(self.objects.object(Some(*id)));
         let polled = polled.filter(|id| !clients(id));
         let mut ends = wait.object.into_iter().chain(wait.ready).chain(polled);
-        if let Some(pid) = ends.find_map(|object| self.people.other_end(object)) {
+        if let Some(pid) = ends.find_map(|object| self.tasks.other_end(object)) {
             return Some(pid);
         }
         if !matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
@@ -44,13 +44,13 @@ impl Attribution {
         // The call names it as the waiter's pid namespace has it.
         let known = match (known, parent.identity.inside) {
             (Some(named), Some(_)) => {
-                let child = self.people.as_seen_by(&parent.identity, named, wait.end)?;
+                let child = self.tasks.as_seen_by(&parent.identity, named, wait.end)?;
                 let child = self.threads.get(&child)?;
-                Some(self.people.pid(child.identity.process))
+                Some(self.tasks.pid(child.identity.process))
             }
             (known, _) => known,
         };
-        let found = || self.people.only_child(self.people.pid(parent.identity.process));
+        let found = || self.tasks.only_child(self.tasks.pid(parent.identity.process));
         known.or_else(found).or_else(|| self.only_child_of_run(wait))
     }
 
@@ -65,7 +65,7 @@ impl Attribution {
             lived && of_it && child.identity.process != parent
         });
         let child = children.next()?;
-        let pid = self.people.pid(child.identity.process);
+        let pid = self.tasks.pid(child.identity.process);
         children.next().is_none().then_some(pid)
     }
 }

@@ -4,12 +4,15 @@
 //! owners did that had not let go when the wait was told.
 
 use super::Attribution;
+use super::blocker::{Blockers, Scene, meanwhile};
+use super::booking::Entry;
 use super::chain::{self, Link};
 use super::deadlock::{self, Blocked, Circle, Futex};
-use super::holders::{self, InTheWay, Who};
+use super::holders::{self, Blocker, Who};
 use super::owners;
 use super::path::Path;
-use super::waits::Entry;
+use super::task_table::TaskTable;
+use super::thread::Threads;
 use super::what::WhatId;
 use holdup_evidence::{Cause, LockHolder, Ns, TaskName, ThreadId, Wait, Waker};
 use holdup_model::attributed::HowKnown;
@@ -18,20 +21,29 @@ impl Attribution {
     /// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
     /// by then it may be watched no more.
     pub(super) fn path_at_end_of(&mut self, task: &TaskName, wait: &Wait) -> Option<Path> {
-        let id = self.people.lived(task.tid, wait.start)?;
+        let id = self.tasks.lived(task.tid, wait.start)?;
         let thread = self.threads.get(&id)?;
-        let same = self.people.pid(thread.identity.process) == task.pid;
+        let same = self.tasks.pid(thread.identity.process) == task.pid;
         let of_run = thread.ended && same && thread.at <= wait.end;
         let own = *thread.ledger.index_of(WhatId::CPU).filter(|_| of_run)?;
         let mut path = thread.path.clone();
         path.spend(thread.ledger.sites[own].key, wait.end - thread.at, 0);
         Some(path)
     }
+}
 
+impl Blockers {
     /// Keeps a wait for a lock with a known owner, and sees whether it closes a circle. `unsure`: how much of the wait's ends rests on
     /// looks; that much less at either end is certain.
-    pub(super) fn owned(&mut self, wait: &Wait, entry: &Entry, found: Option<InTheWay>, unsure: Ns) {
-        let Some(thread) = self.threads.get_mut(&wait.thread) else {
+    pub(super) fn owned(
+        &mut self,
+        wait: &Wait,
+        entry: &Entry,
+        found: Option<Blocker>,
+        unsure: Ns,
+        scene: &mut Scene<'_>,
+    ) {
+        let Some(thread) = scene.threads.get_mut(&wait.thread) else {
             return;
         };
         let of_futex = matches!(
@@ -43,7 +55,7 @@ impl Attribution {
             false => Futex::Private(thread.identity.process, wait.call.args[0]),
         });
         let let_go = of_futex && holders::let_go(&wait.waker);
-        let by_owner = |owner: InTheWay| match &wait.waker {
+        let by_owner = |owner: Blocker| match &wait.waker {
             Waker::Thread { thread, .. } => owner.who == Who::Thread(*thread),
             Waker::Outside { task, .. } => owner.who == Who::Task(task.pid, task.tid),
             Waker::Interrupt { .. } | Waker::Unknown => false,
@@ -66,93 +78,103 @@ impl Attribution {
             });
         }
         if owner.is_some()
-            && let Some(circle) = deadlock::find(&self.threads, &self.hand_overs, wait.thread)
+            && let Some(circle) = deadlock::find(scene.threads, &self.hand_overs, wait.thread)
         {
-            self.stands_still(&circle);
+            stands_still(&circle, scene);
         }
         if let (true, Some(futex)) = (let_go, futex) {
             self.hand_overs.add(futex, wait.end);
         }
     }
+}
 
-    /// Marks the waits of a circle.
-    fn stands_still(&mut self, circle: &Circle) {
-        for member in &circle.members {
-            let chain = deadlock::chain(circle, *member, &self.threads, &self.people);
-            let Some(blocked) = self.threads.get(member).and_then(|thread| thread.blocked) else {
-                continue;
-            };
-            let mut meanwhile = self.meanwhile(blocked.owner.who, circle.from, circle.to);
-            if let Who::Thread(owner) = blocked.owner.who
-                && let Some(its) = self.threads.get(&owner).and_then(|owner| owner.blocked)
-            {
-                meanwhile.doing = Some((its.cause, circle.to - circle.from));
-            }
-            if let Some(thread) = self.threads.get_mut(member) {
-                let site = &mut thread.ledger.sites[blocked.site];
-                site.deadlock = true;
-                site.chain = chain;
-                site.holders.learn(blocked.owner, meanwhile);
-            }
-        }
-    }
-
-    /// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
-    /// those waits were told.
-    pub(super) fn complete_unfinished(&mut self) {
-        let unfinished: Vec<(ThreadId, Blocked)> = self
-            .threads
-            .iter()
-            .filter_map(|(id, thread)| Some((*id, thread.blocked.filter(|blocked| !blocked.let_go)?)))
-            .collect();
-        for (id, blocked) in unfinished {
-            let meanwhile = self.meanwhile(blocked.owner.who, blocked.start, blocked.end);
-            let links = match blocked.owner.who {
-                Who::Thread(owner) => self.links_to(id, owner, blocked.cause, blocked.start, blocked.end),
-                Who::Task(..) => Vec::new(),
-            };
-            if let Some(thread) = self.threads.get_mut(&id) {
-                let site = &mut thread.ledger.sites[blocked.site];
-                site.holders.learn(blocked.owner, meanwhile);
-                if site.longest == (blocked.start, blocked.end) && !site.deadlock && !links.is_empty() {
-                    site.chain = links;
-                }
-            }
-        }
-    }
-
-    /// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
-    /// followed, and where no thread of the run did, its owner.
-    pub(super) fn links(&self, wait: &Wait, cause: Cause, owner: Option<InTheWay>) -> Vec<Link> {
-        let next = match (&wait.waker, owner.map(|owner| owner.who)) {
-            (Waker::Thread { thread, .. }, _) => *thread,
-            (_, Some(Who::Thread(owner))) => owner,
-            _ => return Vec::new(),
+/// Marks the waits of a circle.
+fn stands_still(circle: &Circle, scene: &mut Scene<'_>) {
+    for member in &circle.members {
+        let chain = deadlock::chain(circle, *member, scene.threads, scene.tasks);
+        let Some(blocked) = scene.threads.get(member).and_then(|thread| thread.blocked) else {
+            continue;
         };
-        self.links_to(wait.thread, next, cause, wait.start, wait.end)
+        let mut meanwhile = meanwhile(scene.threads, blocked.owner.who, circle.from, circle.to);
+        if let Who::Thread(owner) = blocked.owner.who
+            && let Some(its) = scene.threads.get(&owner).and_then(|owner| owner.blocked)
+        {
+            meanwhile.doing = Some((its.cause, circle.to - circle.from));
+        }
+        if let Some(thread) = scene.threads.get_mut(member) {
+            let site = &mut thread.ledger.sites[blocked.site];
+            site.deadlock = true;
+            site.chain = chain;
+            site.holders.learn(blocked.owner, meanwhile);
+        }
     }
+}
 
-    pub(super) fn links_to(
-        &self,
-        waiter: ThreadId,
-        next: ThreadId,
-        cause: Cause,
-        start: Ns,
-        end: Ns,
-    ) -> Vec<Link> {
-        let (threads, people) = (&self.threads, &self.people);
-        let (mut links, comes_back) = chain::follow(threads, people, waiter, next, start, end);
-        if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
-            let own = Link {
-                name: people.named(&thread.identity),
-                cause,
-                ns: end.saturating_sub(start),
-            };
-            links.insert(0, own);
-            if comes_back {
-                links.push(own);
+/// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
+/// those waits were told.
+pub(super) fn complete_unfinished(threads: &mut Threads, tasks: &TaskTable) {
+    let unfinished: Vec<(ThreadId, Blocked)> = threads
+        .iter()
+        .filter_map(|(id, thread)| Some((*id, thread.blocked.filter(|blocked| !blocked.let_go)?)))
+        .collect();
+    for (id, blocked) in unfinished {
+        let meanwhile = meanwhile(threads, blocked.owner.who, blocked.start, blocked.end);
+        let links = match blocked.owner.who {
+            Who::Thread(owner) => links_to(
+                (threads, tasks),
+                id,
+                owner,
+                blocked.cause,
+                blocked.start,
+                blocked.end,
+            ),
+            Who::Task(..) => Vec::new(),
+        };
+        if let Some(thread) = threads.get_mut(&id) {
+            let site = &mut thread.ledger.sites[blocked.site];
+            site.holders.learn(blocked.owner, meanwhile);
+            if site.longest == (blocked.start, blocked.end) && !site.deadlock && !links.is_empty() {
+                site.chain = links;
             }
         }
-        links
     }
+}
+
+/// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
+/// followed, and where no thread of the run did, its owner.
+pub(super) fn links(
+    known: (&Threads, &TaskTable),
+    wait: &Wait,
+    cause: Cause,
+    owner: Option<Blocker>,
+) -> Vec<Link> {
+    let next = match (&wait.waker, owner.map(|owner| owner.who)) {
+        (Waker::Thread { thread, .. }, _) => *thread,
+        (_, Some(Who::Thread(owner))) => owner,
+        _ => return Vec::new(),
+    };
+    links_to(known, wait.thread, next, cause, wait.start, wait.end)
+}
+
+fn links_to(
+    (threads, tasks): (&Threads, &TaskTable),
+    waiter: ThreadId,
+    next: ThreadId,
+    cause: Cause,
+    start: Ns,
+    end: Ns,
+) -> Vec<Link> {
+    let (mut links, comes_back) = chain::follow(threads, tasks, waiter, next, start, end);
+    if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
+        let own = Link {
+            name: tasks.named(&thread.identity),
+            cause,
+            ns: end.saturating_sub(start),
+        };
+        links.insert(0, own);
+        if comes_back {
+            links.push(own);
+        }
+    }
+    links
 }

@@ -7,8 +7,8 @@
 //! In: pieces, as they are booked, and user stacks of some. Out: at most [`MOST_PIECES`] of them, or fewer where that was asked for.
 
 use super::Attribution;
-use super::people::{Identity, Named};
-use super::waits::Over;
+use super::ended_wait::EndedWait;
+use super::task_table::{Identity, Named};
 use super::what::WhatId;
 use holdup_evidence::{AskerSample, Ns, Role, Seq, ThreadId, UserStackId, Waker};
 use holdup_model::timeline::MOST_PIECES;
@@ -177,13 +177,13 @@ impl Pieces {
 
 impl Attribution {
     /// Keeps a wait that has been booked at this site. `in_time`: whether it ended when its time was over.
-    pub(super) fn keep_wait(&mut self, over: &Over, site: usize, in_time: bool) {
-        let wait = over.wait;
+    pub(super) fn keep_wait(&mut self, ended: &EndedWait, site: usize, in_time: bool) {
+        let wait = ended.wait;
         let Some(thread) = self.threads.get(&wait.thread) else {
             return;
         };
-        let counts = over.waited > 0 && thread.ledger.role != Role::Neighbour;
-        if !counts || !self.book.pieces.counts(over.waited) {
+        let counts = ended.waited > 0 && thread.ledger.role != Role::Neighbour;
+        if !counts || !self.book.pieces.counts(ended.waited) {
             return;
         }
         let what = thread.ledger.sites[site].what;
@@ -192,23 +192,23 @@ impl Attribution {
             identity: thread.identity,
             what,
             seq: wait.seq,
-            start: over.until.saturating_sub(over.waited),
-            end: over.until,
+            start: ended.until.saturating_sub(ended.waited),
+            end: ended.until,
             before: match wait.start < thread.born {
-                true => wait.end.saturating_sub(wait.start).saturating_sub(over.waited),
+                true => wait.end.saturating_sub(wait.start).saturating_sub(ended.waited),
                 false => 0,
             },
             by: By::Unknown,
-            open: over.open,
+            open: ended.open,
         };
         let device = self.book.whats.get(what).cause.id().starts_with("disk.");
         let by = match &wait.waker {
-            _ if over.open => By::Nobody,
+            _ if ended.open => By::Nobody,
             Waker::Thread { thread, .. } => match self.threads.get(thread) {
                 Some(waker) => By::Thread(*thread, waker.identity),
                 None => By::Unknown,
             },
-            Waker::Outside { task, .. } => By::Task(self.people.named_task(task)),
+            Waker::Outside { task, .. } => By::Task(self.tasks.named_task(task)),
             Waker::Interrupt { .. } if in_time => By::Timer,
             Waker::Interrupt { socket, .. } if device || socket.is_some() => By::Device,
             Waker::Interrupt { .. } => By::Interrupt,

@@ -8,10 +8,14 @@
 //! rates only a sample is told to begin with, each for many; how many there were is known all the same.
 
 use super::Attribution;
+use super::earlier::EarlierRequests;
+use super::idle::Served;
 use super::listeners::Listeners;
 use super::named_requests::named;
 use super::slow_requests::slow;
-use super::windows::AnsweredIn;
+use super::thread::{Thread, Threads};
+use super::turns::Turns;
+use super::windows::{AnsweredIn, Axis};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
 use holdup_model::attributed::{HeldByTimer, Requests, Tally};
 use std::collections::{BTreeMap, HashMap};
@@ -105,6 +109,15 @@ pub(super) struct Answering {
     pub(super) answered_in: AnsweredIn,
 }
 
+/// Servers, their requests, and who answers them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RequestState {
+    pub(super) served: Served,
+    pub(super) earlier: EarlierRequests,
+    pub(super) answering: Answering,
+    pub(super) turns: Turns,
+}
+
 impl Attribution {
     /// A request was read or answered.
     pub(super) fn request(&mut self, request: &Request) {
@@ -116,26 +129,41 @@ impl Attribution {
             return;
         };
         let spent = thread.advance(&request.clock, request.at, None, true, process, &mut self.book);
+        self.requests
+            .step(request, &mut self.threads, &mut self.book.axis);
+        if spent.contradicted > 0 {
+            self.contradiction(spent.contradicted);
+        }
+    }
+}
+
+impl RequestState {
+    /// A request was read or answered by a thread whose time is booked until then.
+    fn step(&mut self, request: &Request, threads: &mut Threads, axis: &mut Axis) {
+        let id = request.thread;
+        let Some(thread) = threads.get_mut(&id) else {
+            return;
+        };
         match &request.step {
             RequestStep::Read { begins, port } => {
                 thread.requests += 1;
                 let before = totals(&thread.with_requests);
                 // If one is open there still, its end was lost.
-                self.over(request.connection);
+                self.over(request.connection, threads);
                 self.answering.read(request, before, begins, *port);
             }
             RequestStep::Answered => {
                 let timer = thread.timer_ran_since;
-                if let Some((open, after)) = self.over(request.connection) {
+                if let Some((open, after)) = self.over(request.connection, threads) {
                     if timer.is_some_and(|since| open.read_at <= since) {
                         self.answering.held(&open, request.at);
-                        if let Some(thread) = self.threads.get_mut(&id) {
+                        if let Some(thread) = threads.get_mut(&id) {
                             thread.answers_by_timer = true;
                         }
                     }
                     let ns = request.at.saturating_sub(open.read_at);
                     let answered_in = &mut self.answering.answered_in;
-                    answered_in.add(&mut self.book.axis, request.at, ns, open.weight);
+                    answered_in.add(axis, request.at, ns, open.weight);
                     self.answering.answered(request.at, open, after);
                 }
             }
@@ -144,7 +172,7 @@ impl Attribution {
                 self.answering.read_on(request, spent);
             }
             RequestStep::Dropped => {
-                self.over(request.connection);
+                self.over(request.connection, threads);
             }
             RequestStep::Left => {
                 thread.requests = 0;
@@ -155,23 +183,28 @@ impl Attribution {
                     .for_each(|open| open.left = true);
             }
         }
-        if spent.contradicted > 0 {
-            self.contradiction(spent.contradicted);
-        }
     }
 
     /// More was said on a connection where somebody had been asked before.
-    pub(super) fn said_since(&mut self, said: &SaidSince) {
+    pub(super) fn said_since(&mut self, said: &SaidSince, threads: &mut Threads) {
         self.earlier.answered(said.inode);
-        self.over(said.connection);
+        self.over(said.connection, threads);
+    }
+
+    /// A thread turned out to have these requests since before observation.
+    pub(super) fn take_up(&mut self, requests: &[Earlier], thread: &mut Thread) {
+        for request in requests {
+            thread.has_earlier();
+            self.answering.taken_up(request, thread.id);
+        }
     }
 
     /// What was open on a connection is over. Returns it with what its reader has spent with requests since it was met;
     /// nothing where none is known to be open: its begin was lost, or another thread has answered in the same instant.
-    fn over(&mut self, connection: u64) -> Option<(Open, Vec<(Cause, Ns)>)> {
+    fn over(&mut self, connection: u64, threads: &mut Threads) -> Option<(Open, Vec<(Cause, Ns)>)> {
         self.earlier.over(connection);
         let open = self.answering.open.remove(&connection)?;
-        let Some(thread) = self.threads.get_mut(&open.reader) else {
+        let Some(thread) = threads.get_mut(&open.reader) else {
             return Some((open, Vec::new()));
         };
         if !open.left {
@@ -208,7 +241,7 @@ impl Answering {
     }
 
     /// Somebody has a request since before anybody looked.
-    pub(super) fn taken_up(&mut self, request: &Earlier, reader: ThreadId) {
+    fn taken_up(&mut self, request: &Earlier, reader: ThreadId) {
         let open = Open {
             read_at: request.said_at,
             reader,
@@ -350,244 +383,4 @@ impl Answering {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Answering, UntoldRequests, slow};
-    use holdup_evidence::{Cause, Clock, Ns, Request, RequestStep, ThreadId};
-
-    fn answer(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)]) {
-        answer_as(answering, number, ns, spent, 1);
-    }
-
-    fn answer_for(answering: &mut Answering, number: u64, ns: Ns, weight: u32) {
-        answer_as(answering, number, ns, &[], weight);
-    }
-
-    fn answer_as(answering: &mut Answering, number: u64, ns: Ns, spent: &[(Cause, Ns)], weight: u32) {
-        let request = |at, step| Request {
-            at,
-            thread: ThreadId(1),
-            clock: Clock::default(),
-            connection: number,
-            weight,
-            step,
-        };
-        let begins = format!("GET /{number}?secret HTTP/1.1\r\n").into_bytes();
-        let read = request(
-            0,
-            RequestStep::Read {
-                begins: begins.clone(),
-                port: 80,
-            },
-        );
-        answering.read(&read, Vec::new(), &begins, 80);
-        let open = answering.open.remove(&number).unwrap();
-        answering.answered(ns, open, spent.to_vec());
-    }
-
-    #[test]
-    fn what_the_slow_ones_had_more_of_is_told() {
-        let mut answering = Answering::default();
-        for number in 0..99 {
-            answer(&mut answering, number, 1_000, &[(Cause::CpuUser, 1_000)]);
-        }
-        answer(
-            &mut answering,
-            99,
-            50_000,
-            &[(Cause::CpuUser, 1_000), (Cause::LockFile, 49_000)],
-        );
-        answering.kept.sort_by_key(|one| one.ns);
-        let found = slow(&answering.kept).unwrap();
-        assert_eq!((found.number, found.ns, found.usual), (1, 50_000, 1_000));
-        assert_eq!(found.more, [(Cause::LockFile, 49_000)]);
-        assert_eq!(found.line.as_deref(), Some("GET /99"));
-        let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
-        assert_eq!((requests.count, requests.p50, requests.p99), (100, 1_000, 1_000));
-        assert_eq!(requests.longest, 50_000);
-    }
-
-    #[test]
-    fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
-        let request = |at, thread, connection, step| Request {
-            at,
-            thread: ThreadId(thread),
-            clock: Clock::default(),
-            connection,
-            weight: 1,
-            step,
-        };
-        // The slowest is read at 0, and another at `other`, which is answered first, or after it.
-        let told = |other: Ns, answered: Ns, of: u32| {
-            let mut answering = Answering::default();
-            let mut read = |connection, thread, at| {
-                let step = RequestStep::Read {
-                    begins: Vec::new(),
-                    port: 80,
-                };
-                let request = request(at, thread, connection, step);
-                answering.read(&request, Vec::new(), b"*3\r\n$4\r\neval\r\n$9\r\nsecret", 80);
-            };
-            read(1, 1, 0);
-            read(2, of, other);
-            let mut ends = [(1, 1_000), (2, answered)];
-            ends.sort_by_key(|(_, at)| *at);
-            for (connection, at) in ends {
-                let open = answering.open.remove(&connection).unwrap();
-                answering.answered(at, open, Vec::new());
-            }
-            answering.kept.sort_by_key(|one| one.ns);
-            let found = slow(&answering.kept).unwrap();
-            assert_eq!(found.line.as_deref(), Some("EVAL"));
-            found.nobody_else
-        };
-        assert!(told(900, 1_001, 1));
-        assert!(!told(500, 600, 1), "it goes on with others");
-        assert!(!told(900, 1_001, 2), "another thread answers others");
-    }
-
-    #[test]
-    fn what_was_read_and_then_rested_is_no_request() {
-        let request = |at, step| Request {
-            at,
-            thread: ThreadId(1),
-            clock: Clock::default(),
-            connection: 7,
-            weight: 1,
-            step,
-        };
-        let read = |answering: &mut Answering, at| {
-            let begins = b"\0\0\x04\x08".to_vec();
-            answering.read(
-                &request(at, RequestStep::Read { begins, port: 80 }),
-                Vec::new(),
-                b"",
-                80,
-            );
-        };
-        let mut answering = Answering::default();
-        // A window's update, and a second later the next request.
-        read(&mut answering, 0);
-        answering.read_on(&request(1_000, RequestStep::ReadOn), vec![(Cause::Idle, 990)]);
-        let spent = vec![(Cause::Idle, 990), (Cause::DiskRead, 20)];
-        let open = answering.open.remove(&7).unwrap();
-        answering.answered(1_020, open, spent);
-        assert_eq!(answering.kept[0].ns, 20);
-        // The rest of a request, of which its reader has worked on the beginning.
-        read(&mut answering, 2_000);
-        let spent = vec![(Cause::DiskRead, 900), (Cause::Idle, 90)];
-        answering.read_on(&request(3_000, RequestStep::ReadOn), spent.clone());
-        let open = answering.open.remove(&7).unwrap();
-        answering.answered(3_020, open, spent);
-        assert_eq!(answering.kept[1].ns, 1_020);
-        read(&mut answering, 4_000);
-        answering.add(
-            ThreadId(1),
-            &vec![(
-                Cause::Idle,
-                holdup_model::attributed::Tally {
-                    ns: 900,
-                    ..Default::default()
-                },
-            )],
-            5_000,
-            false,
-        );
-        let requests = answering.finish(5_000, &UntoldRequests::default(), 0);
-        assert_eq!((requests.count, requests.open, requests.resting), (2, 0, 1));
-    }
-
-    #[test]
-    fn each_listener_has_its_own_and_the_slow_ones_say_where_they_came_in() {
-        let mut answering = Answering::default();
-        let mut one = |connection: u64, port, ns: Option<Ns>| {
-            let request = |at, step| Request {
-                at,
-                thread: ThreadId(1),
-                clock: Clock::default(),
-                connection,
-                weight: 2,
-                step,
-            };
-            let begins = Vec::new();
-            answering.read(
-                &request(0, RequestStep::Read { begins, port }),
-                Vec::new(),
-                b"",
-                port,
-            );
-            if let (Some(ns), Some(open)) = (ns, answering.open.get(&connection).cloned()) {
-                answering.open.remove(&connection);
-                answering.answered(ns, open, Vec::new());
-            }
-        };
-        for number in 0..60 {
-            one(number, 80, Some(1_000));
-        }
-        for number in 60..63 {
-            one(number, 8443, Some(90_000));
-        }
-        one(63, 0, None);
-        let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
-        let told: Vec<_> = requests
-            .listeners
-            .iter()
-            .map(|of| (of.port, of.count, of.p50, of.longest, of.open))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                (None, 0, 0, 0, 1),
-                (Some(80), 120, 1_000, 1_000, 0),
-                (Some(8443), 6, 90_000, 90_000, 0)
-            ]
-        );
-        assert_eq!(requests.slow.unwrap().port, Some(8443));
-    }
-
-    #[test]
-    fn memory_does_not_grow_with_their_number() {
-        let mut answering = Answering::default();
-        for number in 0..20_000 {
-            answer(&mut answering, number, number, &[]);
-        }
-        assert_eq!(answering.kept.len(), super::KEPT);
-        let requests = answering.finish(0, &UntoldRequests::default(), 0);
-        assert_eq!(requests.count, 20_000);
-        assert!((8_000..12_000).contains(&requests.p50), "{}", requests.p50);
-    }
-
-    #[test]
-    fn those_that_were_not_told_count() {
-        let mut answering = Answering::default();
-        answer(&mut answering, 1, 1_000, &[]);
-        answering.left.insert(ThreadId(7), 500);
-        let untold = UntoldRequests {
-            answered: 63,
-            longest: 9_000,
-            open: vec![(ThreadId(1), 400), (ThreadId(7), 400), (ThreadId(7), 600)],
-        };
-        let requests = answering.finish(10_000, &untold, 0);
-        assert_eq!(
-            (requests.count, requests.p50, requests.longest),
-            (64, 1_000, 9_000)
-        );
-        assert_eq!((requests.open, requests.oldest_open), (2, 9_600));
-    }
-
-    #[test]
-    fn a_sample_of_samples_is_fair() {
-        // As many short ones as long ones, but of the long ones only each eighth is told.
-        let mut answering = Answering::default();
-        for number in 0..80_000 {
-            answer_for(&mut answering, number, 1_000, 1);
-            if number % 8 == 0 {
-                answer_for(&mut answering, number, 2_000, 8);
-            }
-        }
-        let long = answering.kept.iter().filter(|one| one.ns == 2_000).count();
-        assert!(
-            (super::KEPT * 2 / 5..super::KEPT * 3 / 5).contains(&long),
-            "{long}"
-        );
-    }
-}
+mod tests;

@@ -6,12 +6,22 @@
 //!
 //! In: all rows. Out: the same, with holders and chains that agree with them.
 
+use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use std::collections::{BTreeMap, HashMap};
 
 /// Part of a thread's waits for futexes that must be for one cause, 0..1: below it those that others saw may be the rest.
 const NEARLY_ALL: f64 = 0.9;
+
+/// Marks the rows that have another cause than `before`: the thread's other waits decided.
+pub(super) fn mark_judged(rows: &mut [AttributedWait], before: &[Cause]) {
+    for (row, before) in rows.iter_mut().zip(before) {
+        if row.cause != *before {
+            row.judged_by = Some(JudgedBy::OTHER_WAITS);
+        }
+    }
+}
 
 /// Tells again what threads in the way did.
 pub(super) fn retell(waits: &mut [AttributedWait]) {

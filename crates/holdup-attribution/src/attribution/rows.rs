@@ -8,14 +8,15 @@ use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
 use super::estimates;
 use super::ledger::{Ledger, Owner};
+use super::object_cache::ObjectCache;
 use super::pace::Rhythm;
-use super::people::{NameId, People};
-use super::sights::Sights;
 use super::site::{Site, StackTally};
 use super::spins::spinning;
+use super::task_table::{NameId, TaskTable};
 use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
+use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use holdup_model::attributed::{
     Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin,
@@ -36,8 +37,8 @@ pub(super) type CauseSamples = BTreeMap<Cause, u64>;
 /// What rows are made from.
 pub(super) struct Rows<'a> {
     pub(super) whats: &'a Whats,
-    pub(super) people: &'a People,
-    pub(super) sights: &'a Sights,
+    pub(super) tasks: &'a TaskTable,
+    pub(super) objects: &'a ObjectCache,
     pub(super) user_stacks: &'a [Vec<Frame>],
     pub(super) facts: &'a SystemFacts,
     pub(super) name_resource: fn(&mut Resource, Cause, &SystemFacts),
@@ -88,7 +89,9 @@ impl Rows<'_> {
             }
             origins.resize(rows.len(), Origin::of(at));
         }
+        let before: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
         (self.of_runtime)(&mut rows);
+        super::retold::mark_judged(&mut rows, &before);
         let told = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
         let mut kept = rows.iter().map(told).collect::<Vec<_>>().into_iter();
         origins.retain(|_| kept.next().unwrap_or_default());
@@ -103,7 +106,7 @@ impl Rows<'_> {
         let what = self.whats.get(site.what);
         let kernel_stack = site
             .kernel_stack()
-            .and_then(|stack| self.sights.kernel_stack(stack));
+            .and_then(|stack| self.objects.kernel_stack(stack));
         AttributedWait {
             cause: what.cause,
             ns: site.tally.ns,
@@ -134,20 +137,21 @@ impl Rows<'_> {
                 ..Asker::default()
             },
             holders: site.holders.holders(
-                self.people,
+                self.tasks,
                 self.user_stacks,
                 &|name| self.complete(name),
                 &self.facts.stopped,
             ),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
-            orphaned: site.orphan.map(|orphan| orphan.told(self.people)),
+            orphaned: site.orphan.map(|orphan| orphan.told(self.tasks)),
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
             why_unknown: what.why_unknown.clone(),
             tcp: site.tcp.as_deref().cloned(),
             read_at: String::new(),
+            judged_by: site.judged_by,
         }
     }
 
@@ -158,7 +162,7 @@ impl Rows<'_> {
         let named = match row.cause {
             // A child belongs to the run; who else ends such a wait has interrupted it with a signal.
             Cause::ProcessChild => longest
-                .filter(|child| self.people.of_run(child.name.pid))
+                .filter(|child| self.tasks.of_run(child.name.pid))
                 .map(|child| {
                     let other = |holder: &holdup_model::attributed::Holder| holder.name.pid != child.name.pid;
                     match row.holders.iter().any(other) {
@@ -195,7 +199,7 @@ impl Rows<'_> {
         };
         let mut owner = ThreadName {
             pid,
-            process: self.people.name_of(pid).unwrap_or_default().to_owned(),
+            process: self.tasks.name_of(pid).unwrap_or_default().to_owned(),
             ..ThreadName::default()
         };
         self.complete(&mut owner);
@@ -205,7 +209,7 @@ impl Rows<'_> {
 
     fn link(&self, link: &chain::Link) -> Link {
         Link {
-            name: self.people.describe(&link.name),
+            name: self.tasks.describe(&link.name),
             cause: link.cause,
             ns: link.ns,
         }
@@ -228,7 +232,7 @@ impl Rows<'_> {
         let mut names: Vec<(String, Ns)> = ledger
             .ran_instead
             .iter()
-            .map(|(name, ns)| (self.people.text(*name).to_owned(), *ns))
+            .map(|(name, ns)| (self.tasks.text(*name).to_owned(), *ns))
             .collect();
         names.sort_by_key(|(_, ns)| Reverse(*ns));
         names.truncate(MAX_RAN_INSTEAD);
@@ -300,7 +304,7 @@ impl Rows<'_> {
         rows: &mut Vec<AttributedWait>,
     ) {
         let process = match ledger.owner {
-            Owner::Thread(identity) => self.people.process_name(identity.process),
+            Owner::Thread(identity) => self.tasks.process_name(identity.process),
             Owner::Folded { process, .. } => process,
         };
         let own_code = CauseSamples::from([(Cause::CpuUser, 1)]);
@@ -403,6 +407,7 @@ impl Rows<'_> {
         if let Some((cause, resource)) = &group.told {
             row.cause = *cause;
             row.resource = resource.clone();
+            row.judged_by = Some(JudgedBy::USER_STACK);
         }
     }
 

@@ -12,6 +12,7 @@ use super::pace::Rhythm;
 use super::path::{Key, Share};
 use super::what::WhatId;
 use super::windows::{Axis, Sums};
+use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{KernelStackId, Ns, UserStackId};
 use holdup_model::attributed::Tally;
 use holdup_model::connections::TcpSeen;
@@ -60,6 +61,8 @@ pub(super) struct Site {
     pub(super) rhythm: Option<Box<Rhythm>>,
     /// Bytes asked for in the longest.
     pub(super) bytes: Option<u64>,
+    /// Who judged the longest.
+    pub(super) judged_by: Option<JudgedBy>,
     /// The signal that began the longest, where a signal stopped the thread.
     pub(super) signal: Option<i32>,
     /// For a class of CPU time: samples.
@@ -105,6 +108,7 @@ impl Site {
             held_open: 0,
             rhythm: None,
             bytes: None,
+            judged_by: None,
             signal: None,
             samples: 0,
             borrowed: 0,
@@ -208,6 +212,7 @@ impl Site {
             self.tally.max = other.tally.max;
             self.longest = other.longest;
             self.bytes = other.bytes;
+            self.judged_by = other.judged_by;
             if !self.deadlock || other.deadlock {
                 self.chain = other.chain;
             }

@@ -50,7 +50,7 @@ impl Doing {
 
 impl Thread {
     /// It does this from `start` to `end`.
-    pub(super) fn goes_on(&mut self, site: usize, start: Ns, end: Ns, book: &mut Book) {
+    pub(super) fn continue_stretch(&mut self, site: usize, start: Ns, end: Ns, book: &mut Book) {
         match &mut self.doing.stretch {
             Some(stretch) if stretch.site == site && stretch.end == start => stretch.end = end,
             _ => {

@@ -6,15 +6,15 @@
 
 use super::chain::{KeptWaitingList, Segment, Segments, Stacks};
 use super::deadlock::Blocked;
-use super::goes_on::Way;
+use super::ended_wait::EndedWait;
+use super::follow_blocker::Way;
 use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
 use super::path::{Path, Share};
-use super::people::{Identity, NameId};
 use super::requests::{self, Spent as WithRequests};
 use super::stretch::Doing;
-use super::waits::Over;
+use super::task_table::{Identity, NameId};
 use super::what::WhatId;
 use super::windows::Axis;
 use holdup_evidence::{
@@ -118,6 +118,9 @@ struct Run {
     /// When the first was taken.
     first: Ns,
 }
+
+/// Threads that live, and those that ended so lately that others may still be woken by them.
+pub(super) type Threads = NumberMap<ThreadId, Box<Thread>>;
 
 /// A thread.
 #[derive(Debug, Clone)]
@@ -317,7 +320,7 @@ impl Thread {
                     } else {
                         site
                     };
-                    self.goes_on(piece_of, start, start + ns, book);
+                    self.continue_stretch(piece_of, start, start + ns, book);
                 }
                 let served = served.of(cause, ns, self.requests > 0);
                 if served > 0 && !repeated {
@@ -450,24 +453,28 @@ impl Thread {
         &mut self,
         site: usize,
         cause: Cause,
-        over: &Over,
+        ended: &EndedWait,
         waker: Option<ThreadId>,
         book: &mut Book,
     ) -> bool {
-        let wait = over.wait;
+        let wait = ended.wait;
         let (count, doubt) = self.estimated.take().unwrap_or((1, 0));
         let tally = &mut self.ledger.sites[site];
-        tally.spend(&mut book.axis, over.until.saturating_sub(over.waited), over.until);
+        tally.spend(
+            &mut book.axis,
+            ended.until.saturating_sub(ended.waited),
+            ended.until,
+        );
         let longest = tally.pieces(wait.start, wait.end, count);
-        tally.doubt.add(doubt.min(over.waited));
-        let share = if over.handed_on {
+        tally.doubt.add(doubt.min(ended.waited));
+        let share = if ended.handed_on {
             Share {
-                handed_on: over.waited,
+                handed_on: ended.waited,
                 ..Share::default()
             }
         } else {
             Share {
-                ns: over.on_path,
+                ns: ended.on_path,
                 count,
                 handed_on: 0,
             }

@@ -10,8 +10,8 @@
 use super::cpu::apportion;
 use super::ledger::Ledger;
 use super::path::{Key, Path};
-use super::people::{Identity, Named, People};
 use super::pieces::{By, Piece, Pieces};
+use super::task_table::{Identity, Named, TaskTable};
 use super::what::{Role, WhatId, Whats};
 use super::windows::Axis;
 use holdup_evidence::{Cause, Ns, ThreadId, UserStackId};
@@ -261,7 +261,7 @@ impl When {
         mut self,
         pieces: Pieces,
         folded: &HashMap<ThreadId, usize>,
-        people: &People,
+        table: &TaskTable,
         whats: &mut Whats,
         (rows, threads): (&[u32], &[u32]),
     ) -> Timeline {
@@ -285,13 +285,13 @@ impl When {
             let (wait, cause) = row_of(&self.lanes[lane].pools[pool], &piece, stack, whats);
             let taken = taken[lane].entry(pool).or_default().entry(cause).or_default();
             self.cut(&piece, taken);
-            let task = tasks.thread(piece.thread, piece.identity, &self, folded, people, threads);
+            let task = tasks.thread(piece.thread, piece.identity, &self, folded, table, threads);
             let ended_by = match piece.by {
                 By::Nobody => None,
                 By::Thread(id, identity) => Some(EndedBy::Task(
-                    tasks.thread(id, identity, &self, folded, people, threads),
+                    tasks.thread(id, identity, &self, folded, table, threads),
                 )),
-                By::Task(named) => Some(EndedBy::Task(tasks.outside(named, people))),
+                By::Task(named) => Some(EndedBy::Task(tasks.outside(named, table))),
                 By::Timer => Some(EndedBy::Timer),
                 By::Device => Some(EndedBy::Device),
                 By::Interrupt => Some(EndedBy::Interrupt),
@@ -381,7 +381,7 @@ impl Tasks {
         identity: Identity,
         when: &When,
         folded: &HashMap<ThreadId, usize>,
-        people: &People,
+        table: &TaskTable,
         threads: &[u32],
     ) -> u32 {
         if let Some(known) = self.threads.get(&id) {
@@ -389,19 +389,19 @@ impl Tasks {
         }
         let own = when.single.get(&id).map(|lane| when.lanes[*lane].name.clone());
         let task = self.push(Task {
-            name: own.unwrap_or_else(|| people.describe(&people.named(&identity))),
+            name: own.unwrap_or_else(|| table.describe(&table.named(&identity))),
             thread: when.lane_of(id, folded).map(|lane| threads[lane]),
         });
         self.threads.insert(id, task);
         task
     }
 
-    fn outside(&mut self, named: Named, people: &People) -> u32 {
+    fn outside(&mut self, named: Named, table: &TaskTable) -> u32 {
         if let Some(known) = self.others.get(&(named.pid, named.tid)) {
             return *known;
         }
         let task = self.push(Task {
-            name: people.describe(&named),
+            name: table.describe(&named),
             thread: None,
         });
         self.others.insert((named.pid, named.tid), task);

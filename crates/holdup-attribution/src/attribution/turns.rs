@@ -10,7 +10,8 @@
 
 use super::Attribution;
 use super::idle::{Served, Work};
-use super::people::People;
+use super::judges::Knowledge;
+use super::task_table::TaskTable;
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
 };
@@ -23,10 +24,13 @@ const WORD: &str = "a word from one of its workers";
 /// Locks kept: more than there are services on a machine.
 const MOST: usize = 1024;
 
+/// A file, by device and inode.
+type File = (DeviceNumber, u64);
+
 /// Locks of which it is known that who has them waits for a client, by device and inode.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
-    files: HashSet<(DeviceNumber, u64)>,
+    files: HashSet<File>,
     /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be told first.
     late: Vec<End>,
 }
@@ -34,14 +38,14 @@ pub(super) struct Turns {
 impl Attribution {
     /// A process has come into view. Nobody has looked whether it serves if it was born since: it does what its siblings do.
     pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>) {
-        let (served, people) = (&self.served, &self.people);
+        let (served, tasks) = (&self.requests.served, &self.tasks);
         let serves = |other: u32| served.serves(other);
         let siblings = || match creator {
-            Some(creator) => people.has_child_of_any_program(creator, serves),
-            None => people.has_sibling(pid, serves),
+            Some(creator) => tasks.has_child_of_any_program(creator, serves),
+            None => tasks.has_sibling(pid, serves),
         };
         if !serves(pid) && siblings() {
-            self.served.add(&Serving {
+            self.requests.served.add(&Serving {
                 processes: vec![pid],
                 addresses: Vec::new(),
                 ..Serving::default()
@@ -49,45 +53,12 @@ impl Attribution {
         }
     }
 
-    /// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
-    pub(super) fn work_aside(&mut self, wait: &Wait) -> Option<Work> {
-        let phrase = if self.awaits_turn(wait) {
-            TURN
-        } else if self.heard_from_worker(wait) {
-            WORD
-        } else {
-            return None;
-        };
-        Some(Work::Other(phrase.to_owned()))
-    }
-
-    /// Whether this wait is for a turn at the next client.
-    fn awaits_turn(&mut self, wait: &Wait) -> bool {
-        let Some((holder, file)) = self.lock_of_server(wait) else {
-            return false;
-        };
-        if self.turns.files.contains(&file) {
-            return true;
+    /// Remembers the lock of a wait for a turn.
+    pub(super) fn learn_turn(&mut self, wait: &Wait) {
+        let file = turn(&self.knowledge(), wait);
+        if let Some(file) = file.filter(|_| self.requests.turns.files.len() < MOST) {
+            self.requests.turns.files.insert(file);
         }
-        let holder = self.people.lived(holder, wait.start);
-        let holder = holder.and_then(|holder| self.threads.get(&holder));
-        let doing = holder.and_then(|holder| holder.recent.doing(wait.start, wait.end));
-        let idle = doing.is_some_and(|doing| doing.cause == Cause::Idle);
-        if idle && self.turns.files.len() < MOST {
-            self.turns.files.insert(file);
-        }
-        idle
-    }
-
-    /// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
-    fn lock_of_server(&self, wait: &Wait) -> Option<(u32, (DeviceNumber, u64))> {
-        let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
-            return None;
-        };
-        let pid = self.people.pid(self.threads.get(&wait.thread)?.identity.process);
-        let both = pid != *holder && self.served.serves(pid) && self.served.serves(*holder);
-        let object = self.sights.object(wait.object).filter(|_| both && !wait.serves)?;
-        Some((*holder, (object.device, object.inode)))
     }
 
     /// Keeps the end of a thread for later, if it can be judged only when others have been. Whether it was kept.
@@ -95,37 +66,74 @@ impl Attribution {
         let Some(OpenState::Blocked(wait)) = &end.open else {
             return false;
         };
-        let later = self.lock_of_server(wait).is_some();
+        let later = lock_of_server(&self.knowledge(), wait).is_some();
         if later {
-            self.turns.late.push(end.clone());
+            self.requests.turns.late.push(end.clone());
         }
         later
     }
 
     /// The ends that were kept.
     pub(super) fn judge_late(&mut self) {
-        for end in std::mem::take(&mut self.turns.late) {
+        for end in std::mem::take(&mut self.requests.turns.late) {
             self.end_now(&end);
         }
     }
+}
 
-    /// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that
-    /// came, and it has children that do the serving for it.
-    fn heard_from_worker(&self, wait: &Wait) -> bool {
-        let Some(thread) = self.threads.get(&wait.thread) else {
-            return false;
-        };
-        let pid = self.people.pid(thread.identity.process);
-        wait.call.name().is_some_and(|name| name.contains("poll"))
-            && !wait.serves
-            && self.served.serves(pid)
-            && wait
-                .ready
-                .is_some_and(|ready| own_pair(pid, self.sights.object(Some(ready))))
-            && self
-                .people
-                .has_child_of_any_program(pid, |child| self.served.serves(child))
+/// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
+pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait) -> Option<Work> {
+    let phrase = if turn(known, wait).is_some() {
+        TURN
+    } else if heard_from_worker(known, wait) {
+        WORD
+    } else {
+        return None;
+    };
+    Some(Work::Other(phrase.to_owned()))
+}
+
+/// The file whose lock is a turn at the next client, if this wait is for one.
+fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
+    let (holder, file) = lock_of_server(known, wait)?;
+    if known.turns.files.contains(&file) {
+        return Some(file);
     }
+    let holder = known.tasks.lived(holder, wait.start)?;
+    let doing = known.threads.get(&holder)?.recent.doing(wait.start, wait.end)?;
+    (doing.cause == Cause::Idle).then_some(file)
+}
+
+/// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
+fn lock_of_server(known: &Knowledge<'_>, wait: &Wait) -> Option<(u32, File)> {
+    let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
+        return None;
+    };
+    let pid = known.tasks.pid(known.threads.get(&wait.thread)?.identity.process);
+    let both = pid != *holder && known.served.serves(pid) && known.served.serves(*holder);
+    let object = known
+        .objects
+        .object(wait.object)
+        .filter(|_| both && !wait.serves)?;
+    Some((*holder, (object.device, object.inode)))
+}
+
+/// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that
+/// came, and it has children that do the serving for it.
+fn heard_from_worker(known: &Knowledge<'_>, wait: &Wait) -> bool {
+    let Some(thread) = known.threads.get(&wait.thread) else {
+        return false;
+    };
+    let pid = known.tasks.pid(thread.identity.process);
+    wait.call.name().is_some_and(|name| name.contains("poll"))
+        && !wait.serves
+        && known.served.serves(pid)
+        && wait
+            .ready
+            .is_some_and(|ready| own_pair(pid, known.objects.object(Some(ready))))
+        && known
+            .tasks
+            .has_child_of_any_program(pid, |child| known.served.serves(child))
 }
 
 /// Whether an object is one of a pair of sockets that this process made.
@@ -139,10 +147,10 @@ fn own_pair(pid: u32, object: Option<&Object>) -> bool {
 }
 
 /// Whether a process looks after the house while others of the same program serve.
-pub(super) fn attends(pid: u32, served: &Served, people: &People) -> bool {
+pub(super) fn attends(pid: u32, served: &Served, tasks: &TaskTable) -> bool {
     if served.serves(pid) {
-        return served.is_master(pid) || people.has_child(pid, |child| served.serves(child));
+        return served.is_master(pid) || tasks.has_child(pid, |child| served.serves(child));
     }
-    let parent = people.same_program_as(pid);
+    let parent = tasks.same_program_as(pid);
     parent.is_some_and(|parent| served.serves(parent))
 }

@@ -160,6 +160,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
         whole.max_started = next.max_started;
         whole.max_ended = next.max_ended;
         whole.bytes = next.bytes;
+        whole.judged_by = next.judged_by;
     }
     if next.ns > whole.ns {
         // What is told once is told of the part that is most of it.

@@ -1,6 +1,7 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_evidence::facts::{CpuTime, Mount};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -202,6 +203,11 @@ impl Dice {
                 ..TcpSeen::default()
             }),
             read_at: self.text(),
+            judged_by: self.some(|dice| JudgedBy {
+                judge: dice.of(&[Judge::Kernel, Judge::Tls, Judge::Idle]),
+                reason: dice.of(&[Reason::KernelStack, Reason::NoClient]),
+                certainty: dice.of(&[Certainty::Purpose, Certainty::Mechanism]),
+            }),
         }
     }
 

@@ -7,7 +7,7 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_model::attributed::{Common, Disk};
+use holdup_model::attributed::{Common, Disk, JudgedBy};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{How, Resource, ResourceKind};
 use holdup_model::report::{Report, StackFrame, Wait};
@@ -370,6 +370,7 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         parts.push(format!("{which}from {date}{boot}"));
     }
     labelled(sheet, "in all", vec![sheet.words(&parts.join(", "))]);
+    judged_by(sheet, entry);
     if entry.several_places {
         return;
     }
@@ -379,6 +380,25 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         let label = if at == 0 { "resource" } else { "" };
         let body = vec![sheet.words(key).paint(Paint::Dim), sheet.words(value).after(2)];
         labelled(sheet, label, body);
+    }
+}
+
+/// Who judged the entry's waits and by what evidence, those of the most time first.
+fn judged_by(sheet: &mut Sheet, entry: &Entry) {
+    let mut judges: Vec<(JudgedBy, Ns)> = Vec::new();
+    for (wait, ns) in &entry.members {
+        let Some(by) = wait.judged_by else { continue };
+        match judges.iter_mut().find(|known| known.0 == by) {
+            Some(known) => known.1 = known.1.saturating_add(*ns),
+            None => judges.push((by, *ns)),
+        }
+    }
+    judges.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    for (at, (by, _)) in judges.iter().enumerate() {
+        let label = if at == 0 { "judged by" } else { "" };
+        let judge = sheet.words(by.judge.phrase());
+        let why = sheet.words(by.reason.phrase()).paint(Paint::Dim).after(2);
+        labelled(sheet, label, vec![judge, why]);
     }
 }
 

@@ -74,6 +74,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         why_unknown: None,
         tcp: None,
         read_at: String::new(),
+        judged_by: None,
     }
 }
 

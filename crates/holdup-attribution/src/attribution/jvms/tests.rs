@@ -255,7 +255,7 @@ fn the_thread_that_answers_tools_waits_for_nobody_of_the_program() {
     };
     assert_eq!(told("Attach Listener"), Some(OfJvm::Unasked));
     assert_eq!(told("http-acceptor"), None);
-    assert!(OfJvm::Unasked.tells_more_than(Cause::NetAccept));
-    assert!(!OfJvm::Unasked.tells_more_than(Cause::DiskRead));
-    assert!(!OfJvm::AtRest.tells_more_than(Cause::NetAccept));
+    assert!(OfJvm::Unasked.fits(Cause::NetAccept));
+    assert!(!OfJvm::Unasked.fits(Cause::DiskRead));
+    assert!(!OfJvm::AtRest.fits(Cause::NetAccept));
 }

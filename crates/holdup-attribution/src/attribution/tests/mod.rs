@@ -3,7 +3,7 @@
 mod cases;
 mod deadlock;
 mod exit;
-mod goes_on;
+mod follow_blocker;
 mod left_behind;
 mod owners;
 mod prediction;

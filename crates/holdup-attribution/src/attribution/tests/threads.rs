@@ -3,7 +3,7 @@
 
 use super::classifier;
 use super::scene::{By, Scene, row};
-use crate::attribution::{Attribution, Scope};
+use crate::attribution::{Attribution, RunPath, Scope};
 use holdup_evidence::{
     Adopted, Cause, Clock, Event, Finish, ObjectId, OtherEnd, Request, RequestStep, Role, ThreadId,
 };
@@ -12,7 +12,7 @@ use holdup_model::attributed::{Attributed, HowKnown};
 /// What was observed from 0 to 1000.
 fn watched(scene: &Scene, more: Vec<Event>, told: bool) -> Attributed {
     let mut attribution = Attribution {
-        scope: Scope::Threads,
+        run_path: RunPath::new(Scope::Threads),
         ..Attribution::with(classifier())
     };
     for event in more.iter().chain(&scene.events) {

@@ -9,10 +9,11 @@
 //! In: a wait that was booked, and who was in its way. Out: the waiter's path.
 
 use super::Attribution;
+use super::booking::Entry;
 use super::deadlock;
-use super::holders::{InTheWay, Who};
+use super::ended_wait::EndedWait;
+use super::holders::{Blocker, Who};
 use super::path::{Key, Path, Share};
-use super::waits::{Entry, Over};
 use holdup_evidence::{Ns, ThreadId, Wait, Waker};
 use holdup_model::attributed::HowKnown;
 use std::collections::VecDeque;
@@ -69,26 +70,26 @@ impl Attribution {
     }
 
     /// The waiter's path without a wait that nobody was seen to end; `None` where wakings are seen, or one was.
-    pub(super) fn without(&self, over: &Over) -> Option<(Path, Unsure)> {
-        let unseen = self.by_looks && !over.handed_on && matches!(over.wait.waker, Waker::Unknown);
-        let thread = self.threads.get(&over.wait.thread).filter(|_| unseen)?;
+    pub(super) fn without(&self, ended: &EndedWait) -> Option<(Path, Unsure)> {
+        let unseen = self.by_looks && !ended.handed_on && matches!(ended.wait.waker, Waker::Unknown);
+        let thread = self.threads.get(&ended.wait.thread).filter(|_| unseen)?;
         let unsure = thread.estimated.map_or(0, |(_, doubt)| doubt);
         Some((thread.path.clone(), unsure))
     }
 
     /// Lets what the one in the way did take the place of the wait. `before`: the waiter's path without it.
-    pub(super) fn goes_on(
+    pub(super) fn follow_blocker(
         &mut self,
-        over: &Over,
+        ended: &EndedWait,
         entry: &Entry,
-        found: Option<InTheWay>,
+        found: Option<Blocker>,
         before: Option<Path>,
     ) {
-        let wait = over.wait;
-        if over.handed_on {
+        let wait = ended.wait;
+        if ended.handed_on {
             return self.goes_with(wait);
         }
-        let (from, to) = (over.until.saturating_sub(over.on_path), over.until);
+        let (from, to) = (ended.until.saturating_sub(ended.on_path), ended.until);
         let theirs = before
             .zip(found.and_then(|found| self.followed(wait.thread, found)))
             .map(|(path, other)| {
@@ -142,7 +143,7 @@ impl Attribution {
 
     /// The thread of the run whose doings a wait was for. The kernel names a process where a lock on a file or the other end of a
     /// pipe or connection is meant: its first thread is the one if it is the only one.
-    fn followed(&self, waiter: ThreadId, found: InTheWay) -> Option<ThreadId> {
+    fn followed(&self, waiter: ThreadId, found: Blocker) -> Option<ThreadId> {
         let Who::Thread(other) = found.who else {
             return None;
         };

@@ -3,9 +3,10 @@
 //! In: a wait that a thread ended. Out: from when on the path of a third, or of that thread itself, is another's
 //! ([`super::thread::Thread::taken_over`]).
 
+use super::Attribution;
 use super::path::Path;
+use super::run_path::Scope;
 use super::thread::Spent;
-use super::{Attribution, Scope};
 use holdup_evidence::{Cause, Ns, ThreadId, Wait, Waker};
 
 impl Attribution {
@@ -19,7 +20,7 @@ impl Attribution {
         else {
             return false;
         };
-        if self.scope != Scope::Run || *waker == wait.thread || wait.call.name() != Some("futex") {
+        if self.run_path.scope != Scope::Run || *waker == wait.thread || wait.call.name() != Some("futex") {
             return false;
         }
         self.settle(*waker);

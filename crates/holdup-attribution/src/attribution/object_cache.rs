@@ -26,9 +26,9 @@ const MAX_NAMES: usize = 4096;
 /// Remembered classifications, some 150 bytes each.
 const CACHE: usize = 4096;
 
-/// What classification made of a wait.
+/// What the kernel shows of a wait, as classification reads it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Reading {
     pub(super) what: WhatId,
     pub(super) cause: Cause,
     pub(super) timed_out: bool,
@@ -49,20 +49,20 @@ struct Evidence {
 
 /// What was described so far.
 #[derive(Debug, Clone)]
-pub(super) struct Sights {
+pub(super) struct ObjectCache {
     objects: NumberMap<ObjectId, (Object, u64)>,
     /// Counts uses of objects, to know which are old.
     uses: u64,
     kernel_stacks: NumberMap<KernelStackId, Vec<String>>,
-    cache: Vec<Option<(Evidence, Told)>>,
+    cache: Vec<Option<(Evidence, Reading)>>,
     /// The last question to a name server by the socket's inode number.
     names: HashMap<u64, NameAsked>,
 }
 
-impl Sights {
+impl ObjectCache {
     /// With nothing seen.
-    pub(super) fn new() -> Sights {
-        Sights {
+    pub(super) fn new() -> ObjectCache {
+        ObjectCache {
             objects: NumberMap::default(),
             uses: 0,
             kernel_stacks: NumberMap::default(),
@@ -127,7 +127,7 @@ impl Sights {
         stack: Option<KernelStackId>,
         classify: fn(&Site) -> Classified,
         enter: impl FnOnce(Classified) -> WhatId,
-    ) -> Told {
+    ) -> Reading {
         let evidence = match &wait.waker {
             Waker::Thread { call, .. } if memory.is_none() && kernel_lock(wait).is_none() => Some(Evidence {
                 call: wait.call,
@@ -140,7 +140,7 @@ impl Sights {
             }),
             _ => None,
         };
-        let slot = evidence.map(|evidence| Sights::slot(&evidence));
+        let slot = evidence.map(|evidence| ObjectCache::slot(&evidence));
         if let (Some(slot), Some(evidence)) = (slot, &evidence)
             && let Some((known, told)) = &self.cache[slot]
             && known == evidence
@@ -156,7 +156,7 @@ impl Sights {
                 .chain(polled.filter_map(|fd| fd.object)),
         );
         let classified = self.classify(wait, memory, stack, classify);
-        let told = Told {
+        let told = Reading {
             cause: classified.cause,
             timed_out: classified.timed_out,
             bytes: classified.bytes,

@@ -59,7 +59,7 @@ pub(super) struct Stopper {
 
 /// Everybody.
 #[derive(Debug, Clone, Default)]
-pub(super) struct People {
+pub(super) struct TaskTable {
     names: Vec<Arc<str>>,
     name_ids: HashMap<Arc<str>, NameId>,
     processes: Vec<Process>,
@@ -81,7 +81,7 @@ pub(super) struct People {
 /// Pipes and sockets whose other ends are kept.
 const MAX_OTHER_ENDS: usize = 4096;
 
-impl People {
+impl TaskTable {
     /// The id of a name.
     pub(super) fn name_id(&mut self, name: &str) -> NameId {
         if let Some(id) = self.name_ids.get(name) {

@@ -1,0 +1,159 @@
+//! Who was in the way of a wait, in the books of the waiter.
+//!
+//! In: a wait that was told and booked. Out: its holder with what that did meanwhile. Its stack may be known only later; it is
+//! added then. Of locks with an owner `owned.rs` goes on.
+
+use super::booking::Entry;
+use super::chain::KeptWaiting;
+use super::deadlock::HandOvers;
+use super::ended_wait::EndedWait;
+use super::holders::{self, Blocker, Meanwhile, Who};
+use super::idle::Served;
+use super::object_cache::ObjectCache;
+use super::orphans;
+use super::task_table::TaskTable;
+use super::thread::Threads;
+use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
+use holdup_model::attributed::HowKnown;
+
+/// Who blocks whom.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Blockers {
+    pub(super) hand_overs: HandOvers,
+}
+
+/// Where blockers are looked for, and in whose books they are noted.
+pub(super) struct Scene<'a> {
+    pub(super) threads: &'a mut Threads,
+    pub(super) tasks: &'a mut TaskTable,
+    pub(super) served: &'a Served,
+    pub(super) objects: &'a ObjectCache,
+}
+
+impl Blockers {
+    /// Books who blocked a wait; returns who that was. `unsure`: how much of the wait's ends rests on samples.
+    pub(super) fn step(
+        &mut self,
+        ended: &EndedWait,
+        entry: &Entry,
+        unsure: Ns,
+        scene: &mut Scene<'_>,
+    ) -> Option<Blocker> {
+        let wait = ended.wait;
+        let (threads, tasks) = (&*scene.threads, &*scene.tasks);
+        let waiter = threads.get(&wait.thread)?;
+        // Whoever was born since has the id of another who is gone.
+        let pid_of = |id: ThreadId| {
+            let thread = threads.get(&id);
+            let thread = thread.filter(|thread| thread.adopted || thread.born <= wait.start)?;
+            Some(tasks.pid(thread.identity.process))
+        };
+        let pid = tasks.pid(waiter.identity.process);
+        let found = holders::judge(wait, entry.cause, &waiter.identity, tasks, &pid_of);
+        let could_end = || {
+            let other = scene.other_side(ended, entry.cause)?;
+            let found = holders::process(other, wait, entry.cause, tasks)?;
+            (found.who != Who::Thread(wait.thread)).then_some(found)
+        };
+        // Whoever of others sends a signal may end what was meant to end with a child.
+        let broken_off = entry.cause == Cause::IpcSignal && matches!(wait.waker, Waker::Outside { .. });
+        let found = match found {
+            Some(sender) if broken_off => could_end().or(Some(sender)),
+            found => found.or_else(could_end),
+        };
+        // A signal broke it off: whoever was at the other end before is still there.
+        let peer = || {
+            let to_a_peer = matches!(entry.cause, Cause::IpcPipe | Cause::IpcUnix);
+            let site = waiter.ledger.sites.get(entry.site).filter(|_| to_a_peer)?;
+            let peer = site.holders.peer()?;
+            let lives = |id| {
+                threads
+                    .get(&id)
+                    .is_some_and(|peer| !peer.ended || peer.at >= wait.end)
+            };
+            matches!(peer.who, Who::Thread(id) if lives(id)).then_some(peer)
+        };
+        let found = found.or_else(peer);
+        let late = entry.late.map(|late| Blocker {
+            who: Who::Thread(late),
+            how: HowKnown::LastToStop,
+        });
+        let found = late.or(found);
+        let found = found.filter(|found| match found.who {
+            Who::Thread(id) => threads.contains_key(&id),
+            Who::Task(..) => true,
+        });
+        if let Some(found) = found {
+            let named = match found.who {
+                Who::Thread(id) => threads.get(&id).map(|other| tasks.named(&other.identity)),
+                Who::Task(..) => None,
+            };
+            let meanwhile = meanwhile(scene.threads, found.who, wait.start, wait.end);
+            if let (Who::Thread(id), None) = (found.who, meanwhile.stack)
+                && let Some(other) = scene.threads.get_mut(&id)
+            {
+                other.kept_waiting.push(KeptWaiting {
+                    waiter: wait.thread,
+                    site: entry.site,
+                    blocker: found,
+                    start: wait.start,
+                    end: wait.end,
+                });
+            }
+            let tasks = &mut *scene.tasks;
+            let thread = scene.threads.get_mut(&wait.thread)?;
+            thread.ledger.sites[entry.site]
+                .holders
+                .add(found, ended.waited, meanwhile, || {
+                    named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, tasks))
+                });
+        }
+        self.owned(wait, entry, found, unsure, scene);
+        orphaned(wait, entry, scene);
+        let endless = ended.open && entry.cause == Cause::LockFutex && {
+            let waiter = scene.threads.get(&wait.thread)?;
+            orphans::by_own_threads(wait, &waiter.identity, scene.tasks, scene.threads)
+        };
+        if endless && let Some(thread) = scene.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site].endless = true;
+        }
+        found
+    }
+}
+
+/// Books why nobody could have ended a wait for a futex.
+fn orphaned(wait: &Wait, entry: &Entry, scene: &mut Scene<'_>) {
+    if entry.cause != Cause::LockFutex {
+        return;
+    }
+    let Some(thread) = scene.threads.get(&wait.thread) else {
+        return;
+    };
+    let orphan = orphans::judge(wait, &thread.identity, scene.tasks, scene.threads);
+    if let (Some(orphan), Some(thread)) = (orphan, scene.threads.get_mut(&wait.thread)) {
+        thread.ledger.sites[entry.site].orphan = Some(orphan);
+    }
+}
+
+/// What a thread of the run did between two instants, as far as it has been told.
+pub(super) fn meanwhile(threads: &Threads, who: Who, from: Ns, to: Ns) -> Meanwhile {
+    let Who::Thread(id) = who else {
+        return Meanwhile::default();
+    };
+    let thread = threads.get(&id);
+    let doing = thread.and_then(|thread| thread.recent.doing(from, to));
+    Meanwhile {
+        doing: doing.map(|doing| (doing.cause, doing.ns)),
+        stack: thread.and_then(|thread| thread.stacks.during(from, to)),
+    }
+}
+
+/// The signal that a wait in a stopped state began with.
+pub(super) fn stopped_by(wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<i32> {
+    let thread = threads.get(&wait.thread)?;
+    let pid = tasks.pid(thread.identity.process);
+    let stopper = tasks.stopper(pid);
+    stopper
+        .filter(|_| wait.state == TaskState::Stopped)
+        .map(|stopper| stopper.signal)
+}
