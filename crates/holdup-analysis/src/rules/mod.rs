@@ -344,7 +344,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             .any(|(ruled_out, _)| *ruled_out == rule.id)
         {
             let why = match ns {
-                Some(ns) => format!("{} is told by {}", duration(*ns), id.id()),
+                Some(ns) => format!("{} is reported by {}", duration(*ns), id.id()),
                 None => format!("1 better rule tells it: {}", id.id()),
             };
             judgement.ruled_out.push((rule.id, why));

@@ -7,7 +7,7 @@ use holdup_evidence::Cause;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::InterruptsTakeTheCpu,
-    about: "interrupts use the CPU while it is its turn",
+    about: "interrupts use the CPU time of the program",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuInterrupt],
     from: MATTERS,
@@ -45,7 +45,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         });
     let finding = match kind {
         "timers" => finding.remedy(Remedy::safe(
-            "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",
+            "find the programs with many timers on that CPU: a profiler that was not stopped, timers of \
+             microseconds",
         )),
         "network packets" | "calls from other CPUs" | "devices" => finding.remedy(
             Remedy::changing(
@@ -55,7 +56,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
         ),
         _ => finding.remedy(
-            Remedy::safe("see which of them grow").with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
+            Remedy::safe("find the counters that grow").with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
         ),
     };
     fires(finding.remedy(Remedy::pointless(

@@ -9,7 +9,7 @@ use holdup_evidence::Cause;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PackageManagerLocked,
-    about: "another package manager is at work",
+    about: "another package manager is running",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile, Cause::TimerSleep],
     from: MATTERS,
@@ -46,7 +46,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Some(locked) if waits.cause() == Cause::LockFile => fires(blocked(&locked)),
         Some(locked) => fires(tries_again(&locked)),
         None => Verdict::Clear(format!(
-            "of {} of the elapsed time in {}, none to speak of was for a package manager's lock",
+            "of {} of the elapsed time in {}, almost none was for the lock of a package manager",
             percent(run.share(waits.cost())),
             waits.cause()
         )),
@@ -61,10 +61,10 @@ fn blocked(locked: &Waits<'_>) -> Finding {
     let holders = locked.holders();
     let title = match holders.first() {
         Some(holder) => format!(
-            "{who} waits until {} has finished with the packages ({file})",
+            "{who} waits for the package lock of {} ({file})",
             say::who_with_pid(&holder.name)
         ),
-        None => format!("{who} waits until another package manager has finished ({file})"),
+        None => format!("{who} waits for the package lock of another package manager ({file})"),
     };
     let finding = RULE
         .finding(Severity::Warning, title, locked)
@@ -76,13 +76,13 @@ fn blocked(locked: &Waits<'_>) -> Finding {
 /// apt asks for the lock, is refused, sleeps, and asks again: only its stack tells.
 fn tries_again(locked: &Waits<'_>) -> Finding {
     let title = format!(
-        "{} waits until another package manager has finished, and looks again and again",
+        "{} polls the package lock of another package manager",
         say::who(&locked.main().asker.name)
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, locked)
         .and(Evidence::new(
-            "apt's library sleeps where it takes the lock of the package database, and nowhere else there",
+            "the library of apt sleeps only where it takes the lock of the package database",
             "user stacks",
         ))
         .confidence(Confidence::Strong);
@@ -98,14 +98,15 @@ fn remedies(finding: Finding, who_has_it: String) -> Finding {
     finding
         .remedy(
             Remedy::safe(
-                "let the other one finish: unattended upgrades and what a new machine does at its first start take minutes",
+                "wait for the other one: unattended upgrades and the first start of a new machine take \
+                 minutes",
             )
             .with_command(who_has_it),
         )
         .remedy(Remedy::safe(
-            "in a script, wait with a limit (apt-get -o DPkg::Lock::Timeout=120), or start it after those jobs",
+            "set a timeout in scripts (apt-get -o DPkg::Lock::Timeout=120), or start them after those jobs",
         ))
         .remedy(Remedy::pointless(
-            "removing the lock file: two package managers at once damage the database",
+            "removing the lock file: two package managers at the same time damage the database",
         ))
 }

@@ -11,7 +11,7 @@ const PART: f64 = 0.1;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::RequestsHeldByTimer,
-    about: "a server lets requests wait until a timer of its own has run out",
+    about: "a server delays requests with a timer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
@@ -26,7 +26,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let part = held.count as f64 / requests.count.max(1) as f64;
     if part < PART || mean < HARM_FLOOR {
         return Verdict::Clear(format!(
-            "{} of {} were answered as a timer had run out, {} after they came on average",
+            "{} of {} were answered when a timer expired, {} after they arrived on average",
             held.count,
             say::several(requests.count, "request"),
             duration(mean)
@@ -40,14 +40,14 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let longest = waits.max_by_key(|wait| wait.ns);
     let who = longest.map_or_else(|| "The server".to_owned(), |wait| say::who(&wait.asker.name));
     let title = format!(
-        "{who} lets {} of its requests wait until a timer of its own has run out, {} on average",
+        "{who} delays {} of its requests until its own timer expires, {} on average",
         percent(part.min(1.0)),
         duration(mean)
     );
     let seen = Evidence::new(
         format!(
-            "{} of {} requests were open while a poll's time limit ran out, nothing else became ready, and were answered then; the longest \
-             took {}",
+            "{} of {} requests were open until a poll timed out with nothing ready, and were answered then; \
+             the longest took {}",
             held.count,
             requests.count,
             duration(held.longest)
@@ -67,18 +67,18 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let finding = match is_nginx {
         true => finding.remedy(
             Remedy::changing(
-                "limit_req with a burst and without nodelay holds requests back like this: nodelay answers those within the burst at once \
-                 and refuses the rest; or raise the rate",
+                "add nodelay to limit_req, or raise the rate: limit_req with a burst and without nodelay \
+                 delays requests like this",
                 "the backend gets requests in bursts",
             )
             .with_command("nginx -T | grep -n -E 'limit_req|auth_delay|delay='"),
         ),
         false => finding.remedy(Remedy::safe(
-            "find the timer: a rate limit that delays, a pause before another try, a handler that sleeps",
+            "find the timer: a rate limit that delays, a pause before a retry, a handler that sleeps",
         )),
     };
     let finding = finding.remedy(Remedy::pointless(
-        "more workers or a faster machine: it is the timer that they wait for",
+        "more workers or a faster machine: requests wait for the timer",
     ));
     fires(match longest {
         Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
