@@ -76,10 +76,10 @@ pub(super) fn all(observed: &Observed, clock: &Clock<'_>, origin: &Origin<'_>) -
             }
             What::Unit(UnitEvent::TimedOut { unit, step }) if is_device(unit, step) => {
                 let path = device_path(unit);
-                list.one_of("device-missing", &format!("{path} has not come in time"), one);
+                list.one_of("device-missing", &format!("{path} has not appeared in time"), one);
             }
             What::Unit(UnitEvent::TimedOut { unit, step }) if of_a_start(step) => {
-                list.one_of("timed-out", &format!("{unit} runs out of time ({step})"), one);
+                list.one_of("timed-out", &format!("{unit} times out ({step})"), one);
             }
             _ => {}
         }
@@ -143,7 +143,7 @@ impl List<'_> {
 
     fn step(&mut self, step: &BootStep, one: &Happening) {
         match step {
-            BootStep::KernelReady => self.first("kernel-ready", "the kernel has set itself up", one),
+            BootStep::KernelReady => self.first("kernel-ready", "the kernel is initialised", one),
             BootStep::InitStarted { program } => {
                 self.first("init-started", &format!("the kernel starts {program}"), one);
             }
@@ -213,7 +213,7 @@ impl List<'_> {
         };
         let ns = one.at_ns - started;
         one.text = format!(
-            "{}, {} after the first program was started: whoever called getrandom in between waited",
+            "{}, {} after the first program was started: getrandom blocked in between",
             one.text,
             logs::seconds(ns)
         );

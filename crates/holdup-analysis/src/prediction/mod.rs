@@ -101,19 +101,15 @@ impl Doubt {
     pub fn phrase(self) -> &'static str {
         match self {
             Doubt::DeviceQueueing => {
-                "several threads waited for the disk at once, and how long one waits depends on the others"
+                "several threads waited for the disk at once, so the wait of one depends on the others"
             }
-            Doubt::GroupCommit => {
-                "several threads waited for their data to be safe at once, and one commit may serve many"
-            }
-            Doubt::DeferredWriteback => "what was written must still be written, later",
+            Doubt::GroupCommit => "several threads waited for a sync at once, and one commit may serve many",
+            Doubt::DeferredWriteback => "the data must still be written later",
             Doubt::Polling => {
-                "these sleeps are of equal length: if they look for something, it does not come any sooner"
+                "these sleeps have equal length: if they poll for an event, it does not come sooner"
             }
-            Doubt::Spinning => {
-                "some of the CPU time passes with waiting, and ends only when what is waited for comes"
-            }
-            Doubt::OthersWork => "what it waits for is work of others in the run, which must still be done",
+            Doubt::Spinning => "some of the CPU time is busy waiting, which ends only with the awaited event",
+            Doubt::OthersWork => "it waits for work of other threads in the run, which must still be done",
             Doubt::Quota => "the cgroup's CPU quota was spent, and would be spent sooner",
         }
     }
@@ -144,7 +140,7 @@ impl Predictions {
         found.ok_or_else(|| {
             self.not
                 .as_deref()
-                .unwrap_or("the command hardly waited for that")
+                .unwrap_or("the command almost never waited for that")
         })
     }
 }
@@ -175,12 +171,12 @@ fn of_graph(graph: &Graph, run: &Attributed) -> Result<Predictions, String> {
     }
     let demands = sharing::demands(graph);
     let Some(again) = replay(graph, &demands, None) else {
-        return Err("the records contradict each other: the run can't be replayed".to_owned());
+        return Err("the records contradict each other: the run cannot be replayed".to_owned());
     };
     if share(again.abs_diff(run.elapsed), run.elapsed) > TOLERANCE {
         let percent = 100.0 * again as f64 / run.elapsed.max(1) as f64;
         return Err(format!(
-            "replayed as it was, the run takes {percent:.0} % of the time that it took"
+            "an unchanged replay takes {percent:.0} % of the real time"
         ));
     }
     // What the replay of the run itself is off by, it is off by here. Where threads get in each other's way sooner, a replay can end
@@ -235,7 +231,7 @@ fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
     let names: Vec<&str> = bad.iter().map(|(cause, _)| cause.id()).collect();
     let otherwise = (!names.is_empty()).then(|| {
         format!(
-            "waits for {} were told by their user stacks, after the graph had been made",
+            "waits for {} were recognised by their user stacks, after the graph was built",
             names.join(", ")
         )
     });
