@@ -169,7 +169,7 @@ fn what_one_side_does_not_tell_of_builds_is_no_difference() {
     let told = compare(&before, &after, &[], None).unwrap();
     let named: Vec<&str> = told.differences.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(named, ["Java virtual machine", "build of libssl.so.3", "kernel"]);
-    assert_eq!(told.differences[0].before, "not told");
+    assert_eq!(told.differences[0].before, "unknown");
 }
 
 #[test]
