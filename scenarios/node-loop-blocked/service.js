@@ -1,5 +1,5 @@
 // An HTTP service of one thread: `service.js PORT FILE`. A page but `/` needs a lock on the file, for which another program is
-// run and waited for, and nobody else is answered meanwhile. Says "ready" on descriptor 3.
+// run and waited for, and all other clients wait. Says "ready" on descriptor 3.
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const http = require('node:http');

@@ -90,14 +90,15 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     if way != Way::Unknown && rest > 0 && calls.followed {
         attributed.coverage.not_measured.push((
             format!("{} between calls and in short ones", duration(rest)),
-            "a trace of system calls does not tell running from waiting for a CPU or for memory".to_owned(),
+            "a trace of system calls does not separate running from waiting for a CPU or for memory"
+                .to_owned(),
             "a profile of the CPU, or `holdup run`".to_owned(),
         ));
     }
     if way == Way::Unknown {
         attributed.coverage.not_measured.push((
-            "which thread the others waited for".to_owned(),
-            "the trace has several threads and does not show who began whom".to_owned(),
+            "the thread that the others waited for".to_owned(),
+            "the trace has several threads and does not show which thread started which".to_owned(),
             "a trace from the beginning with `strace -f -T -tt -yy`, or `holdup run`".to_owned(),
         ));
     }
@@ -221,9 +222,9 @@ fn classified(call: &CallTime) -> Classified {
     }
     if classified.cause == Cause::Unknown {
         let why = match (&call.object, on_disk) {
-            (None, _) => "the trace does not say what it was about: strace -yy does",
+            (None, _) => "the trace does not name the object of the call: strace -yy does",
             (Some(_), true) => "a trace of calls does not show what a call on a file waits for",
-            (Some(_), false) => "what it was about does not tell what it waits for",
+            (Some(_), false) => "the object of the call does not show the reason of the wait",
         };
         classified.why_unknown = Some(why.to_owned());
     }
@@ -304,7 +305,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
 fn read_at(observed: &Observed, calls: &Calls, call: &CallTime) -> String {
     let place = observed.place(&call.quote);
     match calls.at_most {
-        true => format!("{place}, up to the thread's next call: strace -T tells lengths"),
+        true => format!("{place}, up to the next call of the thread: strace -T records the length"),
         false => place,
     }
 }

@@ -113,7 +113,7 @@ pub fn probe() -> Vec<Capability> {
             let state = match &kernel {
                 Ok(types) if types.has_tracepoint(name) => Ok(()),
                 Ok(_) => Err("this kernel has no such tracepoint".to_owned()),
-                Err(_) => Err("cannot be told without the kernel's type information".to_owned()),
+                Err(_) => Err("is not known without the kernel's type information".to_owned()),
             };
             found.push(Capability {
                 name: format!("tracepoint:{name}"),
@@ -179,7 +179,7 @@ fn optional(
     let state = match kernel {
         Ok(types) if has(types) => Ok(()),
         Ok(_) => Err(lacking.to_owned()),
-        Err(_) => Err("cannot be told without the kernel's type information".to_owned()),
+        Err(_) => Err("is not known without the kernel's type information".to_owned()),
     };
     Capability {
         name: name.into(),

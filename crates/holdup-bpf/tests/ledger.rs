@@ -117,7 +117,7 @@ fn every_threads_life_is_tiled_exactly_and_agrees_with_the_kernel() {
         .collect();
     assert_eq!(
         losses, counted,
-        "in so small a run only switches that the kernel did not show are lost, and counted"
+        "in so small a run only context switches not reported by the kernel are lost, and counted"
     );
     assert!(ends.len() > 50, "only {} threads", ends.len());
     let mut compared = 0;

@@ -14,7 +14,7 @@ impl std::fmt::Display for Forbidden {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "a filter on system calls (seccomp) kills whoever calls {}",
+            "a filter on system calls (seccomp) kills a process that calls {}",
             self.0.name()
         )
     }

@@ -215,7 +215,8 @@ pub struct EndedBefore;
 impl std::fmt::Display for EndedBefore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "nothing of what was named could be observed: it has ended meanwhile, or the kernel does not show it to programs that look at tasks",
+            "none of the selected processes could be observed: they have ended, or the kernel does not show \
+             them",
         )
     }
 }
@@ -285,7 +286,7 @@ impl Attached {
         if !observation.tracer.adopt(&wanted, &looked)? {
             observation.not_measured.push(NotMeasured {
                 what: "requests that had been read before".into(),
-                why: "the kernel does not let holdup look at the open connections".into(),
+                why: "the kernel does not let holdup read the open connections".into(),
                 fix: "none is needed for what is read from now on".into(),
             });
         }

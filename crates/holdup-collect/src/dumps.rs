@@ -227,10 +227,10 @@ impl Machine {
             ),
             (None, _) if asked => (
                 "it has not answered yet".to_owned(),
-                "look for longer, for instance with attach -d 10".to_owned(),
+                "observe for longer, for instance with attach -d 10".to_owned(),
             ),
             (None, _) => (
-                "none of the program's threads was seen to wait, so that it was not asked for a thread dump"
+                "no thread of the program was observed in a wait, so holdup did not ask for a thread dump"
                     .to_owned(),
                 "none is needed for causes".to_owned(),
             ),

@@ -18,10 +18,12 @@ fn said(left: LeftBehind) -> NotMeasured {
             None => "all that one of holdup's readers was asked for".to_owned(),
         },
         why: format!(
-            "reading it did not end in time. A reader process of holdup ({name}, pid {pid}) is stuck in the kernel behind it; it has \
-             been killed, and ends when that read returns"
+            "reading it timed out. A reader process of holdup ({name}, pid {pid}) is stuck in the kernel; it \
+             was killed, and ends when that read returns"
         ),
-        fix: "none is needed; to end the reader now, end what it reads, or the daemon of the file system behind it".to_owned(),
+        fix: "none is needed. To end the reader now, end the process that it reads, or the daemon of its \
+         file system"
+            .to_owned(),
     }
 }
 

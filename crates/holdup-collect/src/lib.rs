@@ -252,7 +252,7 @@ impl Observation {
         let unread: Vec<String> = self.naming.unread().map(|pid| pid.to_string()).collect();
         if !unread.is_empty() {
             self.not_measured.push(NotMeasured {
-                what: format!("who asked, and for which file, in threads of {} that sleep", unread.join(", ")),
+                what: format!("askers and files, in sleeping threads of {}", unread.join(", ")),
                 why: "its memory could not be read in time: its address space is locked, or a page of it does not come"
                     .into(),
                 fix: "none is needed for causes".into(),
@@ -260,7 +260,7 @@ impl Observation {
         }
         if self.naming.went_without_tables() {
             self.not_measured.push(NotMeasured {
-                what: "who asked, through code of files with very large tables of callers".into(),
+                what: "askers, in code of files with very large unwind tables".into(),
                 why: "a recorder keeps 6 MB of such tables at a time; callers there are found by frame pointers only".into(),
                 fix: "`holdup attach` keeps all of them".into(),
             });

@@ -72,7 +72,7 @@ pub(super) fn unwatched(masters: &[u32], observed: &[u32], moment: &Moment) -> V
         let children = tasks::children(&moment.root, *pid).into_iter().filter(same);
         let options: Vec<String> = children.map(|child| format!("-p {child}")).collect();
         Some(NotMeasured {
-            what: format!("what the children of {name} (pid {pid}) do, which answer its clients"),
+            what: format!("the worker processes of {name} (pid {pid})"),
             why: "they were not asked for".to_owned(),
             fix: format!("holdup attach {}", options.join(" ")),
         })

@@ -105,13 +105,13 @@ pub fn nothing_to_take(design: &Design, as_is: &Arm) -> Experiment {
     let share = as_is.share(&design.causes);
     let words = if as_is.of(&design.causes) == 0 {
         format!(
-            "Nothing of its {} is {}: there is nothing to take away.",
+            "No part of its {} is {}: there is nothing to remove.",
             duration(as_is.elapsed),
             design.without
         )
     } else {
         format!(
-            "Only {} of its {} is {}: no more than that can be gained, and runs vary as much.",
+            "Only {} of its {} is {}: the gain cannot be larger, and runs vary as much.",
             percent(share),
             duration(as_is.elapsed),
             design.without
@@ -283,16 +283,17 @@ fn verdict(experiment: &Experiment, left: f64, escapes: &str) -> Vec<String> {
                 .unwrap_or_default()
         ),
         Outcome::NoDifference => format!(
-            "Without {without} it takes {measured}, as it is {baseline}: no difference beyond chance, {} times as fast{range}.",
+            "Without {without} it takes {measured}, unchanged {baseline}: no significant difference, {} \
+             times as fast{range}.",
             factor(speedup)
         ),
         Outcome::NotSure | Outcome::NotThere => format!(
-            "Without {without} it took {measured} instead of {baseline}: {} times as fast. One run each way does not tell how much runs \
-             vary; --runs 4 would.",
+            "Without {without} it took {measured} instead of {baseline}: {} times as fast. One run each does \
+             not show how much runs vary: use --runs 4.",
             factor(speedup)
         ),
         Outcome::Remains => format!(
-            "No verdict: {} of {without} is left without it, {} of the {baseline} that it takes as it is (at most {} may be).",
+            "No verdict: {} of {without} remains without it, {} of the unchanged {baseline} (limit: {}).",
             duration(experiment.remaining_ns.unwrap_or_default()),
             percent(left),
             percent(MOST_LEFT)
@@ -315,7 +316,7 @@ fn now_most(one: &ExperimentCause, experiment: &Experiment) -> Option<String> {
         "as it is that is"
     };
     Some(format!(
-        "What is left is mostly {} ({}): {}, {} of it; {grew} {}.",
+        "The rest is mostly {} ({}): {}, {} of it; {grew} {}.",
         one.cause.phrase(),
         one.cause.id(),
         duration(one.measured_ns),

@@ -40,24 +40,24 @@ macro_rules! causes {
 causes! {
     CpuUser = "cpu.user", "running its own code";
     CpuKernel = "cpu.kernel", "running in the kernel";
-    CpuInterrupt = "cpu.interrupt", "on the CPU, but interrupts used its time";
-    SchedRunqueue = "sched.runqueue", "ready to run, waiting for a CPU";
-    SchedThrottled = "sched.throttled", "ready to run, but its cgroup's CPU quota is spent";
-    SchedSteal = "sched.steal", "ready to run, but the hypervisor ran something else";
+    CpuInterrupt = "cpu.interrupt", "on a CPU, but interrupts used its time";
+    SchedRunqueue = "sched.runqueue", "runnable, waiting for a CPU";
+    SchedThrottled = "sched.throttled", "throttled: its cgroup's CPU quota is spent";
+    SchedSteal = "sched.steal", "runnable, but the hypervisor ran something else";
     DiskRead = "disk.read", "waiting for a disk to read";
     DiskWrite = "disk.write", "waiting for a disk to write";
     DiskSync = "disk.sync", "waiting for data to be safe on disk";
-    DiskWriteback = "disk.writeback", "made to wait because too many pages are dirty";
+    DiskWriteback = "disk.writeback", "waiting because too many pages are dirty";
     DiskDiscard = "disk.discard", "waiting for a discard (trim)";
     DiskJournal = "disk.journal", "waiting for the file system's journal";
     FsFuse = "fs.fuse", "waiting for a FUSE daemon";
     FsNetwork = "fs.network", "waiting for a network file system";
     FsFrozen = "fs.frozen", "waiting for a frozen file system";
     MemPagefault = "mem.pagefault", "waiting for a page of a mapped file";
-    MemSwapin = "mem.swapin", "waiting for its memory to come back from swap";
-    MemReclaim = "mem.reclaim", "made to free memory before it gets any";
+    MemSwapin = "mem.swapin", "waiting for its memory to be read from swap";
+    MemReclaim = "mem.reclaim", "reclaiming memory before it can allocate";
     MemLimit = "mem.limit", "slowed by its cgroup's memory.high";
-    MemMmaplock = "mem.mmaplock", "waiting for its address space lock";
+    MemMmaplock = "mem.mmaplock", "waiting for the lock of its address space";
     MemUserfault = "mem.userfault", "waiting for a userfaultfd handler";
     LockFutex = "lock.futex", "waiting for a user-space lock or condition";
     LockMonitor = "lock.monitor", "waiting for a Java monitor or lock";
@@ -69,7 +69,7 @@ causes! {
     IpcQueue = "ipc.queue", "waiting on an eventfd, signalfd, message queue or inotify";
     IpcSignal = "ipc.signal", "waiting for a signal";
     IpcTty = "ipc.tty", "waiting for a terminal";
-    NetConnect = "net.connect", "waiting for a connection to be made";
+    NetConnect = "net.connect", "waiting for a connection to be established";
     NetAccept = "net.accept", "waiting for a client to connect";
     NetReceive = "net.receive", "waiting for a network peer to send";
     NetSend = "net.send", "waiting for room to send to a network peer";
@@ -79,7 +79,7 @@ causes! {
     TimerSleep = "timer.sleep", "sleeping on purpose";
     ProcessChild = "process.child", "waiting for a child process";
     ProcessExec = "process.exec", "waiting for a program to be loaded";
-    ProcessExit = "process.exit", "waiting while it ends";
+    ProcessExit = "process.exit", "waiting for its own exit to complete";
     ProcessStopped = "process.stopped", "stopped by a signal or a tracer";
     ProcessFrozen = "process.frozen", "frozen with its cgroup";
     RandomUnseeded = "random.unseeded", "waiting for the kernel's random generator to be seeded";
@@ -89,11 +89,11 @@ causes! {
     RuntimeInterpreter = "runtime.interpreter", "waiting for an interpreter's global lock";
     GpuWait = "gpu.wait", "waiting for a GPU";
     IoAsync = "io.async", "waiting for asynchronous I/O to complete";
-    KernelWork = "kernel.work", "waiting for the kernel's own work";
+    KernelWork = "kernel.work", "waiting for work inside the kernel";
     DeviceWait = "device.wait", "waiting for a device driver";
-    SecurityDecision = "security.decision", "waiting for a permission to be decided";
+    SecurityDecision = "security.decision", "waiting for a permission decision";
     Idle = "idle", "waiting for work";
-    Unknown = "unknown", "waiting for something that could not be told";
+    Unknown = "unknown", "waiting, reason unknown";
 }
 
 impl Cause {

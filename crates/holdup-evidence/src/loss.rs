@@ -36,14 +36,14 @@ impl LossClass {
     pub fn phrase(self) -> &'static str {
         match self {
             LossClass::WaitRecord => "waits whose record was dropped",
-            LossClass::ThreadRecord => "births, execs or ends of threads dropped",
+            LossClass::ThreadRecord => "thread start, exec or exit records dropped",
             LossClass::ObjectRecord => "descriptions of files or sockets dropped",
             LossClass::StackSample => "stack samples dropped",
             LossClass::CpuSample => "CPU samples dropped",
             LossClass::Thread => "threads that could not be followed",
             LossClass::Mapping => "mappings of libraries dropped",
-            LossClass::Waking => "wakings that the kernel did not show",
-            LossClass::Switch => "switches that the kernel did not show",
+            LossClass::Waking => "wakeups not reported by the kernel",
+            LossClass::Switch => "context switches not reported by the kernel",
             LossClass::Request => "requests whose record was dropped",
             LossClass::Connection => "connections of which a record was dropped",
         }

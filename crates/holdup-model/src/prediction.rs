@@ -47,19 +47,19 @@ impl Doubt {
     pub fn phrase(self) -> &'static str {
         match self {
             Doubt::DeviceQueueing => {
-                "several threads waited for the disk at once, and how long one waits depends on the others"
+                "several threads waited for the disk at once, so the wait of one depends on the others"
             }
             Doubt::GroupCommit => {
-                "several threads waited for their data to be safe at once, and one commit may serve many"
+                "several threads waited for a sync at once, and one commit may serve many"
             }
-            Doubt::DeferredWriteback => "what was written must still be written, later",
+            Doubt::DeferredWriteback => "the data must still be written later",
             Doubt::Polling => {
-                "these sleeps are of equal length: if they look for something, it does not come any sooner"
+                "these sleeps have equal length: if they poll for an event, it does not come sooner"
             }
             Doubt::Spinning => {
-                "some of the CPU time passes with waiting, and ends only when what is waited for comes"
+                "some of the CPU time is busy waiting, which ends only with the awaited event"
             }
-            Doubt::OthersWork => "what it waits for is work of others in the run, which must still be done",
+            Doubt::OthersWork => "it waits for work of other threads in the run, which must still be done",
             Doubt::Quota => "the cgroup's CPU quota was spent, and would be spent sooner",
         }
     }
@@ -90,7 +90,7 @@ impl Predictions {
         found.ok_or_else(|| {
             self.not
                 .as_deref()
-                .unwrap_or("the command hardly waited for that")
+                .unwrap_or("the command almost never waited for that")
         })
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn read(name: &str, lines: &mut Lines<'_>, before: u64, gather: &mut 
             Some(Ended::Next(header)) => Some(header),
             Some(Ended::Status(status)) => {
                 if status == RAN_OUT {
-                    problems.push(format!("{}: its time ran out, so it may be cut", part.name));
+                    problems.push(format!("{}: it timed out, so it may be cut", part.name));
                 }
                 next_header(lines, &mark, &mut number)
             }

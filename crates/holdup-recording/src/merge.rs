@@ -148,7 +148,7 @@ const PERCENTILES: &str = "p50 and p99 of waits and requests are estimated from 
 const TIMELINE: &str = "single pieces of time are told of single segments only";
 
 /// What is not told, where looks at a machine are among them.
-const LOOKS: &str = "a look at the whole machine is told of alone";
+const LOOKS: &str = "a snapshot of the whole machine is shown alone";
 
 fn head(whole: &mut Head, next: Head) {
     whole.length = u64::try_from(next.ended_unix().saturating_sub(whole.started_unix))

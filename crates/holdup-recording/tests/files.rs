@@ -322,6 +322,6 @@ fn a_look_is_none_of_several_segments() {
         one.head
             .approximate
             .iter()
-            .any(|what| what.contains("a look at the whole machine"))
+            .any(|what| what.contains("a snapshot of the whole machine"))
     );
 }

@@ -66,7 +66,7 @@ pub(crate) fn figures(report: &Report) -> Vec<Figure> {
     let mut figures = vec![
         Figure {
             name: &["observed"],
-            about: "How long was looked.",
+            about: "Length of the observation.",
             unit: Unit::Time,
             kind: Kind::Sum,
             values: plain(Some(report.subject.wall_ns)),
@@ -87,7 +87,7 @@ pub(crate) fn figures(report: &Report) -> Vec<Figure> {
         },
         Figure {
             name: &["waits"],
-            about: "How often threads blocked, by cause.",
+            about: "Number of times that threads blocked, by cause.",
             unit: Unit::Count,
             kind: Kind::Sum,
             values: waits,
@@ -101,21 +101,21 @@ pub(crate) fn figures(report: &Report) -> Vec<Figure> {
         },
         Figure {
             name: &["lost", "time"],
-            about: "Time of threads that the dropped records stood for.",
+            about: "Thread time that the dropped records covered.",
             unit: Unit::Time,
             kind: Kind::Sum,
             values: plain(Some(lost_time)),
         },
         Figure {
             name: &["own", "cpu"],
-            about: "CPU time that holdup itself took, its BPF programs included.",
+            about: "CPU time of holdup itself, including its BPF programs.",
             unit: Unit::Time,
             kind: Kind::Sum,
             values: plain(Some(coverage.own_cost_ns)),
         },
         Figure {
             name: &["findings"],
-            about: "What rules found, by rule and severity.",
+            about: "Number of findings, by rule and severity.",
             unit: Unit::Count,
             kind: Kind::Gauge,
             values: findings(report),
@@ -203,14 +203,14 @@ fn requests(requests: &Requests) -> Vec<Figure> {
         },
         Figure {
             name: &["requests", "open"],
-            about: "Requests that had been read and not answered at the end.",
+            about: "Requests that were read and still unanswered at the end.",
             unit: Unit::Count,
             kind: Kind::Gauge,
             values: plain(Some(requests.open)),
         },
         Figure {
             name: &["request", "time"],
-            about: "How long requests took: median, 99th percentile, slowest.",
+            about: "Duration of requests: median, 99th percentile, slowest.",
             unit: Unit::Time,
             kind: Kind::Gauge,
             values: lengths
@@ -237,7 +237,7 @@ fn host(report: &Report) -> Vec<Figure> {
         },
         Figure {
             name: &["host", "short"],
-            about: "Whether a rule finds the resource short: 1, else 0.",
+            about: "1 if a rule reports the resource as short, else 0.",
             unit: Unit::Count,
             kind: Kind::Gauge,
             values: short

@@ -81,7 +81,7 @@ fn experiment(told: &Experiment, out: &mut dyn Write) -> io::Result<()> {
     }
     let mut causes = causes_that_matter(told).peekable();
     if causes.peek().is_some() {
-        writeln!(out, "\n| as it is | without | what |")?;
+        writeln!(out, "\n| unchanged | without | what |")?;
         writeln!(out, "|---:|---:|---|")?;
     }
     for one in causes {
@@ -89,7 +89,7 @@ fn experiment(told: &Experiment, out: &mut dyn Write) -> io::Result<()> {
         let (as_is, without) = (duration(one.baseline_ns), duration(one.measured_ns));
         writeln!(out, "| {as_is} | {without} | {phrase} {id} |")?;
     }
-    writeln!(out, "\nA run as it is:\n")
+    writeln!(out, "\nAn unchanged run:\n")
 }
 
 /// What it would take without a wait.
@@ -101,7 +101,7 @@ fn predictions(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for line in lines {
         writeln!(out, "- {}", escaped(&line.words))?;
         for doubt in line.doubts {
-            writeln!(out, "  - not sure: {doubt}")?;
+            writeln!(out, "  - uncertain: {doubt}")?;
         }
     }
     Ok(())
@@ -122,7 +122,7 @@ fn comparison(told: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     if !changed.is_empty() {
         writeln!(
             out,
-            "\n| change | before | after | what, for each {} | more than chance |",
+            "\n| change | before | after | what, for each {} | significant |",
             code(&told.unit)
         )?;
         writeln!(out, "|---:|---:|---:|---|---|")?;
@@ -140,7 +140,7 @@ fn comparison(told: &Comparison, out: &mut dyn Write) -> io::Result<()> {
             match one.significant {
                 Some(true) => "yes",
                 Some(false) => "no",
-                None => "not told",
+                None => "unknown",
             },
         )?;
     }
@@ -207,14 +207,14 @@ fn first_line(report: &Report) -> String {
         let first = report
             .findings
             .first()
-            .map_or("nothing wrong was found", |one| &one.title);
+            .map_or("no hold-up found", |one| &one.title);
         return format!("{subject}: **{}**", escaped(first));
     }
     let whole = report.whole_ns();
     let picture = picture(report, false);
     let most = picture.tiles.first().map(|entry| {
         let time = if report.of_threads() {
-            "of its threads' time"
+            "of its thread time"
         } else {
             "of that"
         };
@@ -224,7 +224,7 @@ fn first_line(report: &Report) -> String {
         format!(", {} {time} {}{on}", entry.share(whole), entry.cause.phrase())
     });
     let verb = if report.of_threads() {
-        "watched for"
+        "observed for"
     } else {
         "took"
     };
@@ -252,7 +252,7 @@ fn finding(finding: &Finding, elapsed: Ns, out: &mut dyn Write) -> io::Result<()
         remarks.push("critical");
     }
     if finding.confidence == Confidence::Suspect {
-        remarks.push("a suspicion");
+        remarks.push("suspected");
     }
     let remarks = match remarks.is_empty() {
         true => String::new(),
@@ -264,14 +264,14 @@ fn finding(finding: &Finding, elapsed: Ns, out: &mut dyn Write) -> io::Result<()
             "" => String::new(),
             source => format!(" ({})", code(source)),
         };
-        writeln!(out, "- seen: {}{source}", escaped(&evidence.text))?;
+        writeln!(out, "- evidence: {}{source}", escaped(&evidence.text))?;
     }
     let more = finding.evidence.len().saturating_sub(EVIDENCE) as u64;
     if more > 0 {
         writeln!(
             out,
             "- and {}",
-            counted(more, "more such sight", "more such sights")
+            counted(more, "more piece of evidence", "more pieces of evidence")
         )?;
     }
     for one in finding.remedies.iter().filter(|one| !one.pointless) {
@@ -281,7 +281,7 @@ fn finding(finding: &Finding, elapsed: Ns, out: &mut dyn Write) -> io::Result<()
         writeln!(out, "- gain: {}", escaped(&words))?;
     }
     for one in finding.remedies.iter().filter(|one| one.pointless) {
-        writeln!(out, "- **not**: {}", escaped(&one.text))?;
+        writeln!(out, "- **does not help**: {}", escaped(&one.text))?;
     }
     writeln!(
         out,
@@ -293,8 +293,8 @@ fn finding(finding: &Finding, elapsed: Ns, out: &mut dyn Write) -> io::Result<()
 fn remedy(remedy: &Remedy, out: &mut dyn Write) -> io::Result<()> {
     let mark = match remedy.risk.as_deref() {
         _ if remedy.safe => "safe".to_owned(),
-        Some(risk) => format!("changing; risk: {}", escaped(risk)),
-        None => "changing".to_owned(),
+        Some(risk) => format!("changes the system; risk: {}", escaped(risk)),
+        None => "changes the system".to_owned(),
     };
     writeln!(out, "- **do**: {} ({mark})", escaped(&remedy.text))?;
     if let Some(command) = remedy.command.as_deref() {
@@ -357,18 +357,15 @@ fn accounting(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     {
         parts.push(format!("unknown {}", share(unknown, observed)));
         let lost: u64 = coverage.lost.iter().map(|lost| lost.count).sum();
-        parts.push(format!("lost {lost}"));
+        parts.push(format!("dropped {lost}"));
         let running = on_cpu(&report.causes);
         parts.push(format!("{} on a CPU", share(running, report.whole_ns())));
     }
     for gap in &coverage.not_measured {
-        parts.push(format!("not seen: {}", escaped(&gap.what)));
+        parts.push(format!("not observed: {}", escaped(&gap.what)));
     }
     parts.push(format!("holdup {}", escaped(&report.holdup.version)));
-    parts.push(format!(
-        "holdup's own cost {} CPU",
-        duration(coverage.own_cost_ns)
-    ));
+    parts.push(format!("overhead {} CPU", duration(coverage.own_cost_ns)));
     writeln!(out, "\n{}", parts.join(" · "))
 }
 

@@ -118,10 +118,7 @@ fn profile(report: &Report) -> Profile {
     let location = locations(&mut tables);
     let mapping = mappings(&mut tables);
     let function = functions(&mut tables);
-    let comment = vec![tables.string(&format!(
-        "holdup {}: the time of threads by what they waited for",
-        report.holdup.version
-    ))];
+    let comment = vec![tables.string(&format!("holdup {}: thread time by cause", report.holdup.version))];
     Profile {
         sample_type,
         sample,

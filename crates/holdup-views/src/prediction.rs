@@ -8,7 +8,7 @@ use holdup_model::prediction::{Doubt, Prediction};
 use holdup_model::report::{Finding, Report};
 
 /// What stands above the lines.
-pub(crate) const TITLE: &str = "Predicted, from a replay of all that was seen:";
+pub(crate) const TITLE: &str = "Predicted from a replay of all observed waits:";
 
 /// A gain below this share of the elapsed time is none.
 const NOTHING: f64 = 0.03;
@@ -43,7 +43,7 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
 fn words(one: &Prediction, half: Option<&Prediction>, elapsed: Ns) -> String {
     let gain = elapsed.saturating_sub(one.elapsed_ns);
     if (gain as f64) < NOTHING * elapsed as f64 {
-        return format!("without {}: nothing is gained", one.without);
+        return format!("without {}: no gain", one.without);
     }
     let half = half.map(|half| format!("; with half of it about {}", duration(half.elapsed_ns)));
     format!(
@@ -60,9 +60,9 @@ pub(crate) fn gain(finding: &Finding, elapsed: Ns) -> Option<String> {
     let then = finding.predicted_ns?;
     let gain = elapsed.saturating_sub(then) as f64;
     Some(match gain < NOTHING * elapsed as f64 {
-        true => format!("nothing, predicted, were all {} taken away", finding.cause),
+        true => format!("predicted: no gain without any {}", finding.cause),
         false => format!(
-            "{} → about {}, predicted, were all {} taken away",
+            "{} → about {}, predicted without any {}",
             duration(elapsed),
             duration(then),
             finding.cause
@@ -99,7 +99,7 @@ mod tests {
             said,
             [
                 "without disk.sync: 3.10 s → about 900 ms; with half of it about 2.00 s",
-                "without cpu.user: nothing is gained",
+                "without cpu.user: no gain",
                 "without process.child: 3.10 s → about 100 ms",
             ]
         );

@@ -103,7 +103,7 @@ impl<'a> Span<'a> {
         let resource = self.wait.map_or("", |wait| wait.resource.name.as_str());
         let frame = self.wait.and_then(|wait| wait.asker.frame.as_deref());
         let ended_by = match self.ended_by {
-            _ if self.open => "nobody: it went on at the end".to_owned(),
+            _ if self.open => "not ended: it was still waiting".to_owned(),
             Some(Ended::Thread(who)) => who.thread(),
             Some(Ended::Words(words)) => words.to_owned(),
             None => String::new(),

@@ -136,7 +136,7 @@ fn entries(sheet: &mut Sheet, report: &Report, picture: &Picture, depth: Depth) 
         return;
     }
     sheet.blank();
-    let body = vec![sheet.words("Meanwhile these waited for that:").paint(Paint::Dim)];
+    let body = vec![sheet.words("Threads blocked by the above:").paint(Paint::Dim)];
     sheet.row(Row {
         indent: 2,
         body,

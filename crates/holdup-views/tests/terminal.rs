@@ -108,9 +108,9 @@ fn time_that_stayed_with_the_waiter_went_nowhere() {
     };
     let (own, other) = (link(wait.asker.tid, "sshd"), link(999_999, "elsewhere"));
     report.waits[0].chain = vec![own.clone()];
-    assert!(!text(&report, &Style::default()).contains("went to"));
+    assert!(!text(&report, &Style::default()).contains("leads to"));
     report.waits[0].chain = vec![own, other];
-    assert!(text(&report, &Style::default()).contains("went to"));
+    assert!(text(&report, &Style::default()).contains("leads to"));
 }
 
 #[test]

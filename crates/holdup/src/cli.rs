@@ -46,7 +46,7 @@ const EXAMPLES: &str = "Examples:
   holdup show rec/ --at 13:05            what did it wait for then?
   sudo holdup host                       which resource of the machine is short, and who uses it?
   sudo holdup boot                       why did it take so long to come up?
-  holdup diff before.json after.json     what got slower, and is that more than chance?
+  holdup diff before.json after.json     what got slower, and is that more than noise?
   sudo holdup scale --read /dev/urandom  do many readers get in each other's way?
   sudo holdup try --without disk.sync -- ./blast   what would faster syncs bring?
   sudo holdup record                     keep looking, to be asked tomorrow

@@ -112,7 +112,7 @@ impl Outputs {
     /// # Errors
     /// When the system refuses a descriptor.
     pub(crate) fn leave_stdio_to_cmd(&self) -> anyhow::Result<()> {
-        let (read, write) = nothing().context("cannot let go of stdin and stdout")?;
+        let (read, write) = nothing().context("cannot release stdin and stdout")?;
         nix::unistd::dup2_stdin(&read).context("cannot let go of stdin")?;
         if !self.files.iter().any(|(_, sink)| matches!(sink, Sink::Stdout)) {
             nix::unistd::dup2_stdout(&write).context("cannot let go of stdout")?;

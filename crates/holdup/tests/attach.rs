@@ -263,7 +263,7 @@ fn a_process_in_a_container_has_both_sides_numbers_and_paths() {
     );
     let output = attach(&["-p", &pid, "-d", "0.1"]).output().unwrap();
     assert!(
-        lossy(&output.stdout).contains("calls itself 1"),
+        lossy(&output.stdout).contains("has pid 1 in its namespace"),
         "{}",
         lossy(&output.stdout)
     );

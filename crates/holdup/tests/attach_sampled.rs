@@ -180,7 +180,7 @@ fn whoever_is_anothers_and_at_the_other_end_is_said_to_be_unseen() {
         .output();
     let report = told(&output.unwrap());
     assert!(report["waits"][0]["held_by"].is_null(), "{report:#}");
-    assert!(lacks(&report, "who is in the way of cat"), "{report:#}");
+    assert!(lacks(&report, "the blocker of cat"), "{report:#}");
 }
 
 #[test]

@@ -80,9 +80,9 @@ fn a_pipe_with_several_writers_is_not_said_to_have_none() {
         .unwrap_or_else(|| panic!("{}", lossy(&told.output.stderr)));
     let title = of_pipe["title"].as_str().unwrap();
     // One of them may end first: then the other is in the way alone, and nobody awaits it.
-    let one_is_left =
-        title == "cat waits for sleep to write into their pipe" || of_pipe["rule"] == "pipe-held-open";
-    let of_neither = title.ends_with("who writes into it was not seen") && of_pipe["severity"] == "note";
+    let one_is_left = title == "cat is reading from a pipe, and sleep writes nothing to it"
+        || of_pipe["rule"] == "pipe-held-open";
+    let of_neither = title.ends_with("its writer was not observed") && of_pipe["severity"] == "note";
     assert!(one_is_left || of_neither, "{of_pipe:#}");
 }
 
@@ -97,7 +97,7 @@ fn what_lives_for_a_millisecond_is_counted_as_not_seen() {
     });
     let unseen = told.report["coverage"]["not_measured"].as_array().unwrap();
     let what = |line: &serde_json::Value| line["what"].as_str().unwrap().to_owned();
-    let words = "processes and threads that lived between two looks";
+    let words = "processes and threads that lived between two samples";
     assert!(
         unseen.iter().any(|line| what(line).starts_with(words)),
         "{unseen:?}"

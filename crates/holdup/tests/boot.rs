@@ -262,7 +262,7 @@ fn this_machine_is_told_or_the_reason_why_not() {
             // What nobody looked at is not passed over.
             let systemd = Path::new("/run/systemd/system").exists();
             let missing = report["boot"]["missing"].as_array().unwrap().iter();
-            let services = missing.filter(|one| one.as_str().unwrap().contains("nothing tells of services"));
+            let services = missing.filter(|one| one.as_str().unwrap().contains("the waits of services"));
             assert_eq!(services.count(), usize::from(!systemd));
         }
         code => {

@@ -95,7 +95,7 @@ fn one_run_each_claims_nothing_unless_others_tell_how_runs_vary() {
         (&Value::Null, &Value::Null)
     );
     let said = alone["verdict"].to_string();
-    assert!(said.contains("run-to-run variation not measured"), "{said}");
+    assert!(said.contains("run-to-run variation was not measured"), "{said}");
     let noise = fixtures("before");
     let noted = told(&["--before", &before, "--after", &after, "--noise", &noise]);
     assert_eq!(

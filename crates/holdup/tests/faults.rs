@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use support::{Guarded, HOLDUP, Told, conserved, holdup, list, lossy, lost, number, read_until};
 
-const RECORDS_OF_THREADS: &str = "births, execs or ends of threads dropped";
+const RECORDS_OF_THREADS: &str = "thread start, exec or exit records dropped";
 const RECORDS_OF_WAITS: &str = "waits whose record was dropped";
 
 /// A shell's script under observation.

@@ -58,7 +58,7 @@ fn ten_thousand_threads_at_once() {
     assert_eq!(told.status(), DONE);
     // What could not be followed is said, and nothing else is missing.
     let unseen = told.lost("threads that could not be followed")
-        + told.lost("births, execs or ends of threads dropped");
+        + told.lost("thread start, exec or exit records dropped");
     assert!(told.threads() + unseen >= 10_001, "{}", told.report["coverage"]);
 }
 
@@ -192,7 +192,7 @@ fn processes_that_make_processes() {
     });
     assert_eq!(told.status(), 22);
     let unseen = told.lost("threads that could not be followed")
-        + told.lost("births, execs or ends of threads dropped");
+        + told.lost("thread start, exec or exit records dropped");
     assert!(told.threads() + unseen >= 1023, "{}", told.report["coverage"]);
 }
 

@@ -459,7 +459,7 @@ fn times_that_run_backwards_are_said_and_are_no_gap() {
     let text: Vec<&str> = text.split_whitespace().collect();
     assert!(
         text.join(" ")
-            .contains("it is not in order, so gaps can't be told"),
+            .contains("it is not in order, so gaps are not known"),
         "{text:?}"
     );
 }

@@ -250,7 +250,7 @@ fn agrees(page: &str, printed: &str) -> bool {
 const SESSIONS_MAX: usize = 4;
 
 /// What holdup says then.
-const HIDDEN: &str = "wakings that the kernel did not show";
+const HIDDEN: &str = "wakeups not reported by the kernel";
 
 #[test]
 fn the_examples_of_the_readme_print_what_it_shows() {

@@ -153,7 +153,7 @@ fn of_looks_the_last_is_told_and_among_waits_of_threads_none() {
     }
     let text = lossy(&show(folder.path(), &[]).stdout);
     assert!(
-        text.contains("1 look at this machine before it is told of alone"),
+        text.contains("1 snapshot of this machine before it is not shown"),
         "{text}"
     );
     let report = shown(folder.path(), &[]);
@@ -176,7 +176,7 @@ fn of_looks_the_last_is_told_and_among_waits_of_threads_none() {
     assert_eq!(report["recording"]["segments"], 6);
     let text = lossy(&show(folder.path(), &["--worst"]).stdout);
     assert!(
-        text.contains("2 looks at the whole machine are not among this: `holdup show"),
+        text.contains("2 snapshots of the whole machine are not among this: `holdup show"),
         "{text}"
     );
 }

@@ -138,5 +138,5 @@ fn without_privileges_it_is_one_sentence_that_names_doctor() {
         .output()
         .unwrap();
     assert_eq!(doctor.status.code(), Some(1));
-    assert!(lossy(&doctor.stdout).contains("holdup run can't trace here"));
+    assert!(lossy(&doctor.stdout).contains("holdup run cannot trace here"));
 }

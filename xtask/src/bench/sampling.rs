@@ -94,10 +94,7 @@ fn measure(holdup: &Path, report: &Path, (threads, busy): (u64, u64), seconds: u
     let report: Report = serde_json::from_str(&text).context("understand the report")?;
     let cost = report.coverage.own_cost_ns as f64;
     let looks = report.coverage.not_measured.iter();
-    let looks = looks.filter_map(|line| {
-        line.what
-            .strip_prefix("which waits were over between two looks, ")
-    });
+    let looks = looks.filter_map(|line| line.what.strip_prefix("waits that ended between two samples, "));
     Ok(Took {
         meanwhile: meanwhile * 100.0,
         in_all: cost / report.subject.wall_ns.max(1) as f64 * 100.0,

@@ -189,8 +189,8 @@ impl Report {
     /// How many wakings and waits the kernel did not show, as the report itself says.
     pub(crate) fn hidden(&self) -> u64 {
         const KINDS: [&str; 3] = [
-            "wakings that the kernel did not show",
-            "switches that the kernel did not show",
+            "wakeups not reported by the kernel",
+            "context switches not reported by the kernel",
             "waits whose record was dropped",
         ];
         let lost = self.coverage.lost.iter();

@@ -241,7 +241,7 @@ fn named(words: Option<String>, patterns: &[String]) -> Check {
 /// Whether a report says of a wait that it can't tell who is in its way.
 fn says_unseen(report: &Report, wait: &Wait) -> bool {
     let said = |line: &NotMeasured| {
-        line.what.starts_with("who is in the way of ")
+        line.what.starts_with("the blocker of ")
             && line.what.contains(&wait.asker.process)
             && line.what.ends_with(&format!("({})", wait.cause))
             && !line.fix.is_empty()

@@ -427,12 +427,12 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
     }
     for (words, (count, ns)) in [
         ("contradictory records", faults.contradictory),
-        ("stack samples that came too late", (faults.late_askers, 0)),
+        ("stack samples that arrived too late", (faults.late_askers, 0)),
         (
-            "threads whose losses the kernel side counts otherwise",
+            "threads whose drops the BPF programs count differently",
             faults.unequal_losses,
         ),
-        ("threads whose end was not seen", faults.endless),
+        ("threads whose exit was not observed", faults.endless),
     ] {
         if count > 0 {
             lost.insert(words, (count, ns));

@@ -98,7 +98,7 @@ impl Whats {
         whats.insert(plain(
             Role::Lost,
             Cause::Unknown,
-            Some("the records of these waits were lost"),
+            Some("the records of these waits were dropped"),
         ));
         whats.insert(plain(Role::Interrupt, Cause::CpuInterrupt, None));
         whats.insert(plain(Role::Throttled, Cause::SchedThrottled, None));

@@ -78,7 +78,7 @@ fn decides(function: Option<&str>) -> &'static str {
         Some("call_sbin_request_key" | "request_key_and_link" | "wait_for_key_construction") => {
             "a helper that makes a key (request_key)"
         }
-        _ => "who decides about permissions",
+        _ => "a permission decision",
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn unknown_resource(site: &Site, stack: Option<&Stack>) -> Resource {
     }
     let function = stack.and_then(Stack::innermost).or(site.call.name());
     let nowhere = match site.call.number {
-        Call::UNTOLD => "a call that was not seen",
+        Call::UNTOLD => "a call that was not observed",
         _ => "outside any system call",
     };
     named(ResourceKind::Kernel, function.unwrap_or(nowhere))

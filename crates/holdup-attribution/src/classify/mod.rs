@@ -155,10 +155,10 @@ const ETIMEDOUT_OR_AGAIN: [i64; 3] = [ETIMEDOUT, -11, -62];
 const NO_STACK: &str = "no kernel stack was sampled for these short waits";
 
 /// Why nobody knows in which call the kernel worked.
-const NO_CALL_SHOWN: &str = "looks at /proc do not show in which call a running thread is; tracing does";
+const NO_CALL_SHOWN: &str = "samples of /proc do not show the call of a running thread; tracing does";
 
 /// Of short waits: where not even the call was seen.
-const UNTOLD: &str = "it was over before its call could be read, or may not be read";
+const UNTOLD: &str = "it ended before its call could be read, or reading it is not permitted";
 
 /// Classifies a wait.
 #[must_use]
@@ -563,9 +563,9 @@ fn with_limit(site: &Site, cause: Cause, resource: Resource) -> Option<Found> {
 fn why_unknown(site: &Site, stack: Option<&Stack>) -> String {
     match (stack.map(Stack::innermost), site.kernel_stack) {
         (Some(Some(function)), _) => {
-            format!("it slept in the kernel's {function}, which holdup does not know")
+            format!("it slept in the kernel function {function}, which holdup does not know")
         }
-        (Some(None), _) => "its kernel stack shows only the way in".to_owned(),
+        (Some(None), _) => "its kernel stack shows only the system call entry".to_owned(),
         (None, Some(_)) => "kernel symbols are hidden, so its kernel stack has no names".to_owned(),
         (None, None) if site.call.number == Call::UNTOLD => UNTOLD.to_owned(),
         (None, None) => NO_STACK.to_owned(),

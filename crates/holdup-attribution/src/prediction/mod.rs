@@ -76,12 +76,12 @@ fn of_graph(graph: &Graph, run: &Attributed) -> Result<Predictions, String> {
     }
     let demands = sharing::demands(graph);
     let Some(again) = replay(graph, &demands, None) else {
-        return Err("the records contradict each other: the run can't be replayed".to_owned());
+        return Err("the records contradict each other: the run cannot be replayed".to_owned());
     };
     if share(again.abs_diff(run.elapsed), run.elapsed) > TOLERANCE {
         let percent = 100.0 * again as f64 / run.elapsed.max(1) as f64;
         return Err(format!(
-            "replayed as it was, the run takes {percent:.0} % of the time that it took"
+            "an unchanged replay takes {percent:.0} % of the real time"
         ));
     }
     // What the replay of the run itself is off by, it is off by here. Where threads get in each other's way sooner, a replay can end
@@ -136,7 +136,7 @@ fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
     let names: Vec<&str> = bad.iter().map(|(cause, _)| cause.id()).collect();
     let otherwise = (!names.is_empty()).then(|| {
         format!(
-            "waits for {} were told by their user stacks, after the graph had been made",
+            "waits for {} were recognised by their user stacks, after the graph was built",
             names.join(", ")
         )
     });

@@ -305,7 +305,7 @@ impl Recorder {
         if let Some(at) = self.too_long {
             let seconds = at.saturating_sub(run.began) / 1_000_000_000;
             return Err(format!(
-                "too long to predict: after {seconds} s there were more than {MOST_STEPS} waits and wakings"
+                "too long to predict: after {seconds} s there were more than {MOST_STEPS} waits and wakeups"
             ));
         }
         if self.open || !self.lines.iter().any(|line| line.of_cmd) {

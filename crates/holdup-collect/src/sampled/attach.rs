@@ -163,8 +163,9 @@ fn before_and_beside(since_unknown: u64) -> Vec<NotMeasured> {
         )
     });
     let requests = line(
-        "requests (how many, and how long each took), and what processes that were not named do to those that were",
-        "who reads, answers and wakes is seen by tracing only; looks show which clients wait now, and who is in the way",
+        "requests (number and duration), and the effect of other processes on the selected ones",
+        "only tracing shows which thread reads, answers and wakes; samples show the clients that wait now, \
+         and blockers",
         "trace, as above; or name them too, by a further -p",
     );
     unknown.into_iter().chain([requests]).collect()

@@ -53,8 +53,8 @@ fn threads(shortfall: &Shortfall, followed: usize) -> Option<NotMeasured> {
 
 fn reader() -> NotMeasured {
     line(
-        "which call each thread waited in, what for, and who asked".to_owned(),
-        "no thread could be started that reads what may block: there may be no more processes",
+        "the call of each wait, its reason and its asker".to_owned(),
+        "no thread could be started for reads that can block: the limit of processes may be reached",
         "a higher limit on processes (ulimit -u, TasksMax=, the container's pids.max)",
     )
 }
@@ -63,7 +63,7 @@ fn calls(shortfall: &Shortfall) -> Option<NotMeasured> {
     (shortfall.calls > 0).then(|| {
         line(
             format!(
-                "the system call in {} of {} looks at sleeping threads",
+                "the system call in {} of {} samples of sleeping threads",
                 shortfall.calls,
                 shortfall.looks.max(shortfall.calls)
             ),
@@ -81,7 +81,7 @@ fn arguments(shortfall: &Shortfall, yama: i64) -> Option<NotMeasured> {
         ));
         line(
             format!(
-                "what the call was for, and which function asked, in {} of {} looks at sleeping threads",
+                "the object of the call and its asker, in {} of {} samples of sleeping threads",
                 shortfall.arguments,
                 shortfall.looks.max(shortfall.arguments)
             ),
@@ -95,7 +95,7 @@ fn memory(shortfall: &Shortfall, yama: i64, kills: bool) -> Option<NotMeasured> 
     (shortfall.memory > 0).then(|| {
         let (why, fix) = match kills {
             true => (
-                "a filter on system calls (seccomp) kills whoever calls process_vm_readv",
+                "a filter on system calls (seccomp) kills a process that calls process_vm_readv",
                 "allow process_vm_readv in that filter, or run holdup outside",
             ),
             false => of_others(yama).unwrap_or((
@@ -104,7 +104,8 @@ fn memory(shortfall: &Shortfall, yama: i64, kills: bool) -> Option<NotMeasured> 
             )),
         };
         line(
-            "which function asked: user stacks of sleeping threads; and what calls name by memory: paths, polled sets, owners of locks"
+            "askers (user stacks of sleeping threads), and data in memory that calls refer to: paths, polled \
+             sets, lock owners"
                 .to_owned(),
             why,
             fix,
@@ -126,16 +127,16 @@ fn mappings(shortfall: &Shortfall) -> Option<NotMeasured> {
 fn of_others(yama: i64) -> Option<(&'static str, &'static str)> {
     match yama {
         1 => Some((
-            "kernel.yama.ptrace_scope is 1: users may look only into what they have started",
+            "kernel.yama.ptrace_scope is 1: users may read only processes that they have started",
             "start it by `holdup run`; or sysctl kernel.yama.ptrace_scope=0; or run holdup as root",
         )),
         2 => Some((
-            "kernel.yama.ptrace_scope is 2: only root may look into other processes",
+            "kernel.yama.ptrace_scope is 2: only root may read other processes",
             "run holdup as root, or sysctl kernel.yama.ptrace_scope=0",
         )),
         3.. => Some((
-            "kernel.yama.ptrace_scope is 3: nobody may look into other processes until the next boot",
-            "boot with kernel.yama.ptrace_scope at 2 or less, or trace as root, which takes no such look",
+            "kernel.yama.ptrace_scope is 3: no user may read other processes until the next boot",
+            "boot with kernel.yama.ptrace_scope at 2 or less, or trace as root, which does not need it",
         )),
         _ => None,
     }

@@ -25,7 +25,7 @@ pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
             continue;
         };
         let what = format!(
-            "who is in the way of {}, which waits for {} ({})",
+            "the blocker of {}, which waits for {} ({})",
             wait.asker.name.process,
             wait.resource.name,
             wait.cause.id()
@@ -39,35 +39,38 @@ pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
 
 fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
     const ROOT: &str =
-        "run holdup as root, which may look at everybody's open files, and may trace who ends the wait";
+        "run holdup as root, which may read the open files of all users, and may trace wakeups";
     const TRACE: &str = "trace: run holdup as root on a kernel that it can trace on";
     Some(match cause {
         Cause::IpcPipe | Cause::IpcUnix | Cause::RandomDevice => (
-            "one process alone that has the other end was not to be found among those whose open files this user may look at",
+            "no single process with the other end was found among those whose open files this user may read",
             ROOT,
         ),
         Cause::FsFuse => (
-            "the process that serves the file system is not among those whose open files this user may look at",
+            "the process that serves the file system is not among those whose open files this user may read",
             ROOT,
         ),
         Cause::LockFile => (
-            "the kernel notes no process for this lock, or one that has ended: who inherited the open file from it is not among those whose open files this user may look at",
+            "the kernel stores no process for this lock, or one that has ended: the process that inherited \
+             the open file is not among those whose open files this user may read",
             ROOT,
         ),
         Cause::ProcessStopped => (
-            "who sends a signal is seen at the moment of sending alone, and kept nowhere",
+            "the sender of a signal is visible only at the moment of sending",
             TRACE,
         ),
         Cause::FsFrozen => (
-            "who froze a file system is kept nowhere; who thaws it is seen at that moment alone",
+            "the kernel does not store which process froze a file system; the process that thaws it is \
+             visible only at that moment",
             TRACE,
         ),
         Cause::SecurityDecision => (
-            "who decides has a descriptor for it, which only root may look at, and is seen when answering",
+            "the process that decides has a descriptor, which only root may read, and is visible when it \
+             answers",
             TRACE,
         ),
         Cause::RuntimeSafepoint => (
-            "which thread came to a stop last is told by the order in which they do, between two looks",
+            "the last thread to stop shows only in the order of stops, between two samples",
             TRACE,
         ),
         _ => return None,

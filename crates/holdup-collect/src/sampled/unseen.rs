@@ -62,18 +62,19 @@ impl Unseen<'_> {
         let untraced = || "only tracing shows it".to_owned();
         let mut lines = vec![
             line(
-                "who ended each wait (where a lock's owner or the one at the other end was seen, or only one can have, the path goes on with that one)"
+                "wakers (the critical path continues only where a lock owner or a peer was observed, or is \
+                 the only possible one)"
                     .to_owned(),
                 why,
                 fix,
             ),
             line(
                 format!(
-                    "which waits were over between two looks, {} apart on average and {} at most",
+                    "waits that ended between two samples, {} apart on average and {} at most",
                     milliseconds(interval),
                     milliseconds(self.shortfall.longest_interval),
                 ),
-                "their time is known, and is given to the waits that were met".to_owned(),
+                "their time is known, and is assigned to the sampled waits".to_owned(),
                 SAME,
             ),
             line(
@@ -93,15 +94,24 @@ impl Unseen<'_> {
         }
         if self.timed_calls > 0 {
             lines.push(line(
-                format!("in which calls the kernel worked, but for {} calls that stand for all", self.timed_calls),
-                "/proc does not tell it of a running thread; those were timed by hardware breakpoints, which cost the thread some microseconds each".to_owned(),
+                format!(
+                    "in which calls the kernel worked, but for {} calls that stand for all",
+                    self.timed_calls
+                ),
+                "/proc does not show it for a running thread; these were timed with hardware breakpoints, \
+                 which cost the thread some microseconds each"
+                    .to_owned(),
                 SAME,
             ));
         }
         if let Some((cpu, rate)) = self.interrupts {
             lines.push(line(
-                format!("what {rate} interrupts a second took of CPU {cpu}: the time may be counted as the program's own"),
-                "no moment of that CPU could be measured: holdup may not run there, or it is too busy".to_owned(),
+                format!(
+                    "the time of {rate} interrupts a second on CPU {cpu}, which may be counted as time \
+                 of the program"
+                ),
+                "no moment of that CPU could be measured: holdup may not run there, or it is too busy"
+                    .to_owned(),
                 SAME,
             ));
         }
@@ -124,7 +134,7 @@ impl Unseen<'_> {
         if let Some(apart) = shortfall.without_children {
             lines.push(line(
                 format!(
-                    "processes that lived between two looks at all of them, {} apart at most",
+                    "processes that lived between two samples of all processes, {} apart at most",
                     milliseconds(apart)
                 ),
                 "/proc/PID/task/TID/children is missing, so children are found by their parents' numbers"
@@ -143,10 +153,11 @@ impl Unseen<'_> {
         if self.cpu_unseen >= WORTH_SAYING {
             lines.push(line(
                 format!(
-                    "processes and threads that lived between two looks: they used {} of CPU time, as their parents' counters say",
+                    "processes and threads that lived between two samples: {} of CPU time, from the counters \
+                     of their parents",
                     milliseconds(self.cpu_unseen)
                 ),
-                "they were born and gone before they were looked at".to_owned(),
+                "they started and ended between two samples".to_owned(),
                 SAME,
             ));
         }
@@ -160,7 +171,7 @@ fn why_not_running(why: NotWatched) -> (String, &'static str) {
         NotWatched::Refused(refused) => refused,
         NotWatched::Kills => {
             return (
-                "a filter on system calls (seccomp) kills whoever calls perf_event_open".to_owned(),
+                "a filter on system calls (seccomp) kills a process that calls perf_event_open".to_owned(),
                 "allow perf_event_open in that filter, or run holdup outside",
             );
         }

@@ -232,7 +232,7 @@ fn state(state: State) -> &'static str {
         State::Uninterruptible => "asleep uninterruptibly (D)",
         State::Stopped => "stopped",
         State::Traced => "held by a tracer",
-        State::Zombie => "ended and not seen to",
+        State::Zombie => "zombies",
         State::Idle => "idle kernel threads",
     }
 }

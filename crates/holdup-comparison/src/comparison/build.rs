@@ -273,7 +273,7 @@ impl Built<'_> {
         let sources = self.before.sources.iter().chain(&self.after.sources);
         let mut notes: Vec<String> = sources.flat_map(|source: &Source| source.notes.clone()).collect();
         if self.frames.is_some() {
-            notes.push("the profiles' shares are scaled to the time that `time` told".to_owned());
+            notes.push("the shares of the profiles are scaled to the time from `time`".to_owned());
         }
         if self.changes.basis == Basis::OtherRuns {
             notes.push("AFTER is taken to vary as BEFORE and --noise do".to_owned());
@@ -343,7 +343,7 @@ fn differences(before: &Side, after: &Side) -> Vec<Difference> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let said = |side: &BTreeMap<String, BTreeSet<String>>, what: &String| match side.get(what) {
         Some(all) => all.iter().cloned().collect::<Vec<_>>().join(", "),
-        None => "not told".to_owned(),
+        None => "unknown".to_owned(),
     };
     // A library's build is known once one of its frames was seen: what one side does not tell is no difference.
     let one_sided =

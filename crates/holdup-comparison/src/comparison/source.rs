@@ -193,7 +193,7 @@ impl Source {
         let mut notes = Vec::new();
         if frames.left_out() > 0 {
             notes.push(format!(
-                "{name}: {} frames are of more functions than are told apart and count as one",
+                "{name}: {} frames belong to too many different functions and count as one",
                 frames.left_out()
             ));
         }

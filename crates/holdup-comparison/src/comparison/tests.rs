@@ -92,7 +92,8 @@ fn a_trade_is_named_and_nothing_is_claimed_of_one_run_each() {
              waiting for a network peer to send, none of it unexplained; AFTER has fewer threads, but a full TLS handshake each \
              time.",
             "More than all of it is waiting for a network peer to send (net.receive), +16.2 ms (BEFORE 20.8 ms, AFTER 37.0 ms).",
-            "Whether that is more than chance can't be told: BEFORE and AFTER are one run each, run-to-run variation not measured.",
+            "BEFORE and AFTER are one run each, so this may be noise: run-to-run variation was not measured. \
+             Record at least four runs of each to know.",
         ]
     );
     assert_eq!(
@@ -169,7 +170,7 @@ fn what_one_side_does_not_tell_of_builds_is_no_difference() {
     let told = compare(&before, &after, &[], None).unwrap();
     let named: Vec<&str> = told.differences.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(named, ["Java virtual machine", "build of libssl.so.3", "kernel"]);
-    assert_eq!(told.differences[0].before, "not told");
+    assert_eq!(told.differences[0].before, "unknown");
 }
 
 #[test]
@@ -236,7 +237,7 @@ fn several_runs_each_are_told_from_chance() {
         few.verdict
             .last()
             .unwrap()
-            .contains("four and four are the least"),
+            .contains("Record at least four runs of each to know"),
         "{:?}",
         few.verdict
     );
@@ -344,7 +345,7 @@ fn few_samples_scatter() {
     let told = told.unwrap();
     assert!(told.amounts.iter().all(|one| one.within_sampling == Some(true)));
     assert!(
-        told.verdict[0].starts_with("No difference that is more than chance"),
+        told.verdict[0].starts_with("No significant difference"),
         "{:?}",
         told.verdict
     );

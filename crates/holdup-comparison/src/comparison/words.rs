@@ -94,7 +94,7 @@ fn headline(comparison: &Comparison, trade: &Trade) -> String {
             );
         }
         (_, Some(false)) => {
-            return format!("No difference that is more than chance: {both} {each}, {by}.");
+            return format!("No significant difference: {both} {each}, {by}.");
         }
         (1.., Some(true)) => "AFTER is slower than BEFORE",
         (_, Some(true)) => "AFTER is faster than BEFORE",
@@ -154,13 +154,10 @@ fn without_time(comparison: &Comparison) -> String {
         .iter()
         .all(|one| one.within_sampling == Some(true))
     {
-        return "No difference that is more than chance: AFTER differs from BEFORE by no more than samples scatter."
+        return "No significant difference: AFTER differs from BEFORE by no more than the sampling error."
             .to_owned();
     }
-    format!(
-        "What changed most from BEFORE to AFTER is {}.",
-        of_amount(most, comparison)
-    )
+    format!("The largest change is {}.", of_amount(most, comparison))
 }
 
 /// `socketRead: BEFORE 45.0 %, AFTER 64.0 % of the whole, +19.0 points`.
@@ -198,7 +195,7 @@ fn explanation(comparison: &Comparison) -> Option<String> {
             .iter()
             .filter(|one| one.significant == Some(true));
         let list: Vec<String> = sure.take(NAMED).map(of_cause).collect();
-        return (!list.is_empty()).then(|| format!("More than chance is {}.", list.join("; and ")));
+        return (!list.is_empty()).then(|| format!("Significant: {}.", list.join("; and ")));
     }
     if !comparison.amounts.is_empty() {
         let same =
@@ -232,7 +229,7 @@ fn explaining(comparison: &Comparison, change: i64) -> Vec<&CauseChange> {
 /// `sleeping on purpose (timer.sleep), +100 ms (BEFORE 250 ms, AFTER 350 ms)`.
 fn of_cause(one: &CauseChange) -> String {
     let chance = match one.significant {
-        Some(false) => ", which may be chance",
+        Some(false) => ", which may be noise",
         _ => "",
     };
     format!(
@@ -272,17 +269,19 @@ fn unexplained(comparison: &Comparison) -> Option<String> {
                 ("BEFORE", "AFTER")
             };
             format!(
-                "What {longer} waited for that {other} did not stays unexplained: `time` tells how long, and not for what."
+                "The additional wait of {longer} compared with {other} is unexplained: `time` reports only \
+                 how long it is."
             )
         }
         Compared::Times => format!(
-            "{} from BEFORE to AFTER ({share:.0} % of the change) was waiting, and for what stays unexplained: `time` does not tell.",
+            "{} from BEFORE to AFTER ({share:.0} % of the change) was waiting. Its reason is unexplained: \
+             `time` does not report it.",
             signed(rest)
         ),
         Compared::Profiles => return None,
         _ if told_in_full(rest, change) => return None,
         _ => format!(
-            "{} from BEFORE to AFTER ({share:.0} % of the change) stays unexplained.",
+            "{} from BEFORE to AFTER ({share:.0} % of the change) is unexplained.",
             signed(rest)
         ),
     })
@@ -301,30 +300,31 @@ fn certainty(comparison: &Comparison, basis: Basis, within: bool) -> String {
     let varies = varies.unwrap_or_default();
     let p = comparison.p.map(|p| format!(", p {p:.3}")).unwrap_or_default();
     match basis {
-        _ if comparison.compared == Compared::Figures && basis == Basis::TooFew => format!(
-            "Whether that is more than chance can't be told: {runs}, run-to-run variation not measured."
-        ),
+        _ if comparison.compared == Compared::Figures && basis == Basis::TooFew => {
+            format!("{runs}, so this may be noise: run-to-run variation was not measured.")
+        }
         Basis::Permutation => format!("{runs}{varies}{p}."),
         Basis::OtherRuns => format!(
-            "{runs}, and {} like BEFORE tell how much runs vary{varies}{p}.",
+            "{runs}, and {} like BEFORE measure how much runs vary{varies}{p}.",
             super::words::runs(comparison.noise_n)
         ),
         Basis::TooFew if comparison.before_n == 1 && comparison.after_n == 1 => {
             let inside = match comparison.interval_ns.filter(|_| within) {
                 Some([low, high]) => format!(
-                    "; by what happens within them alone the change is {} to {}",
+                    "; from the data within them alone the change is {} to {}",
                     signed(low),
                     signed(high)
                 ),
                 None => String::new(),
             };
             format!(
-                "Whether that is more than chance can't be told: BEFORE and AFTER are one run each, run-to-run variation not measured{inside}."
+                "BEFORE and AFTER are one run each, so this may be noise: run-to-run variation was not \
+                 measured{inside}. Record at least four runs of each to know."
             )
         }
-        Basis::TooFew => format!(
-            "Whether that is more than chance can't be told: {runs}{varies}; four and four are the least that can."
-        ),
+        Basis::TooFew => {
+            format!("{runs}{varies}; this may be noise. Record at least four runs of each to know.")
+        }
     }
 }
 
@@ -336,8 +336,8 @@ fn runs(count: u32) -> String {
 pub(super) fn method(changes: &Changes) -> String {
     match changes.basis {
         Basis::Permutation => {
-            "permutation of runs for the whole (interval: shifts it does not refuse); for its parts also Welch's test, \
-             corrected by Holm"
+            "permutation of runs for the whole (interval: the shifts that it does not reject); for its parts \
+             also Welch's test, with Holm's correction"
         }
         Basis::OtherRuns => {
             "Student's test with the variation between runs pooled over BEFORE, AFTER and noise; parts corrected by Holm"

@@ -119,7 +119,7 @@ fn what_is_hardly_there_is_not_taken_away() {
     assert!(!not_there(&arm(11 * MS, 989 * MS), &design()));
     let told = nothing_to_take(&design(), &arm(0, MS));
     assert_eq!((told.outcome, told.measured_ns), (Outcome::NotThere, None));
-    assert!(told.verdict[0].contains("nothing to take away"));
+    assert!(told.verdict[0].contains("there is nothing to remove"));
 }
 
 #[test]

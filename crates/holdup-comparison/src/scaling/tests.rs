@@ -280,7 +280,7 @@ fn factors_beside_others_who_use_the_cpus_are_doubted() {
         &[(1, kernel(100)), (8, kernel(100))],
     );
     let words = judge(&beside_others, None).words;
-    let doubt = "1 worker alone was ready and had none for 904 µs of the 1.0 ms that a read took";
+    let doubt = "1 worker alone was runnable without a CPU for 904 µs of the 1.0 ms of a read";
     assert!(words.iter().any(|line| line.contains(doubt)), "{words:?}");
     let quiet = measured(
         8,

@@ -21,7 +21,7 @@ pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judge
     let cpus = counted(measured.cpus, "CPU");
     if points.len() == 1 {
         return vec![format!(
-            "One point tells nothing of adding workers: {what}, {} a {unit}.",
+            "One point shows nothing about more workers: {what}, {} a {unit}.",
             time(one.each.all_ns)
         )];
     }
@@ -29,7 +29,7 @@ pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judge
     let first = match (judged.verdict, &judged.on) {
         (ScalingVerdict::Contends, Some(on)) if !on.name.is_empty() && judged.on_cpu => {
             format!(
-                "They contend: {what} cost more kernel time the more workers there are, in {}.",
+                "They contend: {what} use more kernel time with more workers, in {}.",
                 on.name
             )
         }
@@ -44,12 +44,12 @@ pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judge
             format!("They contend: {what} wait for each other, {}.", on.cause.phrase())
         }
         (ScalingVerdict::Contends, None) => {
-            format!("They contend: {what} are in each other's way; for what could not be told.")
+            format!("They contend: {what} block each other; the reason is unknown.")
         }
         (ScalingVerdict::CpuBound, _) => {
-            format!("They do not contend: {what} are short of CPUs, not in each other's way.")
+            format!("They do not contend: {what} are short of CPUs, and do not block each other.")
         }
-        (ScalingVerdict::Scales, _) => format!("They scale: {what} are not in each other's way."),
+        (ScalingVerdict::Scales, _) => format!("They scale: {what} do not block each other."),
     };
     let grew = |what: &str, of: fn(&ScalingPoint) -> f64| {
         format!("{} {what} ({few}: {})", time(of(many)), time(of(one)))
@@ -86,8 +86,8 @@ pub(super) fn words(measured: &Measured, points: &[ScalingPoint], judged: &Judge
     let mut all = vec![first, second, third];
     if one.each.queued_ns > DISTURBED * one.each.all_ns {
         all.push(format!(
-            "Others use these CPUs: {few} alone was ready and had none for {} of the {} that a {unit} took, so these \
-             factors say little; measure again when they are quiet.",
+            "Other programs use these CPUs: {few} alone was runnable without a CPU for {} of the {} of a \
+             {unit}, so these factors are unreliable. Measure again on an idle machine.",
             time(one.each.queued_ns),
             time(one.each.all_ns)
         ));

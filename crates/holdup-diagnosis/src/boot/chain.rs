@@ -121,17 +121,14 @@ fn words(wait: &Waited<'_>, unit: &str) -> String {
             wait.unit
         ),
         For::Device => format!(
-            "{} was waited for, {length}, and did not come",
+            "it waited {length} for {}, which did not appear",
             device_path(wait.unit)
         ),
         For::Network => format!("{} waited for the network, {length}", wait.unit),
         For::Unknown if wait.unit == unit => format!(
-            "an earlier try to start it, which ran out of time in its {} step after {length}",
+            "an earlier attempt to start it, which timed out in its {} step after {length}",
             wait.step
         ),
-        For::Unknown => format!(
-            "{} ran out of time in its {} step after {length}",
-            wait.unit, wait.step
-        ),
+        For::Unknown => format!("{} timed out in its {} step after {length}", wait.unit, wait.step),
     }
 }

@@ -85,14 +85,14 @@ pub(super) fn all(observed: &Observed, clock: &Clock<'_>, origin: &Origin<'_>) -
                 let path = device_path(unit);
                 list.one_of(
                     MilestoneKind::DeviceMissing,
-                    &format!("{path} has not come in time"),
+                    &format!("{path} has not appeared in time"),
                     one,
                 );
             }
             What::Unit(UnitEvent::TimedOut { unit, step }) if of_a_start(step) => {
                 list.one_of(
                     MilestoneKind::TimedOut,
-                    &format!("{unit} runs out of time ({step})"),
+                    &format!("{unit} times out ({step})"),
                     one,
                 );
             }
@@ -159,7 +159,7 @@ impl List<'_> {
     fn step(&mut self, step: &BootStep, one: &Happening) {
         match step {
             BootStep::KernelReady => {
-                self.first(MilestoneKind::KernelReady, "the kernel has set itself up", one)
+                self.first(MilestoneKind::KernelReady, "the kernel is initialised", one)
             }
             BootStep::InitStarted { program } => {
                 self.first(
@@ -244,7 +244,7 @@ impl List<'_> {
         };
         let ns = one.at_ns - started;
         one.text = format!(
-            "{}, {} after the first program was started: whoever called getrandom in between waited",
+            "{}, {} after the first program was started: getrandom blocked in between",
             one.text,
             logs::seconds(ns)
         );

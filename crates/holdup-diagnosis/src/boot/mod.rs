@@ -239,7 +239,7 @@ fn verdict(boot: &Boot, took: Option<&Took>, waited: &[Waited<'_>], lost: bool) 
     if let Some(wait) = longest {
         let words = match wait.what {
             For::Device => format!(
-                "waiting for {}, which did not come",
+                "waiting for {}, which did not appear",
                 waits::device_path(wait.unit)
             ),
             For::Network => format!("waiting for the network to be online ({})", wait.unit),
@@ -256,7 +256,8 @@ fn verdict(boot: &Boot, took: Option<&Took>, waited: &[Waited<'_>], lost: bool) 
     }
     if let Some(ns) = boot.seeded_ns.filter(|ns| *ns >= LATE) {
         return format!(
-            "The random generator was seeded {} after the kernel's first line; who waited for it does not stand here.",
+            "The random generator was seeded {} after the kernel's first line; its waiters are not in the \
+             log.",
             logs::seconds(ns)
         );
     }
@@ -266,12 +267,12 @@ fn verdict(boot: &Boot, took: Option<&Took>, waited: &[Waited<'_>], lost: bool) 
         .filter(|one| one.what == MilestoneKind::Pause)
         .count();
     match (whole, pause) {
-        (Some(whole), 0) => format!("{whole}, and nothing here shows what held it up."),
-        (Some(whole), _) => format!("{whole}; the kernel was silent for a part of it, see below."),
+        (Some(whole), 0) => format!("{whole}. No hold-up found."),
+        (Some(whole), _) => format!("{whole}; the kernel logged nothing for a part of it, see below."),
         (None, _) if lost => {
-            "The kernel's log no longer goes back to the boot, and nothing else here tells of it.".to_owned()
+            "The kernel log no longer covers the boot, and there is no other source.".to_owned()
         }
-        (None, _) => "How long the boot took does not stand here.".to_owned(),
+        (None, _) => "The duration of the boot is not known.".to_owned(),
     }
 }
 

@@ -123,7 +123,7 @@ fn another_log_without_a_common_clock_stays_apart() {
 fn nothing_at_all_is_no_boot() {
     let told = of(&Observed::default());
     assert_eq!((told.took_ns, told.milestones.len()), (None, 0));
-    assert_eq!(told.verdict, "How long the boot took does not stand here.");
+    assert_eq!(told.verdict, "The duration of the boot is not known.");
 }
 
 #[test]

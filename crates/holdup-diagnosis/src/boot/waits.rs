@@ -59,9 +59,9 @@ impl Waited<'_> {
     pub(crate) fn words(&self) -> String {
         match self.what {
             For::Seeding => "waited for the random generator to be seeded".to_owned(),
-            For::Device => "was waited for, and did not come".to_owned(),
+            For::Device => "was waited for, and did not appear".to_owned(),
             For::Network => "waited for the network to be online".to_owned(),
-            For::Unknown => format!("was in its {} step, until its time ran out", self.step),
+            For::Unknown => format!("was in its {} step, until it timed out", self.step),
         }
     }
 }

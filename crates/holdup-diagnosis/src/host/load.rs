@@ -202,7 +202,7 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
     let machine = cpus.map(|cpus| format!(" on {}", say::several(u64::from(cpus), "CPU")));
     let machine = machine.unwrap_or_default();
     let Some(load) = load else {
-        return format!("The load average is not told{machine}");
+        return format!("The load average is not known{machine}");
     };
     let one = load.one;
     let mut text = match one < 10.0 {
@@ -223,7 +223,7 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
     }
     if running >= WORTH {
         parts.push(format!(
-            "{running:.0} running or ready to run{}",
+            "{running:.0} running or runnable{}",
             whose(load, running)
         ));
     }
@@ -299,7 +299,7 @@ fn place(all: f64, blocked: &[BlockedTasks]) -> String {
     match (place.is_empty(), is_all) {
         (true, _) => format!("blocked in the kernel (D) {by}"),
         (false, true) => format!("{place}{on} {by}"),
-        (false, false) if tasks < all * HALF => "blocked in the kernel (D), in this and that".to_owned(),
+        (false, false) if tasks < all * HALF => "blocked in the kernel (D), at several places".to_owned(),
         (false, false) => format!("blocked in the kernel (D), {tasks:.0} of them {place}{on} {by}"),
     }
 }

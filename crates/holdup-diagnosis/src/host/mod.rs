@@ -124,7 +124,7 @@ fn waiting_to_hurt(observed: &Observed, facts: &SystemFacts, sight: &HostSight) 
         let verb = if sight.frozen.len() == 1 { "is" } else { "are" };
         add(
             "frozen-cgroup",
-            format!("{names} {verb} frozen: nothing in there runs until it is thawed"),
+            format!("{names} {verb} frozen: no task in it runs until it is thawed"),
         );
     }
     for text in deleted(sight) {
@@ -207,7 +207,7 @@ fn descriptors(sight: &HostSight) -> Vec<String> {
     near.sort_by(|a, b| part(b).total_cmp(&part(a)));
     let told = near.iter().take(NAMED).map(|one| {
         format!(
-            "{} (pid {}) has {} files open of the {} that it may, {}",
+            "{} (pid {}) has {} files open, of at most {}, {}",
             one.process,
             one.pid,
             one.used,
@@ -235,21 +235,29 @@ fn disk_order(facts: &SystemFacts, sight: &HostSight) -> Vec<String> {
         let (name, chosen) = (&disk.disk, disk.chosen.as_str());
         let better = |names: &[&str]| {
             let offered = disk.offered.iter().map(String::as_str);
-            offered.filter(|one| names.contains(one)).collect::<Vec<_>>().join(" or ")
+            offered
+                .filter(|one| names.contains(one))
+                .collect::<Vec<_>>()
+                .join(" or ")
         };
         match (disk.rotational?, chosen) {
             (true, "none" | "noop") => {
                 let better = better(&["mq-deadline", "bfq", "deadline"]);
                 (!better.is_empty()).then(|| {
-                    format!("{name} turns, and its requests go to it in the order they come ({chosen}): {better} would spare its head ways")
+                    format!(
+                        "{name} is a rotating disk, and its requests are not sorted ({chosen}): {better} \
+                     would save head movement"
+                    )
                 })
             }
             (false, "cfq") => Some(format!(
-                "{name} does not turn, and its requests wait for each other as if it did ({chosen}): {} would not",
+                "{name} is not a rotating disk, but its requests are sorted as for one ({chosen}): use {} \
+                 instead",
                 better(&["none", "noop", "mq-deadline", "deadline"])
             )),
             (false, "bfq") if name.starts_with("nvme") => Some(format!(
-                "{name} answers many requests at once, and {chosen} puts them in an order first, which costs CPU and rate: {} would not",
+                "{name} handles many requests at once, and {chosen} sorts them first, which costs CPU time \
+                 and throughput: use {} instead",
                 better(&["none", "mq-deadline"])
             )),
             _ => None,

@@ -137,7 +137,7 @@ fn cpu(observed: &Observed, facts: &SystemFacts) -> Option<String> {
     text.push_str(&pressure(
         observed,
         Metric::PressureCpuSomePercent,
-        "some task waited for a CPU",
+        "at least one task waited for a CPU",
     ));
     // A clock that is read without leaving the program is nobody's trouble.
     if let Some(clock) = facts
@@ -156,7 +156,7 @@ fn memory(observed: &Observed) -> Option<String> {
     let stalls = pressure(
         observed,
         Metric::PressureMemorySomePercent,
-        "some task stalled for it",
+        "at least one task stalled for it",
     );
     Some(format!(
         "{} of {} available{stalls}",
@@ -168,7 +168,7 @@ fn memory(observed: &Observed) -> Option<String> {
 fn swap(observed: &Observed) -> Option<String> {
     let total = mean(observed, Metric::SwapTotalKib, "")?;
     if total < 1.0 {
-        return Some("none is switched on".to_owned());
+        return Some("none is enabled".to_owned());
     }
     let used = mean(observed, Metric::SwapUsedKib, "").unwrap_or(0.0);
     Some(format!("{} of {} used", bytes(used), bytes(total)))
@@ -182,7 +182,7 @@ fn transfers(observed: &Observed, sight: &HostSight) -> Option<String> {
     let stalls = pressure(
         observed,
         Metric::PressureIoSomePercent,
-        "some task stalled for a disk",
+        "at least one task stalled for a disk",
     );
     // Which of them it was is not told, either.
     all.extend(stalls.strip_prefix(", ").map(str::to_owned));
@@ -292,7 +292,7 @@ fn network(observed: &Observed, facts: &SystemFacts) -> Option<String> {
     let mut ends = ends.filter_map(|end| end.parse::<u32>().ok());
     if let (true, Some(from), Some(to)) = (waiting >= 1.0, ends.next(), ends.next()) {
         text.push_str(&format!(
-            ", {waiting:.0} more in TIME-WAIT where each peer can have {}",
+            ", {waiting:.0} more in TIME-WAIT, where each peer can have {}",
             to.saturating_sub(from) + 1
         ));
     }

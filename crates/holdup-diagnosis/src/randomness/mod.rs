@@ -75,13 +75,13 @@ fn waits(randomness: &Randomness) -> Aspect {
         (Blocking::UntilSeeded, Some(true)) => aspect(
             ABOUT,
             State::Good,
-            "no, not in this boot: this kernel has no blocking pool, and its generator is seeded; neither /dev/random nor \
-             getrandom makes anybody wait any more",
+            "no, not in this boot: this kernel has no blocking pool, and its generator is seeded; neither \
+             /dev/random nor getrandom blocks any more",
         ),
         (Blocking::UntilSeeded, Some(false)) => aspect(
             ABOUT,
             State::Poor,
-            "yes, now: the generator is not seeded yet, and whoever asks getrandom or /dev/random waits until it is",
+            "yes, now: the generator is not seeded yet, and getrandom and /dev/random block until it is",
         ),
         (Blocking::UntilSeeded, None) => aspect(
             ABOUT,
@@ -94,7 +94,7 @@ fn waits(randomness: &Randomness) -> Aspect {
         (Blocking::Unknown, _) => aspect(
             ABOUT,
             State::Unknown,
-            "not told: no /proc/sys/kernel/random, and getrandom is filtered or old",
+            "not known: no /proc/sys/kernel/random, and getrandom is filtered or old",
         ),
     }
 }
@@ -120,7 +120,7 @@ fn seeded(randomness: &Randomness) -> Aspect {
             "yes; when does not stand in the kernel's log, which can't be read or no longer goes back so far",
         ),
         (None, Some(false)) => aspect(ABOUT, State::Poor, "not yet"),
-        (None, None) => aspect(ABOUT, State::Unknown, "not told"),
+        (None, None) => aspect(ABOUT, State::Unknown, "not known"),
     }
 }
 
@@ -159,7 +159,7 @@ fn pool(randomness: &Randomness) -> Option<Aspect> {
         _ => aspect(
             ABOUT,
             State::Plain,
-            format!("{of}: an estimate that nobody waits for on this kernel, however low it is"),
+            format!("{of}: an estimate that no reader waits for on this kernel, however low it is"),
         ),
     })
 }
@@ -168,7 +168,7 @@ fn cpu(randomness: &Randomness) -> Aspect {
     const ABOUT: &str = "CPU";
     let trust = randomness.generator.trust_cpu;
     let Some(names) = &randomness.instructions else {
-        return aspect(ABOUT, State::Unknown, "its flags are not told");
+        return aspect(ABOUT, State::Unknown, "its flags are not known");
     };
     match (names.as_slice(), trust) {
         ([], _) if randomness.generator.virtual_machine == Some(true) => aspect(
@@ -219,7 +219,7 @@ fn hardware(randomness: &Randomness) -> Aspect {
         randomness.quality,
         randomness.feeding_thread,
     ) {
-        (None, ..) => aspect(ABOUT, State::Unknown, "not told: no /sys/class/misc"),
+        (None, ..) => aspect(ABOUT, State::Unknown, "not known: no /sys/class/misc"),
         (Some("none" | ""), ..) if !others.is_empty() => aspect(
             ABOUT,
             State::Poor,
@@ -263,14 +263,11 @@ fn hardware(randomness: &Randomness) -> Aspect {
             ABOUT,
             State::Good,
             format!(
-                "{source}: the kernel's own thread (hwrng) feeds from it; how much of it counts is not told by this kernel"
+                "{source}: the kernel thread hwrng feeds from it; this kernel does not show how much of it \
+                 counts"
             ),
         ),
-        (Some(source), None, _) => aspect(
-            ABOUT,
-            State::Plain,
-            format!("{source}; how good the kernel takes it to be is not told"),
-        ),
+        (Some(source), None, _) => aspect(ABOUT, State::Plain, format!("{source}; its quality is not known")),
     }
 }
 
@@ -300,7 +297,7 @@ fn saved_seed(randomness: &Randomness) -> Option<Aspect> {
         Some(false) => aspect(
             ABOUT,
             State::Plain,
-            format!("{}, mixed in and not counted: it ends nobody's wait", seed.path),
+            format!("{}, mixed in and not counted: it ends no wait", seed.path),
         ),
         None => aspect(ABOUT, State::Plain, seed.path.clone()),
     })
@@ -334,8 +331,8 @@ fn daemons(randomness: &Randomness) -> Option<Aspect> {
             ABOUT,
             State::Pointless,
             format!(
-                "{names} {runs}, and nobody waits for what {feeds} add: on this kernel nothing waits after the seeding, and \
-                 before it the daemon starts too late"
+                "{names} {runs}, but no reader waits for what {feeds} add: on this kernel nothing waits \
+                 after the seeding, and before it the daemon starts too late"
             ),
         ),
         _ => aspect(ABOUT, State::Plain, format!("{names} {runs}")),
@@ -433,7 +430,7 @@ mod tests {
         assert_eq!(of(&randomness, "can be waited for").0, State::Poor);
         randomness.generator.blocking_pool = Some(false);
         assert_eq!(blocking(&randomness), Blocking::UntilSeeded);
-        assert!(of(&randomness, "pool").1.contains("nobody waits for"));
+        assert!(of(&randomness, "pool").1.contains("no reader waits for"));
         randomness.generator.blocking_pool = None;
         assert_eq!(blocking(&randomness), Blocking::UntilSeeded);
         randomness.insecure_flag = Some(false);

@@ -56,14 +56,14 @@ impl Awaited<'_> {
         let held = self.waits.open();
         match self.primitive {
             _ if self.python => format!("{who} for a lock, a queue or a condition of Python's threading"),
-            Primitive::Condition if held => format!("{who} for a condition that nobody has signalled yet"),
+            Primitive::Condition if held => format!("{who} for a condition that no thread has signalled yet"),
             Primitive::Condition => format!("{who} for a condition that another thread signals"),
-            Primitive::Barrier if held => format!("{who} at a barrier for threads that have not come yet"),
-            Primitive::Barrier => format!("{who} at a barrier for threads that come later"),
-            Primitive::Semaphore if held => format!("{who} for a semaphore that nobody has posted yet"),
-            Primitive::Semaphore => format!("{who} for a semaphore that somebody else posts"),
+            Primitive::Barrier if held => format!("{who} at a barrier for threads that have not arrived yet"),
+            Primitive::Barrier => format!("{who} at a barrier for threads that arrive later"),
+            Primitive::Semaphore if held => format!("{who} for a semaphore that no thread has posted yet"),
+            Primitive::Semaphore => format!("{who} for a semaphore that another thread posts"),
             Primitive::ThreadEnd => format!("{who} for the end of another thread"),
-            Primitive::Future if held => format!("{who} for a future that nobody has set yet"),
+            Primitive::Future if held => format!("{who} for a future that no thread has set yet"),
             Primitive::Future => format!("{who} for a future that another thread sets"),
             Primitive::ReadWriteLock => format!("{who} for a reader-writer lock"),
             Primitive::Mutex => format!("{who} for a mutex"),
@@ -115,34 +115,39 @@ impl Awaited<'_> {
             ),
             count => format!("of its {count} other threads: {}", told.join("; ")),
         };
-        Some(Evidence::new(text, "the process's threads meanwhile"))
+        Some(Evidence::new(text, "other threads of the process at that time"))
     }
 
     /// What an expert would look for.
     pub(super) fn remedies(&self, finding: Finding) -> Finding {
         let texts: &[&str] = match self.primitive {
             _ if self.python => &[
-                "see which thread would release it: py-spy dump --pid, or faulthandler in the program, show each thread's Python code",
+                "find the thread that would release it: py-spy dump --pid, or faulthandler in the program, \
+                 show the Python code of each thread",
             ],
             Primitive::Condition => &[
-                "see which thread should signal it, and what keeps it from that",
-                "a signal that comes before the wait begins is lost: wait only while what is waited for is not there, looked at with the \
-                 mutex in hand",
+                "find the thread that should signal it, and what blocks that thread",
+                "check the condition with the mutex held, and wait only while it is false: a signal before \
+                 the wait begins is lost",
             ],
             Primitive::Barrier => &[
-                "look at the threads that have not come: one that ended early or waits for something else keeps all others",
-                "compare the number that the barrier was made for with the threads that come to it",
+                "look at the threads that have not arrived: one that ended early or waits for something else \
+                 blocks all others",
+                "compare the count of the barrier with the number of threads that reach it",
             ],
             Primitive::Semaphore => &[
-                "see who should post it; one that took it and died posts nothing, and a semaphore keeps no note of who that was",
-                "where it guards something: a robust mutex (PTHREAD_MUTEX_ROBUST) or a file lock, which are let go when their holder dies",
+                "find the thread that should post it; a semaphore does not store its owner, and an owner \
+                 that died posts nothing",
+                "use a robust mutex (PTHREAD_MUTEX_ROBUST) or a file lock if it guards something: those are \
+                 released when their holder dies",
             ],
             Primitive::Future => &[
-                "see who has the promise, and what keeps that one from setting it: a promise that is kept and never set lasts for ever",
+                "find the thread that has the promise, and what blocks it: a promise that is kept and never \
+                 set is never fulfilled",
             ],
             Primitive::ThreadEnd => &["look at what that thread waits for"],
             Primitive::ReadWriteLock | Primitive::Mutex => {
-                &["see which thread has it, and what that one waits for"]
+                &["find the thread that has it, and what it waits for"]
             }
         };
         texts

@@ -228,7 +228,7 @@ impl<'a> Series<'a> {
     /// How many tasks of a group, where, and who.
     pub(super) fn evidence(&self, group: &Group<'a>, how_often: &str) -> Evidence {
         let place = match group.function {
-            "" => "in what is not told".to_owned(),
+            "" => "in an unknown place".to_owned(),
             function => format!("in {function}{}", self.phrase(group)),
         };
         let in_state = group
@@ -402,28 +402,30 @@ pub(super) fn tell<'a>(finding: Finding, series: &Series<'a>, group: &Group<'a>)
     let family = channel.cause.id().split('.').next();
     finding = match (family, channel.cause) {
         (Some("disk"), _) | (_, Cause::MemPagefault) => finding.remedy(
-            Remedy::safe("see which disk is slow, and whether it is busy").with_command("iostat -xz 1 5"),
+            Remedy::safe("find the slow disk, and check whether it is busy").with_command("iostat -xz 1 5"),
         ),
         (_, Cause::FsNetwork) => finding.remedy(
-            Remedy::safe("see whether the file server answers: its own load, the network to it, what the kernel says")
-                .with_command("nfsstat -m; dmesg | grep -i 'not responding'"),
+            Remedy::safe(
+                "check whether the file server answers: its load, the network to it, the kernel log",
+            )
+            .with_command("nfsstat -m; dmesg | grep -i 'not responding'"),
         ),
         (_, Cause::ProcessFrozen) => finding.remedy(Remedy::changing(
-            "find out who froze the cgroup, and thaw it",
-            "whoever froze it may have had a reason",
+            "find out what froze the cgroup, and thaw it",
+            "it may have been frozen for a reason",
         )),
         (_, Cause::LockKernel | Cause::MemMmaplock) => finding.remedy(Remedy::safe(
-            "look for the one that has the lock: the stack of the task that does not wait where the others do",
+            "find the lock holder: the task whose stack does not wait where the others do",
         )),
         _ => finding,
     };
     if series.stack(group).is_none() {
         finding = finding.remedy(
-            Remedy::safe("see their whole stacks in the kernel, as root")
+            Remedy::safe("read their full kernel stacks, as root")
                 .with_command("grep -H . /proc/[0-9]*/task/*/stack /proc/[0-9]*/task/*/status"),
         );
     }
     finding.remedy(Remedy::pointless(
-        "more CPUs, or a higher priority: none of these tasks wants a CPU",
+        "more CPUs or a higher priority: none of these tasks is runnable",
     ))
 }

@@ -49,23 +49,23 @@ pub fn clock_of(length: Ns, wait: &AttributedWait, facts: &SystemFacts) -> Optio
     let name = wait.resource.name.as_str();
     match wait.cause {
         Cause::NetDns if is(resolver_timeout(facts)) => {
-            Some("the resolver's time-out for one question to one name server")
+            Some("the timeout of the resolver for one query to one name server")
         }
         Cause::NetConnect if SYN_GIVEN_UP.iter().any(|&seconds| is(seconds)) => {
-            Some("the kernel's time-out for connecting")
+            Some("the connect timeout of the kernel")
         }
         Cause::NetConnect if SYN_REPEATED.iter().any(|&seconds| is(seconds)) => {
-            Some("the kernel's clock for repeating a connection request that nobody answered")
+            Some("the interval at which the kernel repeats an unanswered connection request")
         }
         Cause::NetReceive if DELAYED_ACK.contains(&length) => {
-            Some("the delayed acknowledgement's time-out: the sender holds back small packets until then")
+            Some("the timeout of the delayed acknowledgement: the sender holds small packets until then")
         }
-        Cause::IpcUnix if name.contains("dbus") && is(DBUS_CALL) => Some("D-Bus's time-out for a call"),
+        Cause::IpcUnix if name.contains("dbus") && is(DBUS_CALL) => Some("the timeout of a D-Bus call"),
         Cause::IpcUnix if name.contains("nscd") && is(NSCD_ANSWER) => {
-            Some("the C library's time-out for the name service cache")
+            Some("the timeout of the C library for the name service cache")
         }
         Cause::DiskRead | Cause::DiskWrite | Cause::DiskSync if is(SCSI_COMMAND) => {
-            Some("the SCSI layer's time-out for one command")
+            Some("the timeout of the SCSI layer for one command")
         }
         _ => None,
     }

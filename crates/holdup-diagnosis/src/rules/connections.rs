@@ -110,22 +110,22 @@ fn silent(observed: &Observed, request: &Request<'_>) -> Finding {
     let peer = request.peer;
     let text = match request.repeated {
         0 => format!(
-            "{} to {peer} stand without an answer (SYN-SENT)",
+            "{} to {peer} are unanswered (SYN-SENT)",
             say::several(request.count, "request")
         ),
         1 => format!(
-            "{} to {peer} without an answer (SYN-SENT), repeated once",
+            "{} to {peer} unanswered (SYN-SENT), repeated once",
             say::several(request.count, "request")
         ),
         times => format!(
-            "{} to {peer} without an answer (SYN-SENT), repeated up to {times} times",
+            "{} to {peer} unanswered (SYN-SENT), repeated up to {times} times",
             say::several(request.count, "request")
         ),
     };
     Finding::without_duration(
         RuleId::ConnectionUnanswered.id(),
         Severity::Warning,
-        format!("{peer} does not answer requests for a connection"),
+        format!("{peer} does not answer connection requests"),
         Cause::NetConnect,
         sockets::evidence(observed, text, request.quote),
     )
@@ -136,20 +136,22 @@ fn silent(observed: &Observed, request: &Request<'_>) -> Finding {
         Confidence::Suspect
     })
     .remedy(
-        Remedy::safe("see which way the packets go, and who drops them there").with_command(format!(
-            "ip route get {}",
-            say::quoted(
-                peer.rsplit_once(':')
-                    .map_or(peer, |(host, _)| host)
-                    .trim_matches(['[', ']'])
-            )
-        )),
+        Remedy::safe("trace the route of the packets, and find where they are dropped").with_command(
+            format!(
+                "ip route get {}",
+                say::quoted(
+                    peer.rsplit_once(':')
+                        .map_or(peer, |(host, _)| host)
+                        .trim_matches(['[', ']'])
+                )
+            ),
+        ),
     )
     .remedy(Remedy::safe(
-        "let the firewall reject instead of drop: the program then fails at once",
+        "configure the firewall to reject instead of drop: the program then fails at once",
     ))
     .remedy(Remedy::safe(
-        "give the program a time-out of its own for connecting, or take the dead address out of its list",
+        "set a connect timeout in the program, or remove the dead address from its list",
     ))
 }
 
@@ -168,7 +170,7 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
         let most = all.iter().map(|one| one.unanswered).max().unwrap_or(0);
         return match told {
             true => Verdict::Clear(format!(
-                "what is under way was sent again at most {} without an answer",
+                "unacknowledged data was sent again at most {}",
                 say::several(most, "time")
             )),
             false => Verdict::CannotTell(
@@ -180,7 +182,7 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
         let who = say::name_or(one.process.as_deref().unwrap_or_default(), "this machine").to_owned();
         let silent = one.silent.map(|ns| format!("; nothing has come from it for {}", duration(ns)));
         let text = format!(
-            "{} to {}: {} bytes under way or waiting, tried again {} times on end{}",
+            "{} to {}: {} bytes unacknowledged or queued, sent again {} times in a row{}",
             one.local,
             one.peer,
             one.unsent,
@@ -190,14 +192,15 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
         Finding::without_duration(
             RuleId::ConnectionCut.id(),
             Severity::Warning,
-            format!("The connection to {} is cut: what {who} sends is not acknowledged any more", one.peer),
+            format!("The connection to {} is cut: data from {who} is no longer acknowledged", one.peer),
             Cause::NetSend,
             sockets::evidence(observed, text, &one.quote),
         )
         .about(sockets::socket(&one.peer), sockets::asker(one.process.as_deref()))
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe("see whether the peer still lives, and who between here and there has forgotten the connection (a firewall, a load balancer with an idle limit, a tunnel that is down)").with_command("ss -tnoi state established"))
-        .remedy(Remedy::safe("notice it sooner: SO_KEEPALIVE for connections that are idle for long, TCP_USER_TIMEOUT for those that send"))
+        .remedy(Remedy::safe("check whether the peer is alive, and whether a firewall, a load balancer with an idle limit or a tunnel has dropped the connection").with_command("ss -tnoi state established"))
+        .remedy(Remedy::safe("detect it sooner: SO_KEEPALIVE for idle connections, TCP_USER_TIMEOUT for \
+         connections that send"))
     });
     Verdict::Fires(findings.collect())
 }
@@ -233,7 +236,7 @@ pub(super) fn unread(_run: &Run<'_>, observed: &Observed) -> Verdict {
             all => {
                 let most = sockets::connections(observed).map(|(_, one)| one.unsent).max();
                 Verdict::Clear(format!(
-                    "at most {} wait to be sent on one of {}, for no closed window",
+                    "at most {} wait to be sent on one of {}, and no window is closed",
                     say::bytes(most.unwrap_or(0)),
                     say::several(all, "socket")
                 ))
@@ -263,13 +266,13 @@ fn does_not_read(observed: &Observed, known: bool, table: &SocketTable, one: &Se
     };
     let who = say::name_or(one.process.as_deref().unwrap_or_default(), "this machine").to_owned();
     let title = match known {
-        true => format!("{peer} does not read what {who} sends"),
+        true => format!("{peer} does not read the data from {who}"),
         false => format!("{} wait to be sent to {peer}", say::bytes(one.unsent)),
     };
     let mut text = format!("{} wait for {} (Send-Q)", say::bytes(one.unsent), one.peer);
     text += match known {
-        true => ", whose window is closed: probes are sent to it",
-        false => "; whether it does not read, or the way is slow, `ss -tnio` tells",
+        true => ", whose receive window is closed: the kernel sends probes",
+        false => "; `ss -tnio` shows whether it does not read or the network is slow",
     };
     let limited = one.window_full.map(|ns| {
         sockets::evidence(
@@ -282,7 +285,7 @@ fn does_not_read(observed: &Observed, known: bool, table: &SocketTable, one: &Se
         sockets::evidence(
             observed,
             format!(
-                "{} arrived there and stand unread (Recv-Q)",
+                "{} arrived there and are unread (Recv-Q)",
                 say::bytes(other.unread)
             ),
             &other.quote,
@@ -303,11 +306,8 @@ fn does_not_read(observed: &Observed, known: bool, table: &SocketTable, one: &Se
     } else {
         Confidence::Suspect
     })
-    .remedy(
-        Remedy::safe(format!("look at {peer}: what does it do instead of reading?"))
-            .with_command("ss -tnpio"),
-    )
+    .remedy(Remedy::safe(format!("find out what {peer} does instead of reading")).with_command("ss -tnpio"))
     .remedy(Remedy::pointless(
-        "a larger send buffer or a faster network: neither is what is full",
+        "a larger send buffer or a faster network: neither is full",
     ))
 }

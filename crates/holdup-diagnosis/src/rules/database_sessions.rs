@@ -142,7 +142,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
     let circle = is_circle(queue);
     let title = match &root {
         _ if circle => format!(
-            "{who} waited for each other, until {} ended one of them: a deadlock",
+            "{who} waited for each other until {} ended one of them: a deadlock",
             server.name()
         ),
         Root::Told(roots) => format!(
@@ -183,7 +183,8 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
         .filter(|_| queue.waits.len() > 1)
     {
         let text = format!(
-            "session {} asks to have a table for itself: whoever asks for that table after it queues behind it, readers too",
+            "session {} waits for an exclusive lock on a table: all later sessions queue behind it, readers \
+             too",
             barrier.session.id
         );
         finding = finding.and(logs::about(observed, barrier.happening, text));
@@ -192,9 +193,12 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
     match circle {
         true => finding
             .remedy(Remedy::safe(
-                "let each transaction take its rows in the same order, and let the program try again when the server ends one",
+                "lock rows in the same order in each transaction, and retry in the program when the server \
+                 ends one",
             ))
-            .remedy(Remedy::pointless("a longer deadlock_timeout: it is then found later")),
+            .remedy(Remedy::pointless(
+                "a longer deadlock_timeout: the deadlock is then found later",
+            )),
         false => remedies(finding, server, &root),
     }
 }
@@ -315,7 +319,8 @@ fn about_root<'a>(
                 _ => "sleeps, perhaps in a transaction,",
             };
             let text = format!(
-                "session {}{} {idle}{}; no other has been idle for as long as these wait, so it may have what they wait for{}",
+                "session {}{} {idle}{}; no other session has been idle as long as these wait, so it may hold \
+                 the lock{}",
                 told.session.id,
                 of(told),
                 since(told).unwrap_or_default(),
@@ -331,32 +336,32 @@ fn remedies(finding: Finding, server: DatabaseServer, root: &Root<'_>) -> Findin
     let finding = match (server, root) {
         (_, Root::Told(_)) => finding,
         (DatabaseServer::Postgresql, _) => finding.remedy(
-            Remedy::safe("ask the server who is in whose way").with_command(
+            Remedy::safe("ask the server which session blocks which").with_command(
                 "psql -c \"select pid, pg_blocking_pids(pid), state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null\"",
             ),
         ),
         (DatabaseServer::Mysql, _) => finding.remedy(
-            Remedy::safe("ask the server which transactions are open, and since when: the one at the root is the oldest").with_command(
+            Remedy::safe("ask the server which transactions are open and since when: the oldest is the root").with_command(
                 "mysql -e \"select trx_mysql_thread_id, trx_state, trx_started, trx_query from information_schema.innodb_trx order by trx_started\"",
             ),
         ),
     };
     let finding = finding.remedy(Remedy::safe(
-        "look at the program at the root: what it has locked stays locked until it commits, whatever else it does before",
+        "look at the program of the root session: its locks stay until it commits",
     ));
     let finding = match server {
         DatabaseServer::Postgresql => finding.remedy(Remedy::changing(
-            "end transactions that nobody uses (idle_in_transaction_session_timeout), and let changes of tables give up instead of \
-             holding everybody up (lock_timeout)",
-            "the transaction that is ended has to be made again by its program",
+            "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout so that \
+             table changes give up instead of blocking other sessions",
+            "the program must repeat the transaction that is ended",
         )),
         DatabaseServer::Mysql => finding.remedy(Remedy::changing(
-            "end the session at the root (KILL ID), and let changes of tables give up instead of holding everybody up \
-             (lock_wait_timeout is a year by default in MySQL, a day in MariaDB)",
-            "the transaction that is ended has to be made again by its program",
+            "end the root session (KILL ID), and set lock_wait_timeout so that table changes give up instead \
+             of blocking other sessions (its default is a year in MySQL, a day in MariaDB)",
+            "the program must repeat the transaction that is ended",
         )),
     };
     finding.remedy(Remedy::pointless(
-        "a faster disk or more CPUs: these sessions wait for a commit, not for work",
+        "a faster disk or more CPUs: these sessions wait for a commit of another session",
     ))
 }

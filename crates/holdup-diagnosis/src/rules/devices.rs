@@ -159,12 +159,12 @@ impl Device {
         let words = limit.words();
         finding
             .and(Evidence::new(
-                format!("what slows it is a limit, not the device: {words}"),
+                format!("a limit slows it, not the device: {words}"),
                 "the cgroup's I/O settings",
             ))
             .remedy(Remedy::changing(
                 format!("raise or lift the limit: {words}"),
-                "whoever shares the device may be slowed by this program then",
+                "this program may then slow other users of the device",
             ))
             .remedy(Remedy::pointless(
                 "a faster disk: the limit would slow it just the same",

@@ -20,10 +20,8 @@ pub(super) fn by_looks(mut finding: Finding) -> Finding {
     let error = percent(finding.error as f64 / ns as f64);
     finding.severity = Severity::Note;
     finding.confidence(Confidence::Suspect).and(Evidence::new(
-        format!(
-            "looks were too few to be sure: the error is {error} of it; look for longer, or trace it as root"
-        ),
-        "how often it was looked at",
+        format!("too few samples: the error is {error} of it. Observe for longer, or trace as root"),
+        "number of samples",
     ))
 }
 

@@ -48,9 +48,9 @@ pub(super) fn doing(doing: Doing) -> String {
         Doing::Waits(cause) => format!("is {} ({cause})", cause.phrase()),
         Doing::WaitsForPool => "waits for a free connection of a pool".to_owned(),
         Doing::WaitsForTask => "waits for the result of another thread's task".to_owned(),
-        Doing::WaitsUnknown => "waits in a call whose other end the dump does not tell".to_owned(),
+        Doing::WaitsUnknown => "waits in a call whose peer the dump does not show".to_owned(),
         Doing::Idle => "has nothing to do".to_owned(),
-        Doing::Unknown => "does what the dump does not tell".to_owned(),
+        Doing::Unknown => "is in a state that the dump does not show".to_owned(),
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn stands(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
     let asked = asker
         .map(|asker| format!(", asked by {asker}"))
         .unwrap_or_default();
-    let text = format!("{}{} stands in {top}{asked}", name(seen), ids(seen));
+    let text = format!("{}{} is in {top}{asked}", name(seen), ids(seen));
     Evidence::new(text, place(run, seen))
 }
 
@@ -82,7 +82,7 @@ pub(super) fn holds(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
         more => format!(" and {more} more"),
     };
     let text = format!(
-        "it holds {}{more}: whoever wants {} waits too",
+        "it holds {}{more}: other threads that need {} wait too",
         named.join(", "),
         if told.len() == 1 { "it" } else { "one of them" }
     );

@@ -28,7 +28,7 @@ pub(super) fn of(observed: &Observed, metric: Metric) -> impl Iterator<Item = In
 /// Why a metric can't be judged: it is not there, or of the time since boot only.
 pub(super) fn missing(observed: &Observed, metric: Metric, what: &str) -> String {
     match observed.of(metric).next() {
-        Some(_) => format!("{what} now: only the average since boot is there; a second report would tell"),
+        Some(_) => format!("{what} now: there is only the average since boot. A second report would show it"),
         None => what.to_owned(),
     }
 }
@@ -36,7 +36,8 @@ pub(super) fn missing(observed: &Observed, metric: Metric, what: &str) -> String
 /// Why a figure that may be of the time since boot rules nothing out.
 pub(super) fn doubted(what: &str) -> String {
     format!(
-        "{what} now: the only report of top may be of the time since boot; a second one (`top -b -n2`) would tell"
+        "{what} now: the only report of top may cover the time since boot. A second one (`top -b -n2`) would \
+         show it"
     )
 }
 
@@ -57,7 +58,7 @@ pub(super) fn told(values: &[f64], digits: usize) -> String {
         }
         _ => {
             let most = values.iter().copied().fold(f64::MIN, f64::max);
-            format!("{} at the median and at most {}", one(median(values)), one(most))
+            format!("median {}, at most {}", one(median(values)), one(most))
         }
     }
 }
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(told(&[5.0], 1), "5.0");
         assert_eq!(told(&[4.01, 4.02, 3.99], 1), "4.0");
         let many: Vec<f64> = (0..=10).map(f64::from).collect();
-        assert_eq!(told(&many, 0), "5 at the median and at most 10");
+        assert_eq!(told(&many, 0), "median 5, at most 10");
     }
 
     #[test]

@@ -83,21 +83,21 @@ fn stop(observed: &Observed, tasks: &[&SeenThread]) -> Finding {
     let title = match (told.len(), suspended) {
         (1, true) => format!("{names} is suspended at its terminal"),
         (_, true) => format!("Suspended at their terminals: {names}"),
-        (1, false) => format!("{names} is stopped, and does nothing until it is told to go on"),
-        (_, false) => format!("Stopped, and doing nothing until they are told to go on: {names}"),
+        (1, false) => format!("{names} is stopped, and does nothing until it gets SIGCONT"),
+        (_, false) => format!("Stopped until they get SIGCONT: {names}"),
     };
     let unknown = told.iter().any(|task| task.terminal.is_none());
     let doubt = unknown.then(|| {
         Evidence::new(
-            "the list does not tell whether it has a terminal: somebody may have suspended it there (Ctrl-Z)",
+            "the list does not show whether it has a terminal: it may have been suspended there (Ctrl-Z)",
             place(observed, &told),
         )
     });
     let finding = finding(observed, &told, severity, title, "T").and_if(doubt);
     let command = told.iter().find_map(|task| task.pid.or(task.tid));
     let remedy = Remedy::changing(
-        "find out why it was stopped, and let it go on",
-        "whoever stopped it may have had a reason",
+        "find out why it was stopped, and continue it",
+        "it may have been stopped for a reason",
     );
     finding
         .remedy(match command {
@@ -119,7 +119,7 @@ fn trace(observed: &Observed, tasks: &[&SeenThread], lists: usize) -> Finding {
     } else {
         Severity::Note
     };
-    let title = format!("Held by a tracer{by}: {names}");
+    let title = format!("Stopped by a tracer{by}: {names}");
     finding(observed, tasks, severity, title, "t")
         .confidence(if lists > 1 {
             Confidence::Strong
@@ -127,7 +127,7 @@ fn trace(observed: &Observed, tasks: &[&SeenThread], lists: usize) -> Finding {
             Confidence::Suspect
         })
         .remedy(
-            Remedy::safe("detach the debugger or tracer, or let it stop the program less often")
+            Remedy::safe("detach the debugger or tracer, or make it stop the program less often")
                 .with_command("grep TracerPid /proc/[0-9]*/status | grep -v '\\t0$'"),
         )
 }

@@ -107,7 +107,7 @@ impl<'a> Seeds<'a> {
                 )
             }
         };
-        Some(Evidence::new(text, "the JVM's own account of its options"))
+        Some(Evidence::new(text, "the options that the JVM reports"))
     }
 
     /// What helps, and what does not, a thread that waits in a read of `device`. `frames`: whether its Java frames are known, and are

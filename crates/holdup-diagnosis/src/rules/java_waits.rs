@@ -77,7 +77,7 @@ pub(super) fn meanwhile(wait: &AttributedWait) -> Evidence {
         name => format!(": {name}"),
     };
     let text = format!(
-        "who has it is mostly {} ({}){on}",
+        "its holder is mostly {} ({}){on}",
         wait.cause.phrase(),
         wait.cause
     );

@@ -88,7 +88,7 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             logs::times(before.value as usize)
         );
         let text = format!(
-            "they overflowed {} since boot; whether it still happens only a second reading tells",
+            "they overflowed {} since boot; only a second reading shows whether it still happens",
             logs::times(before.value as usize)
         );
         let evidence = sockets::evidence(observed, text, &before.quote);
@@ -123,7 +123,7 @@ pub(super) fn seen_unix(run: &Run<'_>, observed: &Observed) -> Verdict {
         .max_by_key(|queue| queue.waiting)
     {
         Some(queue) => Verdict::Clear(format!(
-            "{} wait at {}, of {} that may",
+            "{} wait at {}, of at most {}",
             say::several(queue.waiting, "client"),
             queue.local,
             queue.limit.unwrap_or(0)
@@ -162,13 +162,13 @@ fn finding(
         None => format!("The listener at {}", queue.local),
     };
     let title = match fullness {
-        Fullness::Full => format!("{who} does not accept its clients, and its queue is full"),
-        Fullness::Probably => format!("{who} does not accept its clients: {} wait", queue.waiting),
-        Fullness::Nearly => format!("{who} has a queue of clients that is nearly full"),
+        Fullness::Full => format!("{who} accepts no clients, and its queue is full"),
+        Fullness::Probably => format!("{who} accepts no clients: {} wait", queue.waiting),
+        Fullness::Nearly => format!("{who} has a nearly full queue of clients"),
     };
     let clients = say::several(queue.waiting, "client");
     let text = match queue.limit {
-        Some(limit) => format!("{clients} wait to be accepted, where {limit} may (Recv-Q, Send-Q)"),
+        Some(limit) => format!("{clients} wait to be accepted, of at most {limit} (Recv-Q, Send-Q)"),
         None => format!("{clients} wait to be accepted (Recv-Q)"),
     };
     let severity = if fullness == Fullness::Nearly {
@@ -210,7 +210,7 @@ fn finding(
     });
     let most = run.facts.sysctl.get("net/core/somaxconn").map(|most| {
         Evidence::new(
-            format!("no queue here may be longer than {most}"),
+            format!("no queue on this machine may be longer than {most}"),
             "net.core.somaxconn",
         )
     });
@@ -219,23 +219,33 @@ fn finding(
         true => "ss -xlp".to_owned(),
         false => format!("ss -ltnp sport = :{}", say::quoted(port)),
     };
-    Finding::without_duration(rule.id(), severity, title, cause, sockets::evidence(observed, text, &queue.quote))
-        .about(sockets::socket(&queue.local), sockets::asker(None))
-        .and_if(knocking)
-        .and_if(overflows)
-        .and_if(most)
-        .confidence(match fullness {
-            Fullness::Full => Confidence::Strong,
-            Fullness::Probably | Fullness::Nearly => Confidence::Suspect,
-        })
-        .remedy(
-            Remedy::safe("see who listens, and what keeps it from accepting: it is stopped, waits for something, or all its workers are busy")
-                .with_command(look),
+    Finding::without_duration(
+        rule.id(),
+        severity,
+        title,
+        cause,
+        sockets::evidence(observed, text, &queue.quote),
+    )
+    .about(sockets::socket(&queue.local), sockets::asker(None))
+    .and_if(knocking)
+    .and_if(overflows)
+    .and_if(most)
+    .confidence(match fullness {
+        Fullness::Full => Confidence::Strong,
+        Fullness::Probably | Fullness::Nearly => Confidence::Suspect,
+    })
+    .remedy(
+        Remedy::safe(
+            "find out why the listener does not accept: it is stopped, it waits, or all its workers are busy",
         )
-        .remedy(Remedy::safe(
-            "if it is fast enough on average and clients come in bursts: a longer backlog in its configuration",
-        ))
-        .remedy(Remedy::pointless("looking for lost packets: the requests reach this machine"))
+        .with_command(look),
+    )
+    .remedy(Remedy::safe(
+        "configure a longer backlog if it is fast enough on average and clients come in bursts",
+    ))
+    .remedy(Remedy::pointless(
+        "looking for lost packets: the requests reach this machine",
+    ))
 }
 
 fn overflowed(severity: Severity, title: String, evidence: Evidence) -> Finding {
@@ -248,10 +258,10 @@ fn overflowed(severity: Severity, title: String, evidence: Evidence) -> Finding 
     )
     .confidence(Confidence::Strong)
     .remedy(
-        Remedy::safe("see which listener has clients that wait (Recv-Q above Send-Q), while it happens")
+        Remedy::safe("find the listener with waiting clients (Recv-Q above Send-Q) while it happens")
             .with_command("ss -ltnp"),
     )
     .remedy(Remedy::safe(
-        "find out what keeps it from accepting; for bursts only: a longer backlog",
+        "find out why it does not accept; a longer backlog helps only for bursts",
     ))
 }

@@ -108,7 +108,7 @@ pub(crate) fn kernel_lines(observed: &Observed) -> u64 {
 pub(crate) fn kernel_silent(observed: &Observed, what: &str) -> Verdict {
     match kernel_lines(observed) {
         0 => Verdict::CannotTell("what the kernel said: `dmesg`, or `journalctl -k`".to_owned()),
-        lines => Verdict::Clear(format!("0 of {lines} lines that the kernel wrote tell of {what}")),
+        lines => Verdict::Clear(format!("0 of {lines} lines of the kernel log mention {what}")),
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn manager_silent(observed: &Observed, what: &str) -> Verdict {
     let lines: u64 = observed.sources.iter().map(|source| source.manager_lines).sum();
     match lines {
         0 => Verdict::CannotTell("what systemd said of its units: `journalctl -b`".to_owned()),
-        lines => Verdict::Clear(format!("0 of {lines} lines that systemd wrote tell of {what}")),
+        lines => Verdict::Clear(format!("0 of {lines} lines of systemd mention {what}")),
     }
 }
 

@@ -107,8 +107,8 @@ fn made_anew(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
     let end = &one.end;
     let rate = churn.per_second(one.closed);
     let title = match one.accepted {
-        false => format!("{who} makes a connection to {end} for each request: {rate:.0} a second"),
-        true => format!("Clients of {end} make a connection for each request: {rate:.0} a second"),
+        false => format!("{who} opens a connection to {end} for each request: {rate:.0} a second"),
+        true => format!("Clients of {end} open a connection for each request: {rate:.0} a second"),
     };
     let (ours, theirs) = match one.accepted {
         false => (who.as_str(), "the server"),
@@ -162,8 +162,8 @@ fn made_anew(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
         .and_if(asked_by(one))
         .confidence(Confidence::Proved)
         .remedy(Remedy::safe(match closer_is_server {
-            true => "let the server keep connections open after an answer (keep-alive); it is what closes them",
-            false => "keep connections and use them again: one client object or session for all requests, or a pool",
+            true => "enable keep-alive in the server: it closes the connections",
+            false => "reuse connections: one client object or session for all requests, or a pool",
         }));
     let finding = match closer_is_server {
         true => finding.remedy(Remedy::safe(
@@ -176,7 +176,7 @@ fn made_anew(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
         false => finding,
     };
     finding.remedy(Remedy::pointless(
-        "fewer seconds of TIME-WAIT: the cost is in making the connections, and in their TLS handshakes",
+        "a shorter TIME-WAIT: the cost is in opening connections and in their TLS handshakes",
     ))
 }
 
@@ -191,9 +191,8 @@ fn asked_by(one: &Conversations) -> Option<Evidence> {
 }
 
 /// What a full handshake costs where a connection can't be kept, and what can be saved of it.
-const SESSIONS: &str = "where connections can't be kept: let sessions be taken up (one TLS context for all connections, and a \
-                        server that keeps sessions or gives tickets); of TLS 1.3 a ticket serves one connection, so that of \
-                        several at once only as many are resumed as there are tickets";
+const SESSIONS: &str = "resume TLS sessions where connections cannot be kept (one TLS context for all \
+ connections, and a server that stores sessions or issues tickets); a TLS 1.3 ticket serves one connection";
 
 fn handshakes(one: &Conversations) -> String {
     let tls = &one.tls;
@@ -208,7 +207,7 @@ fn handshakes(one: &Conversations) -> String {
     };
     let untold = match tls.untold {
         0 => String::new(),
-        untold => format!(", {untold} of a kind that could not be told"),
+        untold => format!(", {untold} of unknown kind"),
     };
     format!(
         "TLS handshakes: {} full, {} resumed{untold}{mean}",
@@ -237,7 +236,7 @@ pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
             ));
         }
         return Verdict::Clear(format!(
-            "{resumed} of {} took up an earlier session",
+            "{resumed} of {} resumed an earlier session",
             say::several(full + resumed, "TLS handshake")
         ));
     }
@@ -262,7 +261,7 @@ fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
         true => format!("with clients at {}", one.end),
         false => format!("of {who} with {}", one.end),
     };
-    let title = format!("{none} of {told} TLS handshakes {with} took up an earlier session");
+    let title = format!("{none} of {told} TLS handshakes {with} resumed an earlier session");
     let refuses = tls.in_vain * 2 > tls.full;
     // Whoever makes a connection for each request keeps it instead, and needs no session: that is told by its own rule.
     let told_already = once_each(one) && is_costly(run, one);
@@ -298,7 +297,7 @@ fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
         .and_if(asked_by(one))
         .confidence(if refuses { Confidence::Proved } else { Confidence::Strong })
         .remedy(Remedy::safe(
-            "keep connections open and use them again: HTTP keep-alive, a pool of connections",
+            "reuse connections: HTTP keep-alive, a connection pool",
         ))
         .remedy(Remedy::safe(match refuses {
             true => "let the server keep sessions or give tickets (nginx: `ssl_session_cache`, `ssl_session_tickets`), with \

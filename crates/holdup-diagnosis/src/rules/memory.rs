@@ -52,7 +52,7 @@ impl Limit {
         resource.detail.was_for.get_or_insert(before);
         resource.detail.limit.get_or_insert(self.bytes);
         let times = match self.reached {
-            Some(times) if times > 0 => format!(", reached {} meanwhile", say::several(times, "time")),
+            Some(times) if times > 0 => format!(", reached {} in that time", say::several(times, "time")),
             _ => String::new(),
         };
         finding
@@ -62,7 +62,7 @@ impl Limit {
             ))
             .remedy(Remedy::changing(
                 format!("raise the memory limit, {}", self.words()),
-                "the machine has less memory for others then",
+                "other programs then have less memory",
             ))
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn came_back(pages: Option<u64>, what: &str) -> Option<Evidence> {
     let pages = pages.filter(|pages| *pages > 0)?;
     let size = say::bytes(pages.saturating_mul(PAGE));
     Some(Evidence::new(
-        format!("{size} {what} in that cgroup meanwhile"),
+        format!("{size} {what} in that cgroup in that time"),
         SOURCE,
     ))
 }

@@ -395,8 +395,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             .any(|(ruled_out, _)| *ruled_out == rule.id)
         {
             let why = match ns {
-                Some(ns) => format!("{} is told by {}", duration(*ns), better.id.id()),
-                None => format!("1 better rule tells it: {}", better.id.id()),
+                Some(ns) => format!("{} is reported by {}", duration(*ns), better.id.id()),
+                None => format!("1 more specific rule reports it: {}", better.id.id()),
             };
             judgement.ruled_out.push((rule.id, why));
         }

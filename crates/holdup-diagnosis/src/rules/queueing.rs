@@ -44,7 +44,10 @@ pub(super) fn who_ran(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
     let instead = ran_instead(waits);
     (!instead.is_empty()).then(|| {
         Evidence::new(
-            format!("who ran meanwhile on its CPU: {}", names(run, &instead)),
+            format!(
+                "the tasks that ran on its CPU in that time: {}",
+                names(run, &instead)
+            ),
             "sched_switch",
         )
     })
@@ -91,7 +94,8 @@ pub(super) fn stolen(run: &Run<'_>) -> Option<Evidence> {
     (run.share(stolen) >= WORTH_A_WORD).then(|| {
         Evidence::new(
             format!(
-                "the hypervisor ran others for {} on this machine's CPUs meanwhile ({}); whose time that was is not measured",
+                "the hypervisor ran other guests for {} on the CPUs of this machine in that time ({}); the \
+                 affected threads are not known",
                 duration(stolen),
                 Cause::SchedSteal
             ),

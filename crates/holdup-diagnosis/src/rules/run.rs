@@ -312,8 +312,8 @@ impl<'a> Run<'a> {
             .filter(|_| self.way_unknown())?;
         let longest = waits.iter().map(|wait| wait.max).max().unwrap_or(0);
         Some(format!(
-            "what {} of {} together (the longest {}) cost the whole: the trace does not show who waited for whom; one \
-             from the beginning (`strace -f -T -tt -yy COMMAND`) does",
+            "what {} of {} together (the longest {}) cost the whole: the trace does not show which thread \
+             waited for which. A trace from the beginning does: `strace -f -T -tt -yy COMMAND`",
             say::several(waits.count(), "wait"),
             say::duration(waits.own()),
             say::duration(longest)
@@ -351,9 +351,9 @@ impl<'a> Run<'a> {
         let why = main
             .why_unknown
             .as_deref()
-            .unwrap_or("nothing shows what it was for");
+            .unwrap_or("there is no evidence of the reason");
         Some(format!(
-            "what {} {place} went to: {why}",
+            "the reason of {} {place}: {why}",
             say::duration(waits.cost())
         ))
     }
@@ -494,7 +494,8 @@ impl<'a> Waits<'a> {
         let untold = self.only(over_tcp)?;
         (self.tcp().seen == 0 && untold.cost().saturating_mul(2) > self.cost()).then(|| {
             Verdict::CannotTell(
-                "the state of these TCP connections: sock_diag tells it of those in one's own network namespace, tracing of all"
+                "the state of these TCP connections: sock_diag shows it only for the network namespace of \
+                 holdup, tracing shows all"
                     .to_owned(),
             )
         })

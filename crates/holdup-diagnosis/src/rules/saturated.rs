@@ -58,7 +58,7 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         return Verdict::CannotTell(figures::doubted(WHAT));
     }
     Verdict::Clear(format!(
-        "{} tasks are ready to run at a time, of {}",
+        "{} tasks are runnable at a time, of {}",
         told(&first.values(), 0),
         say::several(u64::from(cpus), "CPU")
     ))
@@ -84,7 +84,7 @@ fn without_queue(observed: &Observed) -> Verdict {
     let Some(idle) = idle else {
         if let Some(most) = pressures::most(observed, Metric::PressureCpuSomePercent) {
             return Verdict::Clear(format!(
-                "some task waited for a CPU at most {most:.1} % of the time"
+                "at least one task waited for a CPU at most {most:.1} % of the time"
             ));
         }
         return Verdict::CannotTell(figures::missing(observed, Metric::ProcessesRunnable, what));
@@ -104,9 +104,9 @@ fn without_queue(observed: &Observed) -> Verdict {
     }
     let least = spare.iter().copied().fold(100.0, f64::min);
     match none {
-        0 => Verdict::Clear(format!("the CPU has at least {least:.0} % of its time to spare")),
+        0 => Verdict::Clear(format!("the CPU is unused for at least {least:.0} % of its time")),
         _ => Verdict::Clear(format!(
-            "the CPU has less than {SPARE:.0} % of its time to spare in {none} of {}",
+            "the CPU is unused for less than {SPARE:.0} % of its time in {none} of {}",
             say::several(spare.len() as u64, "interval")
         )),
     }
@@ -117,15 +117,23 @@ fn under_pressure(pressure: &pressures::Pressure<'_>) -> Finding {
     Finding::without_duration(
         RuleId::CpuContended.id(),
         Severity::Warning,
-        format!("Some task was ready to run and had no CPU {}{}", pressure.words(), pressure.place()),
+        format!(
+            "At least one task was runnable without a CPU {}{}",
+            pressure.words(),
+            pressure.place()
+        ),
         Cause::SchedRunqueue,
         pressure.evidence("waiting for a CPU"),
     )
     .confidence(Confidence::Proved)
-    .remedy(Remedy::safe("see who uses the CPU, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+    .remedy(
+        Remedy::safe("list the processes that use the CPU, and count the waiting tasks")
+            .with_command("pidstat -u 1 5; vmstat 1 5"),
+    )
     .remedy(Remedy::changing(
-        "run less at a time, or give what can wait a lower priority (nice, cpu.weight); of a cgroup: raise its quota",
-        "what has the lower priority takes longer",
+        "run less at a time, or lower the priority of work that can wait (nice, cpu.weight); for a cgroup, \
+         raise its quota",
+        "work of lower priority takes longer",
     ))
 }
 
@@ -134,7 +142,7 @@ fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
     let share = told(&idle.values(), 0);
     let title = format!("The CPU is used up{when}: {share} % idle");
     let first = idle.evidence(format!(
-        "the CPU is {share} % idle; how many tasks wait for it is not told here (`vmstat 1 5`, `sar -q`)"
+        "the CPU is {share} % idle; the number of waiting tasks is not known (`vmstat 1 5`, `sar -q`)"
     ));
     Finding::without_duration(
         RuleId::CpuContended.id(),
@@ -145,7 +153,10 @@ fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
     )
     .and_if(programs(idle))
     .and_if(leader(idle))
-    .remedy(Remedy::safe("see who uses it, and how many wait").with_command("pidstat -u 1 5; vmstat 1 5"))
+    .remedy(
+        Remedy::safe("list the processes that use it, and count the waiting tasks")
+            .with_command("pidstat -u 1 5; vmstat 1 5"),
+    )
 }
 
 /// Where the number of CPUs is not told: a machine without a moment to spare has no more of them than tasks that are
@@ -163,7 +174,7 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     }
     if !left.is_empty() && least > SPARE {
         return Verdict::Clear(format!(
-            "the CPU has at least {least:.0} % of its time to spare in {}",
+            "the CPU is unused for at least {least:.0} % of its time in {}",
             say::several(left.len() as u64, "interval")
         ));
     }
@@ -181,7 +192,7 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
         return Verdict::Fires(vec![ready_to_run(queue, &cpus).confidence(Confidence::Suspect)]);
     }
     Verdict::CannotTell(format!(
-        "how many CPUs there are: {} tasks are ready to run at a time (nproc, or the banner of iostat)",
+        "how many CPUs there are: {} tasks are runnable at a time (nproc, or the banner of iostat)",
         told(&queue.values(), 0)
     ))
 }
@@ -211,7 +222,7 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     };
     let low = nice.filter(|_| gives_way).map(|nice| {
         queue.evidence(format!(
-            "{nice:.0} % of it is work of low priority (nice), which gives way to other work"
+            "{nice:.0} % of it is work of low priority (nice), which yields to other work"
         ))
     });
     let idle = queue
@@ -220,10 +231,10 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     Finding::without_duration(
         RuleId::CpuContended.id(),
         severity,
-        format!("{ready} tasks are ready to run at a time, for {machine}: the CPU is short"),
+        format!("{ready} tasks are runnable at a time, for {machine}: the CPU is short"),
         Cause::SchedRunqueue,
         queue.evidence(format!(
-            "{ready} tasks run or are ready to, {machine}, in {}",
+            "{ready} tasks run or are runnable, {machine}, in {}",
             say::several(queue.count() as u64, "interval")
         )),
     )
@@ -231,12 +242,12 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     .and_if(programs(queue))
     .and_if(low)
     .and_if(leader(queue))
-    .remedy(Remedy::safe("see who uses it").with_command("pidstat -u 1 5"))
+    .remedy(Remedy::safe("list the processes that use it").with_command("pidstat -u 1 5"))
     .remedy(Remedy::changing(
-        "run less at a time, or give what can wait a lower priority (nice, cpu.weight)",
-        "what has the lower priority takes longer",
+        "run less at a time, or lower the priority of work that can wait (nice, cpu.weight)",
+        "work of lower priority takes longer",
     ))
-    .remedy(Remedy::pointless("faster disks: nobody waits for them here"))
+    .remedy(Remedy::pointless("faster disks: no task waits for them"))
 }
 
 /// What the CPU does.
@@ -271,6 +282,7 @@ fn by_hypervisor(steal: &Intervals<'_>) -> Finding {
     )
     .confidence(Confidence::Proved)
     .remedy(Remedy::safe(
-        "move the guest to a host with less on it, or give it CPUs of its own; see whether its credits are spent",
+        "move the guest to a host with less load, or give it dedicated CPUs; see whether its credits are \
+         spent",
     ))
 }

@@ -24,12 +24,9 @@ pub(crate) fn several(count: u64, one: &str) -> String {
 /// How many of the waits ended because their time ran out.
 pub(super) fn ran_out(timed_out: u64, count: u64) -> String {
     match (timed_out, count) {
-        (1, 1) => "it ended because its time ran out".to_owned(),
-        (all, count) if all == count => format!("all {count} ended because their time ran out"),
-        (some, count) => format!(
-            "{some} of {} ended because the time ran out",
-            several(count, "wait")
-        ),
+        (1, 1) => "it timed out".to_owned(),
+        (all, count) if all == count => format!("all {count} timed out"),
+        (some, count) => format!("{some} of {} timed out", several(count, "wait")),
     }
 }
 
@@ -82,18 +79,18 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
     let longest = waits.longest();
     let text = match waits.count() {
         0 | 1 if longest.open && longest.max > longest.ns => format!(
-            "{count}{call} that has lasted for at least {} and goes on, {own} of it seen",
+            "{count}{call} that has lasted for at least {} and is not over, {own} of it observed",
             duration(longest.max)
         ),
         0 | 1 => format!("{count}{call} of {own}"),
-        _ if on_cpu => format!("{count}{call}, {own} in all"),
+        _ if on_cpu => format!("{count}{call}, {own} in total"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(longest.max));
             match waits.by_looks() {
-                true => format!(
-                    "about {count}{call}, {own} in all; single ones about {median} at the median, {longest} at most"
-                ),
-                false => format!("{count}{call}, {own} in all, {median} at the median, at most {longest}"),
+                true => {
+                    format!("about {count}{call}, {own} in total; median about {median}, longest {longest}")
+                }
+                false => format!("{count}{call}, {own} in total, median {median}, longest {longest}"),
             }
         }
     };
@@ -142,30 +139,30 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
         HowKnown::MutexOwner => "owner in the mutex",
         HowKnown::PiFutex => "owner in the futex",
         HowKnown::FileLock => "the kernel's list of file locks",
-        HowKnown::PipePeer => "the one that used the pipe's other end",
-        HowKnown::SocketPeer => "the socket's peer",
-        HowKnown::FuseDaemon => "the one that answered",
+        HowKnown::PipePeer => "the user of the other end of the pipe",
+        HowKnown::SocketPeer => "the peer of the socket",
+        HowKnown::FuseDaemon => "the FUSE daemon that answered",
         HowKnown::Tracer => "its tracer",
-        HowKnown::Child => "the child that is waited for",
+        HowKnown::Child => "the awaited child",
         HowKnown::KernelLock => "owner of the kernel lock",
         HowKnown::RobustList => "its list of held locks",
         HowKnown::Vmstructs => "the JVM's structures",
         HowKnown::Dump => "a thread dump",
         HowKnown::Monitor => "owner of the monitor",
-        HowKnown::LastToStop => "the last to come to a stop",
-        HowKnown::Waker => "the one that ended the wait",
+        HowKnown::LastToStop => "the last thread to reach the safepoint",
+        HowKnown::Waker => "the waker",
     }
 }
 
 /// Of somebody who was never seen to do anything.
-pub(super) const NOT_OBSERVED: &str = "is not part of the run; what it did was not observed";
+pub(super) const NOT_OBSERVED: &str = "is not part of the run and was not observed";
 
 /// What the one in the way did meanwhile.
 pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
         // Of a process only its first thread is known to be there, and that one takes in clients.
         Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
-            "waits for clients with this thread; which other has the request is not known".to_owned()
+            "accepts clients with this thread; the thread that has the request is not known".to_owned()
         }
         Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
         None => NOT_OBSERVED.to_owned(),
@@ -183,7 +180,7 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
         && last.name == main.asker.name
     {
         let text = format!(
-            "{} waits for {} in turn: while that is so, nobody in this circle goes on",
+            "{} waits for {} in turn: while that lasts, no thread of this circle continues",
             who(&before.name),
             who(&last.name)
         );
@@ -205,7 +202,7 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
         })
         .collect();
     let text = format!(
-        "the time went on to {}: {} of it {} ({})",
+        "the critical path continues in {}: {} of it {} ({})",
         steps.join(", then "),
         duration(end.ns),
         end.cause.phrase(),

@@ -8,32 +8,33 @@ use holdup_model::finding::Finding;
 
 /// What tracing calls it, and where looks have it from.
 const BY_LOOKS: [(&str, &str); 12] = [
-    (SCHEDULER, "looks at /proc/PID/task, and its counters"),
-    ("sched_switch", "looks at /proc/PID/task, and its counters"),
+    (SCHEDULER, "samples of /proc/PID/task and its counters"),
+    ("sched_switch", "samples of /proc/PID/task and its counters"),
     ("kernel stacks", "/proc/PID/wchan"),
     ("CPU samples", "the kernel's ticks, in /proc/PID/stat"),
     (
         "entry and exit of interrupts",
-        "/proc/interrupts, and moments in which holdup looked at the clock on that CPU",
+        "/proc/interrupts, and clock readings of holdup on that CPU",
     ),
     ("what poll returned", "its time limit, and how long it lasted"),
     (
-        "births, ends and wakings",
-        "looks at /proc/PID/task, and /proc/PID/fd",
+        "process starts, exits and wakeups",
+        "samples of /proc/PID/task and /proc/PID/fd",
     ),
     (
-        "births and ends",
-        "looks at /proc/PID/task, and what the parent was charged with for its children (/proc/PID/stat)",
+        "process and thread starts and exits",
+        "samples of /proc/PID/task, and the CPU time that the parent was charged for its children \
+         (/proc/PID/stat)",
     ),
     ("the open file", "/proc/PID/fd"),
     ("the open files", "/proc/PID/fd"),
     (
-        "the socket's state as the wait began",
-        "the socket's state as it was looked at first (sock_diag)",
+        "the state of the socket when the wait began",
+        "the first sample of the state of the socket (sock_diag)",
     ),
     (
-        "the socket's state as the wait ended",
-        "the socket's state as it was looked at last (sock_diag)",
+        "the state of the socket when the wait ended",
+        "the last sample of the state of the socket (sock_diag)",
     ),
 ];
 
@@ -42,7 +43,7 @@ pub(super) fn by_looks(finding: &mut Finding) {
     for evidence in finding.evidence_mut() {
         // It may be of the run, and have lived between two looks.
         if let Some(who) = evidence.text.strip_suffix(NOT_OBSERVED) {
-            evidence.text = format!("{who}was not seen to do anything meanwhile");
+            evidence.text = format!("{who}was not observed to do anything in that time");
         }
         let known = BY_LOOKS.iter().find(|(traced, _)| *traced == evidence.source);
         if let Some((_, looked)) = known {

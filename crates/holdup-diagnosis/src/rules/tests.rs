@@ -196,7 +196,7 @@ fn the_disk_of_a_guest_is_not_said_to_turn() {
     let turns = |facts: &SystemFacts| {
         let found = judge(&Run::new(&run, facts)).findings;
         let mut evidence = found.iter().flat_map(|finding| finding.evidence());
-        evidence.any(|evidence| evidence.text.contains("turns"))
+        evidence.any(|evidence| evidence.text.contains("is a rotating disk"))
     };
     assert!(turns(&facts));
     facts.random.virtual_machine = Some(true);

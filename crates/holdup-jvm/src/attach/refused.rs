@@ -10,7 +10,7 @@ const MS: Ns = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Refused {
     /// The process is gone, or its status can't be read.
-    #[error("the process is gone, or may not be looked at")]
+    #[error("the process has exited, or may not be read")]
     Gone,
     /// Another program has that number now, or it is no such machine.
     #[error("it has no libjvm mapped")]
@@ -35,7 +35,7 @@ pub enum Refused {
     ReducedSignals,
     /// It stops for too long.
     #[error(
-        "with {threads} threads it would stand still for up to {}, and a thousandth of the time that was looked at is {}",
+        "with {threads} threads it would be stopped for up to {}, and a thousandth of the observed time is {}",
         milliseconds(*estimate),
         milliseconds(*budget)
     )]
@@ -109,7 +109,7 @@ impl Refused {
             }
             Refused::OverBudget { estimate, .. } => {
                 let seconds = estimate.saturating_mul(1_000).div_ceil(1_000_000_000).saturating_add(1);
-                format!("look for {seconds} s or longer (attach -d {seconds}); or jstack {pid}, if it may stand still")
+                format!("observe for {seconds} s or longer (attach -d {seconds}); or run jstack {pid}, if it may be stopped")
             }
             Refused::AnotherUsers | Refused::NotItsUser(_) => "run holdup as that user or as root".to_owned(),
             Refused::NoTmp(_) => "give it a /tmp that its user can write to".to_owned(),

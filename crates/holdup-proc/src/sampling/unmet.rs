@@ -143,7 +143,7 @@ impl Sampler {
         }
         let process = self.processes.get_mut(&pid)?;
         let used = process.unmet.take(length)?;
-        let name = process.unmet.name().unwrap_or("child, not met").to_owned();
+        let name = process.unmet.name().unwrap_or("child, not sampled").to_owned();
         let role = process.role;
         let born = Clock {
             blocked: piece.clock.blocked.saturating_sub(length),

@@ -124,7 +124,7 @@ impl Reader {
     fn memory(&mut self, amounts: &[Amount], out: &mut Out<'_>) {
         self.unit = told(out).or_else(|| inferred(amounts));
         if self.unit.is_none() && amounts.iter().any(|amount| matches!(amount, Amount::Bare(1..))) {
-            out.problem("the unit of these amounts is not told (`free -h` tells it)");
+            out.problem("the unit of these amounts is not known (`free -h` prints it)");
         }
         // total used free shared buff/cache available; or …, buffers, cached; or all of them with `-w`.
         let last = match (self.apart, self.columns) {

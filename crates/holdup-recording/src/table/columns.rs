@@ -86,7 +86,7 @@ columns! {
         Number(|_, row| number(row.wait?.handed_on_ns));
     "sampled", "of `wait`: whether the time rests on samples", Flag(|_, row| Some(row.wait?.how == How::Sampled));
     "error_ns", "of `wait`: one standard error of `ns`, where it rests on samples", Number(|_, row| number(row.wait?.error));
-    "timed_out", "of `wait`: how many of `count` ended because their time ran out", Number(|_, row| number(row.wait?.timed_out));
+    "timed_out", "of `wait`: how many of `count` timed out", Number(|_, row| number(row.wait?.timed_out));
     "call", "of `wait`: the system call", Text(|_, row| text(row.wait?.call.as_ref()));
     "resource_kind", "of `wait`: the kind of what was waited for: `file`, `device`, `socket`, `lock`, `process`, `cgroup`, `kernel`, `name`",
         Text(|_, row| named(row.wait?.resource.kind));
@@ -97,18 +97,18 @@ columns! {
     "stack", "of `wait`: the user stack, innermost first", Texts(|_, row| stack(row.wait));
     "kernel_stack", "of `wait`: the kernel stack that most of it was seen in, innermost first",
         Texts(|_, row| row.wait.map_or_else(Vec::new, |wait| wait.kernel_stack.clone()));
-    "held_by_pid", "of `wait`: the process that was in the way longest", Number(|_, row| Some(i64::from(holder(row)?.name.pid)));
+    "held_by_pid", "of `wait`: the process that blocked it longest", Number(|_, row| Some(i64::from(holder(row)?.name.pid)));
     "held_by_process", "of `wait`: its name", Text(|_, row| text(Some(&holder(row)?.name.process)));
     "held_by_thread", "of `wait`: its thread's name", Text(|_, row| text(Some(&holder(row)?.name.thread)));
     "held_how", "of `wait`: how that is known: `mutex-owner`, `waker` …", Text(|_, row| named(holder(row)?.how_known));
     "held_doing", "of `wait`: the cause that it was in meanwhile, mostly",
         Text(|_, row| Some(holder(row)?.doing?.id().into()));
-    "held_ns", "of `wait`: for how long it was in the way, nanoseconds", Number(|_, row| number(holder(row)?.ns));
+    "held_ns", "of `wait`: for how long it blocked, nanoseconds", Number(|_, row| number(holder(row)?.ns));
     "figure", "of `figure`: what was measured, its unit at the end: `disk-util-percent`, `memory-available-kib` …",
         Text(|_, row| named(row.series?.metric));
     "figure_of", "of `figure`: of which disk, CPU, process …; empty of the whole machine",
         Text(|_, row| Some(row.series?.of.as_str().into()).filter(|of: &Cow<'_, str>| !of.is_empty()));
-    "figure_mean", "of `figure`: the mean of its values while it was looked at", Real(|_, row| Some(row.series?.mean));
+    "figure_mean", "of `figure`: the mean of its observed values", Real(|_, row| Some(row.series?.mean));
     "figure_max", "of `figure`: the greatest of them", Real(|_, row| Some(row.series?.greatest));
 }
 

@@ -20,17 +20,17 @@ const changed = (value, measure) => {
 };
 const share = (part, whole) => (whole ? (part > 0 ? "+" : part < 0 ? "−" : "") + ((Math.abs(part) / whole) * 100).toFixed(1) + " %" : "");
 const sureWords = (one) => {
-  if (one.significant === true) return el("span", { class: "badge note" }, "more than chance");
-  if (one.significant === false) return el("span", { class: "aside" }, "may be chance");
-  if (one.within_sampling === true) return el("span", { class: "aside" }, "as samples scatter");
-  return el("span", { class: "aside" }, "not told");
+  if (one.significant === true) return el("span", { class: "badge note" }, "significant");
+  if (one.significant === false) return el("span", { class: "aside" }, "may be noise");
+  if (one.within_sampling === true) return el("span", { class: "aside" }, "sampling error");
+  return el("span", { class: "aside" }, "unknown");
 };
 
 // What stands above the headline of a comparison.
 const comparisonMood = () => {
   const change = comparison.change_ns;
   if (comparison.significant === false) return ["good", "No difference"];
-  if (comparison.significant === null) return ["warning", "Not told from chance"];
+  if (comparison.significant === null) return ["warning", "May be noise"];
   if (change === null) return ["note", "A difference"];
   return change > 0 ? ["critical", "Slower"] : ["good", "Faster"];
 };
@@ -113,8 +113,8 @@ const amountsTable = (id, title, aside, list) => {
 const differs = () => {
   const rows = comparison.differences.map((one) => [el("dt", {}, name(one.what, 80)),
     el("dd", {}, el("span", { class: "side before" }, "BEFORE"), " ", name(one.before, 400), " ", el("span", { class: "side after" }, "AFTER"), " ", name(one.after, 400))]);
-  const method = el("p", { class: "aside" }, "How chance was told: ", brief(comparison.method, 400), ".");
-  section("differs", el("div", { class: "card" }, card("What else is not the same", rows.length ? "kernel, builds, options, command lines" : "nothing that was told"),
+  const method = el("p", { class: "aside" }, "Test of significance: ", brief(comparison.method, 400), ".");
+  section("differs", el("div", { class: "card" }, card("Other differences", rows.length ? "kernel, builds, options, command lines" : "none recorded"),
     rows.length ? el("dl", { class: "rules" }, rows) : null,
     comparison.notes.length ? el("ul", {}, comparison.notes.map((note) => el("li", { class: "aside" }, name(note, 600)))) : null, method));
 };
@@ -125,6 +125,6 @@ const compare = () => {
   bothPictures();
   amountsTable("made", "How many", each(), comparison.made);
   amountsTable("amounts", { profiles: "Functions", dumps: "Functions", calls: "Calls" }[comparison.compared] || "Figures",
-    ["profiles", "dumps"].includes(comparison.compared) ? "by their own amount, largest change first" : "largest change first", comparison.amounts);
+    ["profiles", "dumps"].includes(comparison.compared) ? "by self amount, largest change first" : "largest change first", comparison.amounts);
   differs();
 };

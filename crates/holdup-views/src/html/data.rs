@@ -51,7 +51,7 @@ const CUT: [(&str, &str, usize); 4] = [
         2,
     ),
     ("/waits", "waits, the shortest", 1),
-    ("/threads", "threads, those told last", 8),
+    ("/threads", "threads, those at the end of the list", 8),
 ];
 
 /// What a page holds.

@@ -66,9 +66,9 @@ pub enum PageError {
 impl std::fmt::Display for PageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            PageError::NotOurs => f.write_str("it is no page that holdup wrote"),
-            PageError::TooLarge => f.write_str("it is larger than any page that holdup writes"),
-            PageError::LeftOut => f.write_str("the report was too large for its page; --json had it"),
+            PageError::NotOurs => f.write_str("holdup did not write this page"),
+            PageError::TooLarge => f.write_str("the page is larger than any page that holdup writes"),
+            PageError::LeftOut => f.write_str("the report was too large for the page: use --json"),
             PageError::Unreadable(why) => write!(f, "the report in the page can't be read: {why}"),
         }
     }

@@ -70,12 +70,12 @@ const path = () => {
   });
   section("path",
     el("div", { class: "card" },
-      card(ofThreads ? "Where the threads' time went" : "Where the time went",
-        idle ? `${duration(wholeNs)} of threads' time; ${percent(idle, wholeNs)} of it was waiting for work, the bar is the rest` : ofThreads ? `${duration(wholeNs)} of threads' time, by what it was for` : `${duration(wholeNs)} from start to end, along the path that determined it`),
+      card(ofThreads ? "Thread time by cause" : "Where the time went",
+        idle ? `${duration(wholeNs)} of thread time; ${percent(idle, wholeNs)} of it was idle, the bar is the rest` : ofThreads ? `${duration(wholeNs)} of thread time, by cause` : `${duration(wholeNs)} from start to end, along the critical path`),
       strip, legend(all.map((one) => one.cause)),
       el("div", { class: "tiles" }, words.tiles.map((tile, at) => tileRow(tile, key("t", at), wholeNs))),
       rest ? small(rest) : null,
-      words.handed_on.length ? [el("h3", { class: "gap" }, "Meanwhile these waited for that"),
+      words.handed_on.length ? [el("h3", { class: "gap" }, "Threads blocked by the above"),
         el("div", { class: "tiles" }, words.handed_on.map((tile, at) => tileRow(tile, key("h", at), wholeNs)))] : null,
       words.living.length ? el("div", { class: "about" }, words.living.map((row) => saidRow(row))) : null));
 };
@@ -104,7 +104,7 @@ const requests = () => {
         line("slow", slow.mean_ns, "slow"), line("usual", slow.usual_ns, "usual"),
         el("p", {}, "More of: ", slow.more.slice(0, 4).map((one, at) => [at ? ", " : "", el("button", { class: "link", type: "button", onclick: () => look({ ...NOTHING, cause: one.cause }, true) },
           swatch(one.cause), `${duration(one.ns)} ${phrase(one.cause)}`)]))) : null,
-      whole ? [el("h3", { class: "gap" }, "What threads with a request to answer were at"),
+      whole ? [el("h3", { class: "gap" }, "Causes of the threads that had a request"),
         bar(told_.causes, whole, (piece) => look({ ...NOTHING, cause: piece.cause }, true), "The time of requests")] : null,
       told_.listeners.length > 1 ? table(["on", "answered", "median", "99 % within", "slowest", "unanswered"],
         told_.listeners.slice(0, 50).map((one) => [one.port === null ? "Unix sockets" : "port " + one.port, one.count.toLocaleString("en"), duration(one.p50_ns), duration(one.p99_ns), duration(one.max_ns), one.open.toLocaleString("en")])) : null));
@@ -134,8 +134,8 @@ const more = () => {
   const left = words.left_out.map(([what, count]) => el("p", { class: "said" }, el("span", { class: "label" }, "left out"), el("span", { class: "body" }, `${count.toLocaleString("en")} ${what}: the page would be too large; --json has them`)));
   const gaps = words.gaps.length + left.length;
   if (!gaps && !report.ruled_out.length && !report.cannot_tell.length) return;
-  section("more", el("div", { class: "card" }, card("What it is not, and what could not be told"),
-    gaps ? part("Not seen, or lost", gaps, true, el("div", { class: "about wide" }, words.gaps.map((row) => saidRow(row)), left)) : null,
-    report.cannot_tell.length ? part("Could not be told", report.cannot_tell.length, false, rules(report.cannot_tell, "missing")) : null,
+  section("more", el("div", { class: "card" }, card("Ruled out, and not known"),
+    gaps ? part("Not observed, or dropped", gaps, true, el("div", { class: "about wide" }, words.gaps.map((row) => saidRow(row)), left)) : null,
+    report.cannot_tell.length ? part("Rules that cannot tell", report.cannot_tell.length, false, rules(report.cannot_tell, "missing")) : null,
     report.ruled_out.length ? part("Ruled out", report.ruled_out.length, false, rules(report.ruled_out, "why")) : null));
 };

@@ -42,7 +42,7 @@ const began = Date.parse(report.subject.started) || 0;
 const GROUPS = [
   ["cpu", "running"], ["queue", "waiting for a CPU"], ["disk", "disks and files"], ["memory", "memory"],
   ["lock", "locks and runtimes"], ["peer", "other processes"], ["net", "network"], ["kernel", "kernel and devices"],
-  ["rest", "sleep and idle"], ["unknown", "not told"],
+  ["rest", "sleep and idle"], ["unknown", "unknown"],
 ];
 const OF_AREA = { cpu: 0, sched: 1, disk: 2, fs: 2, mem: 3, lock: 4, runtime: 4, ipc: 5, process: 5, net: 6, poll: 6,
   random: 7, gpu: 7, io: 7, kernel: 7, device: 7, security: 7, timer: 8, idle: 8, unknown: 9 };

@@ -61,7 +61,7 @@ const waitRow = (at) => {
     el("td", { class: "number" }, wait.count.toLocaleString("en")),
     el("td", { class: "number" }, onCpu(wait.cause) && !wait.max_ns ? "" : duration(wait.max_ns)),
     el("td", { class: "number" }, wait.p99_ns ? duration(wait.p99_ns) : ""),
-    el("td", {}, name(threadWords(wait.asker), 60), wait.held_by ? el("div", { class: "aside" }, "in the way: ", name(threadWords(wait.held_by), 50)) : null),
+    el("td", {}, name(threadWords(wait.asker), 60), wait.held_by ? el("div", { class: "aside" }, "blocker: ", name(threadWords(wait.held_by), 50)) : null),
     el("td", {}, name(wait.resource.name, 48), wait.call ? el("div", { class: "id" }, brief(wait.call, 30)) : null),
     el("td", {}, wait.asker.frame ? name(wait.asker.frame, 48, "any mono") : null, wait.asker.module ? el("div", { class: "id" }, brief(wait.asker.module, 40)) : null));
   return row;
@@ -138,7 +138,7 @@ const threadsTable = () => {
       el("td", {}, el("button", { class: "link", type: "button", onclick: pick }, name(threadWords(one), 70))),
       el("td", { class: "number" }, one.pid || ""), el("td", { class: "number" }, one.tid || ""),
       el("td", { class: "number" }, (one.open && !ofThreads ? "≥" : "") + duration(one.wall_ns)),
-      el("td", { class: "mix" }, one.wall_ns ? bar(one.causes.slice(0, 12), one.wall_ns, null, "Its time") : null),
+      el("td", { class: "mix" }, one.wall_ns ? bar(one.causes.slice(0, 12), one.wall_ns, null, "Time") : null),
       el("td", {}, first ? [`${percent(first.ns, one.wall_ns)} `, phrase(first.cause)] : null));
   };
   const draw = () => {
@@ -150,7 +150,7 @@ const threadsTable = () => {
     card("Threads", counted(threads.reduce((sum, one) => sum + one.threads, 0), "thread", "threads") + ", each one's own time"),
     el("div", { class: "scroll" }, el("table", { class: "threads" }, el("thead", {}, el("tr", {},
       el("th", { scope: "col" }, "name"), el("th", { scope: "col", class: "number" }, "process"), el("th", { scope: "col", class: "number" }, "thread"),
-      el("th", { scope: "col", class: "number" }, "lived"), el("th", { scope: "col" }, "what its time was"), el("th", { scope: "col" }, "mostly"))), body)),
+      el("th", { scope: "col", class: "number" }, "lifetime"), el("th", { scope: "col" }, "causes"), el("th", { scope: "col" }, "mostly"))), body)),
     el("p", { class: "row" }, next)));
   onView((changed) => {
     if (changed.includes("thread")) for (const one of body.children) one.setAttribute("aria-selected", String(one.dataset.thread === view.thread));

@@ -41,12 +41,12 @@ const inWindow = ([from, to]) => {
   return sums;
 };
 
-const ENDED = { timer: "its time ran out", device: "a device", interrupt: "an interrupt", unknown: "could not be told" };
+const ENDED = { timer: "its timeout", device: "a device", interrupt: "an interrupt", unknown: "unknown" };
 const enderOf = (at) => (pieces.ended[at] && typeof pieces.ended[at] === "object" ? pieces.tasks[pieces.ended[at].task] : null);
 const enderWords = (at) => {
   const ended = pieces.ended[at];
   const task = enderOf(at);
-  return task ? threadWords(task) : ENDED[ended] || (pieces.open[at] ? "nobody yet: it goes on" : null);
+  return task ? threadWords(task) : ENDED[ended] || (pieces.open[at] ? "not ended: still waiting" : null);
 };
 // Facts of one piece, for the drawer.
 const singleWords = (at) => {
@@ -70,7 +70,7 @@ const pieceOf = (task, when) => {
 const pickPiece = (at) => {
   const wait = pieces.wait[at] >= 0 ? pieces.wait[at] : waitOf(pieces.tasks[pieces.task[at]].pid, pieces.tasks[pieces.task[at]].tid, pieces.cause[at], -1);
   if (wait === null || wait >= waits.length) {
-    say("Of this piece it is not known which wait it is.");
+    say("It is not known which wait this piece belongs to.");
     return;
   }
   look({ wait: String(wait), one: String(at) }, true);
@@ -78,7 +78,7 @@ const pickPiece = (at) => {
 const stepToTask = (at) => {
   const next = pieceOf(pieces.ended[at].task, pieces.start[at] + pieces.ns[at]);
   if (next === null) {
-    say("What that one was at is not told singly.");
+    say("That thread has no single waits in this list.");
     return;
   }
   trail.push(view.wait);
@@ -385,7 +385,7 @@ const timeline = () => {
   const button = (label, title, act) => el("button", { class: "button icon", type: "button", "aria-label": title, title, onclick: act }, label);
   const left_out = report.timeline.left_out || 0;
   section("timeline", el("div", { class: "card" },
-    card("When it passed", null, range, el("span", { class: "row" }, button("−", "See more time", () => zoomBy(1 / 0.6)), button("+", "See less time", () => zoomBy(0.6)), button("⤢", "See all of it", () => look({ zoom: "" })),
+    card("Time line", null, range, el("span", { class: "row" }, button("−", "See more time", () => zoomBy(1 / 0.6)), button("+", "See less time", () => zoomBy(0.6)), button("⤢", "See all of it", () => look({ zoom: "" })),
       el("button", { class: "button", type: "button", id: "only", "aria-pressed": "false", onclick: (event) => { const on = event.currentTarget.getAttribute("aria-pressed") !== "true"; event.currentTarget.setAttribute("aria-pressed", String(on)); filterRows(on); } }, "Only rows with the chosen"))),
     el("div", { class: "canvas-box" }, overview), scroller,
     legend([...new Set(pieces.cause)]),

@@ -19,9 +19,9 @@ const mood = () => {
   if (report.scaling) return { contends: ["warning", "Contends"], "cpu-bound": ["note", "CPU-bound"], scales: ["good", "Scales"] }[report.scaling.verdict] || ["note", "Scaling"];
   if (!words.findings) return ["bad", "No verdict"];
   if (words.verdict.length && (!first || first.severity === "note" || report.subject.kind !== "host")) {
-    if (!trouble.length) return ["good", "Nothing wrong found"];
+    if (!trouble.length) return ["good", "No hold-up found"];
   }
-  if (!first) return ["note", report.subject.kind === "boot" ? "Boot" : "No rule found anything"];
+  if (!first) return ["note", report.subject.kind === "boot" ? "Boot" : "No rule reports a problem"];
   return { critical: ["critical", "Critical"], warning: ["warning", "Warning"], note: ["note", "Note"] }[first.severity];
 };
 
@@ -34,7 +34,7 @@ const lead = () => {
   const tile = words.tiles[0];
   if (report.host || report.boot || report.scaling || !tile) return null;
   const named = tile.rows.length ? tile.rows[0].body.slice(1).map(([text]) => text).join(" ") : "";
-  return el("p", { class: "lead" }, el("b", {}, tile.share), " of ", ofThreads ? "its threads' time" : "the elapsed time", ", ",
+  return el("p", { class: "lead" }, el("b", {}, tile.share), " of ", ofThreads ? "its thread time" : "the elapsed time", ", ",
     el("b", {}, (tile.open ? "≥" : "") + tile.time), ", went into ", el("b", {}, phrase(tile.cause)),
     named ? [": ", name(named, 90)] : null, ".");
 };
@@ -54,21 +54,21 @@ const trust = () => {
   fact(list, "Kernel", place.kernel ? "Linux " + brief(place.kernel, 40) : null);
   fact(list, "When", report.subject.kind === "read" || comparison ? null : when);
   if (comparison) {
-    fact(list, "A unit of work", comparison.unit === "whole" ? "not told" : brief(comparison.unit, 40));
+    fact(list, "A unit of work", comparison.unit === "whole" ? "unknown" : brief(comparison.unit, 40));
     fact(list, "BEFORE", counted(comparison.before_n, "run", "runs"));
     fact(list, "AFTER", counted(comparison.after_n, "run", "runs"));
     fact(list, "More runs like BEFORE", comparison.noise_n ? String(comparison.noise_n) : null);
     fact(list, "Runs vary by", comparison.run_to_run === null ? "not measured" : percent(comparison.run_to_run, 1));
-    fact(list, "By chance", comparison.p === null ? null : "p " + comparison.p.toFixed(3));
+    fact(list, "Significance", comparison.p === null ? null : "p " + comparison.p.toFixed(3));
   }
   if (observed) {
     fact(list, "Accounted for", percent(coverage.attributed_ns || 0, observed));
     fact(list, "Unknown", percent(coverage.unknown_ns || 0, observed));
   }
   const lost = coverage.lost.reduce((sum, one) => sum + one.count, 0);
-  fact(list, "Lost records", coverage.backend === "artefact" ? null : lost.toLocaleString("en"));
+  fact(list, "Dropped records", coverage.backend === "artefact" ? null : lost.toLocaleString("en"));
   fact(list, "Evidence", { bpf: "traced with BPF", proc: "kernel's files, sampled", artefact: "files" }[coverage.backend]);
-  if (coverage.backend !== "artefact") fact(list, "holdup's own cost", duration(coverage.own_cost_ns) + " CPU");
+  if (coverage.backend !== "artefact") fact(list, "Overhead of holdup", duration(coverage.own_cost_ns) + " CPU");
   fact(list, "Made by", "holdup " + brief(report.holdup ? report.holdup.version : "", 20));
   const gauge = el("div", { class: "gauge", "aria-hidden": "true" });
   if (observed) {
@@ -81,7 +81,7 @@ const trust = () => {
   const gaps = coverage.not_measured.length + coverage.lost.length;
   return el("div", { class: "card" }, observed ? gauge : null, list,
     gaps ? el("p", { class: "aside gaps" }, el("button", { class: "button small", type: "button", onclick: () => go("more") },
-      counted(gaps, "thing was not seen", "things were not seen"))) : null);
+      counted(gaps, "thing was not observed", "things were not observed"))) : null);
 };
 
 const hero = () => {
@@ -121,14 +121,14 @@ const finding = (one, at) => {
   const does = one.remedies.length
     ? el("div", {}, el("h3", {}, "What to do"), el("ul", {}, [...one.remedies].sort((a, b) => a.pointless - b.pointless).map(remedy)))
     : null;
-  const badge = el("span", { class: "badge " + one.severity }, one.severity + (one.confidence === "suspect" ? ", a suspicion" : ""));
+  const badge = el("span", { class: "badge " + one.severity }, one.severity + (one.confidence === "suspect" ? ", suspected" : ""));
   const inner = el("div", { class: "two" }, seen, does);
   const of = el("button", { class: "button small", type: "button", onclick: () => look({ ...NOTHING, cause: one.cause }) }, swatch(one.cause), "Show its waits");
   const tools = waits.some((wait) => wait.cause === one.cause) ? of : null;
   if (at === 0 || one.severity !== "note") {
     // The headline has the title of the first already.
     const title = at === 0 && !words.verdict.length ? el("h2", { class: "unseen" }, name(one.title, 400)) : el("h2", {}, badge, " ", name(one.title, 400));
-    return el("article", { class: "card finding" }, at === 0 && !words.verdict.length ? [title, inner, el("footer", { class: "row" }, tools, el("span", { class: "grow" }), one.confidence === "suspect" ? el("span", { class: "aside" }, "a suspicion") : null, el("span", { class: "rule" }, brief(one.rule, 60)))]
+    return el("article", { class: "card finding" }, at === 0 && !words.verdict.length ? [title, inner, el("footer", { class: "row" }, tools, el("span", { class: "grow" }), one.confidence === "suspect" ? el("span", { class: "aside" }, "suspected") : null, el("span", { class: "rule" }, brief(one.rule, 60)))]
       : [el("header", {}, title, el("span", { class: "grow" }), tools, el("span", { class: "rule" }, brief(one.rule, 60))), inner]);
   }
   return el("details", { class: "card finding" }, el("summary", {}, badge, " ", name(one.title, 400), " ", el("span", { class: "rule" }, brief(one.rule, 60))), inner);

@@ -1,9 +1,9 @@
 // The wait that is selected, and the way from it to who ended it, to the root: one step an arrow key.
 
-const HOW = { "mutex-owner": "holds the lock: its owner stands in it", "pi-futex": "holds the lock: the kernel keeps its owner", "file-lock": "holds the file lock",
-  "pipe-peer": "has the other end of the pipe", "socket-peer": "is the socket's peer", "fuse-daemon": "answers for the file system", tracer: "traces it", child: "is the child that is waited for",
-  "kernel-lock": "holds the kernel's lock", "robust-list": "holds the lock, by its list of locks", vmstructs: "holds the lock, as the JVM keeps it", dump: "holds the lock, by the thread dump",
-  monitor: "has the monitor", "last-to-stop": "was the last to stop", waker: "woke it" };
+const HOW = { "mutex-owner": "holds the lock: the lock stores its owner", "pi-futex": "holds the lock: the kernel stores its owner", "file-lock": "holds the file lock",
+  "pipe-peer": "has the other end of the pipe", "socket-peer": "is the peer of the socket", "fuse-daemon": "serves the file system", tracer: "traces it", child: "is the awaited child",
+  "kernel-lock": "holds the kernel lock", "robust-list": "holds the lock, according to its robust list", vmstructs: "holds the lock, according to the JVM", dump: "holds the lock, according to the thread dump",
+  monitor: "owns the monitor", "last-to-stop": "was the last to reach the safepoint", waker: "woke it" };
 
 // Where one came from on the way; left goes back there.
 let trail = [];
@@ -33,7 +33,7 @@ const way = (at) => {
   for (const link of wait.chain) {
     const holder = gone.length === 1 && wait.held_by && wait.held_by.pid === link.pid && wait.held_by.tid === link.tid ? wait.held_by : null;
     const known = findThread(link.pid, link.tid, link.process);
-    add(gone, { ...link, thread: holder ? holder.thread : known !== null && threads[known].tid === link.tid ? threads[known].name : "" }, link.cause, link.ns, holder ? HOW[holder.how_known] : "the time went on to it");
+    add(gone, { ...link, thread: holder ? holder.thread : known !== null && threads[known].tid === link.tid ? threads[known].name : "" }, link.cause, link.ns, holder ? HOW[holder.how_known] : "the critical path continues there");
   }
   if (!wait.held_by || gone.some((step) => step !== asks && step.at !== null)) return gone;
   const held = [asks];
@@ -68,7 +68,7 @@ const stepOn = () => {
   const steps = way(Number(view.wait));
   const next = steps.slice(1).find((step) => step.at !== null);
   if (!next) {
-    say(steps.length > 1 ? "That one was not observed further." : "This is the root: nobody else is in the way.");
+    say(steps.length > 1 ? "That one was not observed further." : "This is the root: it has no further blocker.");
     return;
   }
   stepTo(next.at);
@@ -108,20 +108,20 @@ const walk = () => {
         el("span", { class: "grow" }),
         el("span", { class: "row" },
           el("button", { class: "button small", type: "button", id: "back", disabled: !trail.length, onclick: stepBack }, "← back"),
-          el("button", { class: "button small", type: "button", id: "on", disabled: steps.length < 2, onclick: stepOn }, "who is in the way →"),
+          el("button", { class: "button small", type: "button", id: "on", disabled: steps.length < 2, onclick: stepOn }, "to the blocker →"),
           el("button", { class: "button small icon", type: "button", "aria-label": "Close", onclick: close }, "×"))),
-      el("ol", { class: "way", "aria-label": "From this wait to who is in the way, to the root" }, steps.map(step)),
+      el("ol", { class: "way", "aria-label": "From this wait to its blockers, to the root" }, steps.map(step)),
       el("div", { class: "details" },
         el("dl", { class: "facts" }, single,
-          fact_("In all", duration(wait.ns) + (wait.open ? ", and goes on" : "")), fact_("Times", wait.count.toLocaleString("en")),
+          fact_("Total", duration(wait.ns) + (wait.open ? ", and goes on" : "")), fact_("Times", wait.count.toLocaleString("en")),
           fact_("Longest", wait.max_ns ? duration(wait.max_ns) + (started !== null ? `, from ${started < 0 ? "before observation" : instant(started)}` : "") : null),
           wait.count > 2 ? fact_("Median, 99 %", `${duration(wait.p50_ns)}, ${duration(wait.p99_ns)}`) : null,
-          wait.held_by ? fact_("In the way", [name(threadWords(wait.held_by), 60), ": " + HOW[wait.held_by.how_known]]) : null,
+          wait.held_by ? fact_("Blocker", [name(threadWords(wait.held_by), 60), ": " + HOW[wait.held_by.how_known]]) : null,
           fact_("Call", wait.call ? brief(wait.call, 60) + (wait.bytes ? `, ${counted(wait.bytes, "byte", "bytes")}` : "") : null),
-          fact_("Ended by time-out", wait.timed_out ? wait.timed_out.toLocaleString("en") : null),
+          fact_("Timed out", wait.timed_out ? wait.timed_out.toLocaleString("en") : null),
           Object.entries(wait.resource.detail).slice(0, 20).map(([key, value]) => fact_(brief(key, 30), name(value, 120))),
-          wait.ran_instead.length ? fact_("Ran instead", wait.ran_instead.slice(0, 4).map((one) => `${brief(one.process, 30)} ${duration(one.ns)}`).join(", ")) : null,
-          fact_("Not told because", wait.why_unknown ? name(wait.why_unknown, 300) : null),
+          wait.ran_instead.length ? fact_("CPU ran", wait.ran_instead.slice(0, 4).map((one) => `${brief(one.process, 30)} ${duration(one.ns)}`).join(", ")) : null,
+          fact_("Unknown because", wait.why_unknown ? name(wait.why_unknown, 300) : null),
           fact_("Known", wait.how === "sampled" ? `sampled${wait.error_ns ? ", ± " + duration(wait.error_ns) : ""}` : "exactly")),
         el("div", {}, el("h3", {}, "Stack, innermost first"), stackList(wait))));
     say(`Selected: ${threadWords(wait.asker)}, ${phrase(wait.cause)}, ${duration(wait.ns)}. ${steps.length - 1} steps to the root.`);

@@ -84,12 +84,12 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
 
 /// Says that no artefact shows trouble.
 pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
-    let words = "These artefacts show nothing that holds anything up.";
+    let words = "No hold-up found in these artefacts.";
     row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
     let silent = report.cannot_tell.len() as u64;
     if silent > 0 && !sheet.style().quiet {
         let rules = counted(silent, "rule", "rules");
-        let words = format!("{rules} could not tell from them; -v says what is missing.");
+        let words = format!("{rules} cannot tell from these artefacts. -v lists what is missing.");
         row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }
@@ -169,7 +169,7 @@ fn one(sheet: &mut Sheet, artefact: &Artefact, first: bool) {
         labelled(sheet, "", vec![sheet.words(problem).paint(Paint::Yellow)]);
     }
     if artefact.left_out > 0 {
-        let words = format!("{} understood and left out: too many", artefact.left_out);
+        let words = format!("{} understood but left out: too many", artefact.left_out);
         labelled(sheet, "", vec![sheet.words(&words).paint(Paint::Yellow)]);
     }
 }

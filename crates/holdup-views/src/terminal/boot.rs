@@ -105,14 +105,18 @@ pub(super) fn verdict(sheet: &mut Sheet, boot: &Boot) {
 /// What of the boot could not be seen, and artefacts that are of another.
 pub(super) fn missing(sheet: &mut Sheet, boot: &Boot) {
     for sentence in &boot.missing {
-        labelled(sheet, "not seen", vec![sheet.words(sentence)]);
+        labelled(sheet, "not observed", vec![sheet.words(sentence)]);
     }
     if !boot.apart.is_empty() {
         let words = format!(
-            "of another boot, of long after it, or without a time that can be compared: {}",
+            "from another boot, from long after it, or without a comparable time: {}",
             boot.apart.join(", ")
         );
-        labelled(sheet, "apart", vec![sheet.words(&words).paint(Paint::Yellow)]);
+        labelled(
+            sheet,
+            "other boot",
+            vec![sheet.words(&words).paint(Paint::Yellow)],
+        );
     }
 }
 
@@ -121,7 +125,7 @@ pub(super) fn silent(sheet: &mut Sheet, report: &Report) {
     let open = report.cannot_tell.len() as u64;
     if report.findings.is_empty() && open > 0 {
         let words = format!(
-            "{} could not tell from these; -v says what is missing.",
+            "{} cannot tell from these artefacts. -v lists what is missing.",
             crate::units::counted(open, "rule", "rules")
         );
         row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
@@ -135,14 +139,14 @@ pub(super) fn time_line(sheet: &mut Sheet, boot: &Boot) {
     }
     let zero = match (boot.from_kernel, boot.taken_late) {
         (true, false) => "since the kernel's first line",
-        (true, true) => "since the journal took the kernel's first line, which is older",
+        (true, true) => "since the journal stored the kernel's first line, which is older",
         (false, _) => "since the first line of the log",
     };
     heading(sheet, "Time line", zero);
     for one in &boot.milestones {
         let mut body = vec![sheet.words(&one.text).paint(paint_of(one))];
         if !one.with.is_empty() {
-            let words = format!("in the same instant up: {}", one.with.join(", "));
+            let words = format!("up at the same instant: {}", one.with.join(", "));
             body.push(sheet.words(&format!("({words})")).paint(Paint::Yellow));
         }
         body.push(sheet.name(place(&one.source)).paint(Paint::Dim).after(2));
@@ -167,7 +171,7 @@ pub(super) fn waits(sheet: &mut Sheet, boot: &Boot) {
     heading(
         sheet,
         "Waited",
-        "each from its first line to its last; they may overlap",
+        "each from its first line to its last; waits may overlap",
     );
     let shown = if sheet.style().verbose {
         boot.waits.len()
@@ -212,8 +216,8 @@ pub(super) fn chain(sheet: &mut Sheet, boot: &Boot) {
         }
         at(sheet, unit.reached_ns, body);
         for hole in boot.holes.iter().filter(|hole| hole.unit == unit.unit) {
-            let what = hole.what.as_deref().unwrap_or("and nothing tells what that was");
-            let words = format!("a hole of {} after {}: {what}", duration(hole.ns), hole.after);
+            let what = hole.what.as_deref().unwrap_or("reason not known");
+            let words = format!("a gap of {} after {}: {what}", duration(hole.ns), hole.after);
             led(sheet, "", vec![sheet.words(&words).paint(Paint::Yellow)]);
         }
     }
@@ -228,7 +232,7 @@ fn place(source: &str) -> &str {
 
 fn more(sheet: &mut Sheet, count: usize) {
     if count > 0 {
-        let words = format!("and {count} more; -v shows them");
+        let words = format!("and {count} more: -v lists them");
         led(sheet, "", vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }

@@ -67,7 +67,7 @@ fn births(one: &Births) -> String {
         words += &format!(" in {frame}");
     }
     if one.ended > 0 {
-        words += &format!(", living {} at the median", duration(one.p50_ns));
+        words += &format!(", median lifetime {}", duration(one.p50_ns));
     }
     words
 }
@@ -154,7 +154,8 @@ mod tests {
         assert_eq!(
             lines(&churn(200.0)),
             [
-                "200 threads a second called HandshakeComple started by shop in serve_one, living 1.5 ms at the median",
+                "200 threads a second called HandshakeComple started by shop in serve_one, median lifetime \
+                 1.5 ms",
                 "200 connections a second made to 10.0.0.5:443, 999 of 1000 closed after one request; TLS handshakes: \
                  1000 full, 0 resumed, 400 µs each",
             ]

@@ -56,7 +56,7 @@ pub(super) fn write(sheet: &mut Sheet, told: &Comparison) {
         labelled(sheet, "note", note, Paint::Plain);
     }
     if style.verbose {
-        let words = format!("{} (drawn numbers begin with {:#x})", told.method, told.seed);
+        let words = format!("{} (random seed {:#x})", told.method, told.seed);
         labelled(sheet, "method", &words, Paint::Dim);
     }
 }
@@ -161,7 +161,7 @@ fn causes(sheet: &mut Sheet, told: &Comparison) {
     let least = largest.unwrap_or(0) / SMALL;
     heading(
         sheet,
-        &format!("Where the time went, {}, largest change first:", each(&told.unit)),
+        &format!("Time by cause, {}, largest change first:", each(&told.unit)),
     );
     let large = |one: &&CauseChange| verbose || one.change_ns.unsigned_abs() > least;
     let shown: Vec<&CauseChange> = told.causes.iter().filter(large).take(limit(verbose)).collect();
@@ -191,7 +191,7 @@ fn amounts(sheet: &mut Sheet, told: &Comparison) {
     let verbose = sheet.style().verbose;
     let what = match told.compared {
         Compared::Profiles | Compared::Dumps => format!(
-            "Functions by their own amount, and in brackets with all that they called, {}:",
+            "Functions by self amount (in brackets: with callees), {}:",
             each(&told.unit)
         ),
         Compared::Calls => format!("Time in calls, {}:", each(&told.unit)),
@@ -219,8 +219,8 @@ fn amounts(sheet: &mut Sheet, told: &Comparison) {
     rest(
         sheet,
         told.amounts.len() - shown,
-        "other changed less or by chance",
-        "others changed less or by chance",
+        "other changed less, or not significantly",
+        "others changed less, or not significantly",
     );
 }
 
@@ -258,7 +258,7 @@ fn amount_line(sheet: &mut Sheet, one: &AmountChange) {
         // It did nothing itself: what it called did.
         Some(within) if figures == [0.0; 3] => {
             figures = within;
-            name.push(sheet.words("(in what it called)"));
+            name.push(sheet.words("(in its callees)"));
         }
         Some(within) if within != figures => {
             let [before, after, change] = within;
@@ -315,7 +315,7 @@ fn rest(sheet: &mut Sheet, count: usize, one: &str, many: &str) {
         let what = if count == 1 { one } else { many };
         let body = vec![
             sheet
-                .words(&format!("and {count} {what}; -v lists them"))
+                .words(&format!("and {count} {what}: -v lists them"))
                 .paint(Paint::Dim),
         ];
         sheet.row(Row {
@@ -332,8 +332,8 @@ fn limit(verbose: bool) -> usize {
 
 fn sure(significant: Option<bool>) -> &'static str {
     match significant {
-        Some(true) => "(more than chance)",
-        Some(false) => "(may be chance)",
+        Some(true) => "(significant)",
+        Some(false) => "(may be noise)",
         None => "",
     }
 }

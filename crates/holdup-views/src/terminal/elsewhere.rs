@@ -14,18 +14,20 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let first = all.iter().take(TOLD).map(line);
     margins::lines(sheet, first, all.len(), |more| {
         format!(
-            "{} in other namespaces too; the JSON report lists them",
+            "{} in other namespaces: the JSON report lists them",
             counted(more, "process is", "processes are")
         )
     });
 }
 
 fn line(one: &Elsewhere) -> String {
-    let inside = one.pid_inside.map(|inside| format!("calls itself {inside}"));
+    let inside = one
+        .pid_inside
+        .map(|inside| format!("has pid {inside} in its namespace"));
     let paths = one
         .root
         .as_ref()
-        .map(|root| format!("has paths of its own, which begin at {root} here"));
+        .map(|root| format!("has its own root directory, which is {root} here"));
     let cgroup = one.cgroup.as_ref().map(|cgroup| format!("is in cgroup {cgroup}"));
     let told: Vec<String> = inside.into_iter().chain(paths).chain(cgroup).collect();
     format!("process {} {}", one.pid, told.join(", "))
@@ -45,9 +47,10 @@ mod tests {
         };
         assert_eq!(
             line(&one),
-            "process 4711 calls itself 1, has paths of its own, which begin at /proc/4711/root here, is in cgroup /docker/abc"
+            "process 4711 has pid 1 in its namespace, has its own root directory, which is /proc/4711/root \
+             here, is in cgroup /docker/abc"
         );
         (one.root, one.cgroup) = (None, None);
-        assert_eq!(line(&one), "process 4711 calls itself 1");
+        assert_eq!(line(&one), "process 4711 has pid 1 in its namespace");
     }
 }

@@ -183,8 +183,8 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     }
     if timed_out > 0 && wait.cause != Cause::TimerSleep {
         parts.push(match timed_out {
-            1 if count == 1 => "ended by its time-out".to_owned(),
-            many => format!("{many} ended by their time-out"),
+            1 if count == 1 => "timed out".to_owned(),
+            many => format!("{many} timed out"),
         });
     }
     if entry.open() {
@@ -343,8 +343,8 @@ fn place(cause: Cause, wait: &Wait) -> Option<String> {
 fn numbers(sheet: &mut Sheet, entry: &Entry) {
     let own = duration(entry.sum(|wait| wait.ns));
     let mut parts = vec![match entry.members.len() {
-        1 => format!("{own} of this thread's own time"),
-        _ => format!("{own} of these threads' own time"),
+        1 => format!("{own} of this thread's time"),
+        _ => format!("{own} of these threads' time"),
     }];
     let count = entry.sum(|wait| wait.count);
     let longest = entry.longest();
@@ -369,7 +369,7 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         };
         parts.push(format!("{which}from {date}{boot}"));
     }
-    labelled(sheet, "in all", vec![sheet.words(&parts.join(", "))]);
+    labelled(sheet, "in total", vec![sheet.words(&parts.join(", "))]);
     judged_by(sheet, entry);
     if entry.several_places {
         return;

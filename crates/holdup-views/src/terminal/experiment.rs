@@ -35,8 +35,8 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Experiment) {
     causes(sheet, told);
     sheet.blank();
     let words = match told.outcome {
-        Outcome::NotThere => "The run as it is:",
-        _ => "Of the runs as it is, the middle one:",
+        Outcome::NotThere => "The unchanged run:",
+        _ => "The median of the unchanged runs:",
     };
     let body = vec![sheet.words(words).paint(Paint::Dim)];
     sheet.row(Row {
@@ -51,8 +51,8 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Experiment) {
 fn header(sheet: &mut Sheet, report: &Report, told: &Experiment) {
     let words: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
     let runs = match told.outcome {
-        Outcome::NotThere => "1 run as it is".to_owned(),
-        _ => format!("{} runs as it is, {} without", told.runs, told.runs),
+        Outcome::NotThere => "1 unchanged run".to_owned(),
+        _ => format!("{} unchanged runs, {} without", told.runs, told.runs),
     };
     let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
     let body = vec![
@@ -98,14 +98,14 @@ pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(ns) = told.predicted_ns {
         let by = match told.predicted_by {
-            Some(PredictedBy::Replay) => "by a replay of its waits without that one",
-            _ => "at least, by the critical path alone: another branch may become critical",
+            Some(PredictedBy::Replay) => "by a replay without that wait",
+            _ => "a lower bound from the critical path: another branch may become critical",
         };
         facts.push(("predicted", format!("{} ({by})", duration(ns))));
     }
     if let Some(ns) = told.measured_ns {
         let baseline = duration(told.baseline_ns);
-        facts.push(("measured", format!("{}, as it is {baseline}", duration(ns))));
+        facts.push(("measured", format!("{}, unchanged {baseline}", duration(ns))));
     }
     if let Some((speedup, [low, high])) = told.speedup.zip(told.interval) {
         let words = format!(
@@ -114,14 +114,14 @@ pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
             factor(high),
             factor(speedup)
         );
-        facts.push(("factor", format!("{words} (95 %, pairs of runs)")));
+        facts.push(("factor", format!("{words} (95 % interval, pairs of runs)")));
     }
     if let Some(ns) = told.remaining_ns {
         let share = percent(ns, told.baseline_ns);
         facts.push((
             "remaining",
             format!(
-                "{} of {}, {share} of the time as it is",
+                "{} of {}, {share} of the unchanged time",
                 duration(ns),
                 told.without
             ),
@@ -178,11 +178,11 @@ fn causes(sheet: &mut Sheet, told: &Experiment) {
     if shown.is_empty() {
         return;
     }
-    let heading = format!("{:>AMOUNT$}   {:>AMOUNT$}", "as it is", "without");
+    let heading = format!("{:>AMOUNT$}   {:>AMOUNT$}", "unchanged", "without");
     let lead = vec![sheet.name(&format!("  {heading}")).paint(Paint::Dim)];
     let body = vec![
         sheet
-            .words("where the time goes, mean of the runs")
+            .words("where the time goes (mean of the runs)")
             .paint(Paint::Dim),
     ];
     let indent = 2 + 2 * AMOUNT + 3 + 3;

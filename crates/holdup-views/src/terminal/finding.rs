@@ -24,7 +24,7 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
         Severity::Critical => remarks.push("critical"),
     }
     if finding.confidence == Confidence::Suspect {
-        remarks.push("a suspicion");
+        remarks.push("suspected");
     }
     let mut body = vec![sheet.words(&finding.title).paint(paint)];
     if !remarks.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn write(sheet: &mut Sheet, finding: &Finding, elapsed: Ns, sources: 
         if sources && !evidence.source.is_empty() {
             body.push(sheet.words(&format!("({})", evidence.source)).paint(Paint::Dim));
         }
-        labelled(sheet, if at == 0 { "seen" } else { "" }, body);
+        labelled(sheet, if at == 0 { "evidence" } else { "" }, body);
     }
     let (not, to_do): (Vec<&Remedy>, Vec<&Remedy>) =
         finding.remedies.iter().partition(|remedy| remedy.pointless);
@@ -61,7 +61,7 @@ pub(super) fn write(sheet: &mut Sheet, finding: &Finding, elapsed: Ns, sources: 
     for (at, remedy) in not.into_iter().enumerate() {
         labelled(
             sheet,
-            if at == 0 { "not" } else { "" },
+            if at == 0 { "no help" } else { "" },
             vec![sheet.words(&remedy.text)],
         );
     }
@@ -72,7 +72,7 @@ fn remedy_rows(sheet: &mut Sheet, label: &str, remedy: &Remedy) {
     let mark = if remedy.safe {
         sheet.name("safe").after(3)
     } else {
-        sheet.name("changing").after(3).paint(Paint::Yellow)
+        sheet.name("changes the system").after(3).paint(Paint::Yellow)
     };
     labelled(sheet, label, vec![sheet.words(&remedy.text), mark]);
     if let Some(command) = remedy.command.as_deref() {

@@ -49,7 +49,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     }
     if !host.facts.is_empty() {
         sheet.blank();
-        heading(sheet, "Worth knowing");
+        heading(sheet, "Notes");
         facts(sheet, host);
     }
     sheet.blank();
@@ -62,7 +62,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
         randomness::section(sheet, &host.randomness);
     } else if let Some(first) = host.randomness.first() {
         let gist = first.text.split(": ").next().unwrap_or_default();
-        let told = format!("{}: {gist}; -v says more", first.about);
+        let told = format!("{}: {gist} (more with -v)", first.about);
         labelled(sheet, "randomness", vec![sheet.words(&told)]);
     }
     sheet.blank();
@@ -144,7 +144,7 @@ pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
     let lists = counted(u64::from(host.lists), "list", "lists");
     heading(
         sheet,
-        &format!("Blocked in the kernel (D), tasks at a time, by {lists} of all tasks"),
+        &format!("Tasks blocked in the kernel (state D), on average over {lists} of all tasks"),
     );
     let shown = if verbose { told.len() } else { BLOCKED };
     for one in told.iter().take(shown) {
@@ -182,7 +182,7 @@ pub(super) fn foot(sheet: &mut Sheet, report: &Report, host: &Host) {
     let cost = report.coverage.own_cost_ns;
     let wall = report.subject.wall_ns.max(1);
     let words = format!(
-        "holdup itself: {} of CPU time, {:.1} % of one CPU; {} of all tasks",
+        "overhead: {} of CPU time, {:.1} % of one CPU; {} of all tasks",
         duration(cost),
         cost as f64 * 100.0 / wall as f64,
         counted(u64::from(host.lists), "list", "lists")

@@ -42,7 +42,7 @@ fn asked(jvm: &Jvm) -> Option<String> {
     let count = u64::try_from(jvm.dumps.len()).unwrap_or(u64::MAX);
     (count > 0).then(|| {
         let dumps = counted(count, "thread dump", "thread dumps");
-        format!("; asked by holdup for {dumps}, for which it stood still {all} at most in all")
+        format!("; holdup asked it for {dumps}, which stopped it for at most {all} in total")
     })
 }
 
@@ -75,7 +75,8 @@ mod tests {
         jvm.dumps = [3_000_000, 1_000_000].map(dump).into();
         assert_eq!(
             line(&jvm, true),
-            "a JVM: OpenJDK 17.0.15, G1; asked by holdup for 2 thread dumps, for which it stood still 4.0 ms at most in all"
+            "a JVM: OpenJDK 17.0.15, G1; holdup asked it for 2 thread dumps, which stopped it for at most \
+             4.0 ms in total"
         );
     }
 }

@@ -10,7 +10,7 @@ use holdup_model::finding::Severity;
 use holdup_model::report::{CauseShare, Report, Thread, Wait};
 
 /// Column at which the words after a label begin.
-const WORDS: usize = 13;
+const WORDS: usize = 16;
 
 /// Column at which the command begins in the header, and blanks before each figure after it.
 pub(super) const HEADER: usize = 10;
@@ -34,7 +34,11 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     };
     let command = sheet.name(&command).paint(Paint::Bold);
     let figure = |text: &str| sheet.name(text).after(FIGURES);
-    let looked = if report.of_threads() { "watched" } else { "elapsed" };
+    let looked = if report.of_threads() {
+        "observed"
+    } else {
+        "elapsed"
+    };
     let mut figures = vec![
         figure(&format!("{} {looked}", duration(elapsed))).paint(Paint::Bold),
         figure(&format!("{} on a CPU", duration_beside(on_cpu, elapsed))),
@@ -83,7 +87,7 @@ pub(crate) fn quoted(word: &str) -> String {
 /// That too little was seen, in a sentence.
 pub(crate) fn no_verdict_words(report: &Report) -> String {
     format!(
-        "No verdict: what {} of the elapsed time was for could not be told.",
+        "No verdict: the cause of {} of the elapsed time is unknown.",
         percent(unresolved(report), report.whole_ns())
     )
 }
@@ -93,7 +97,7 @@ pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
     statement(sheet, &no_verdict_words(report), Paint::Red);
     statement(
         sheet,
-        "What follows is what was seen; the rest may be something else.",
+        "The entries below are what was observed. The rest may have other causes.",
         Paint::Plain,
     );
 }
@@ -179,13 +183,14 @@ pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
         .as_ref()
         .is_some_and(|requests| requests.earlier_told);
     if report.of_threads() && idle > 0 && !earlier_told {
-        let words = "A request that had been read before, and is still not answered, would look the same.";
+        let words =
+            "A request that was read before observation began and is still unanswered looks the same.";
         statement(sheet, words, Paint::Dim);
     }
     let open = report.cannot_tell.len() as u64;
     if open > 0 && !sheet.style().quiet {
         let words = format!(
-            "{} could not tell; -v says what is missing.",
+            "{} cannot tell. -v lists what is missing.",
             counted(open, "rule", "rules")
         );
         statement(sheet, &words, Paint::Dim);
@@ -200,27 +205,29 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
     let idle = waiting_for_work(report);
     if healthy(report) && !report.findings.is_empty() {
         format!(
-            "It was over in {}: too little for a person to notice what follows.",
+            "Finished in {}. Too short for the rest to matter.",
             duration(elapsed)
         )
     } else if healthy(report) {
         let all_seen = report.coverage.lost.is_empty() && report.coverage.not_measured.is_empty();
-        let seen = if all_seen { "" } else { ", as far as could be seen" };
+        let scope = if all_seen { "" } else { " in what was observed" };
         let because = if elapsed <= AT_ONCE {
-            format!("it was over in {}", duration(elapsed))
+            format!("Finished in {}.", duration(elapsed))
+        } else if idle == whole {
+            "All threads were idle, waiting for work.".to_owned()
         } else if idle > 0 {
             format!(
-                "{} of its threads' time was waiting for work, {} running",
+                "Threads were idle for {} of their time, waiting for work, and ran for {}.",
                 percent(idle, whole),
                 percent(running, whole)
             )
         } else {
-            format!("it ran for {} of the time", percent(running, whole))
+            format!("It ran for {} of the time.", percent(running, whole))
         };
-        format!("Nothing held it up{seen}: {because}.")
+        format!("No hold-up found{scope}. {because}")
     } else {
         format!(
-            "It waited for {} of the time, and no rule found anything wrong with that.",
+            "It waited for {} of the time. No rule reports a problem.",
             percent(whole.saturating_sub(running + idle), whole)
         )
     }
@@ -275,7 +282,7 @@ pub(super) fn living(sheet: &mut Sheet, report: &Report) {
                 body.push(sheet.words(phrase));
             }
         }
-        labelled(sheet, if at == 0 { "lives on" } else { "" }, body);
+        labelled(sheet, if at == 0 { "still running" } else { "" }, body);
     }
     if processes.len() > LIVING_NAMED {
         let more = counted(
@@ -292,24 +299,24 @@ pub(super) fn gaps(sheet: &mut Sheet, report: &Report) {
     for (at, lost) in report.coverage.lost.iter().enumerate() {
         let mut words = format!("{}: {}", lost.what, lost.count);
         if lost.ns > 0 {
-            words.push_str(&format!(", {} of threads' time", duration(lost.ns)));
+            words.push_str(&format!(", {} of thread time", duration(lost.ns)));
         }
         let body = vec![sheet.words(&words).paint(Paint::Yellow)];
-        labelled(sheet, if at == 0 { "lost" } else { "" }, body);
+        labelled(sheet, if at == 0 { "dropped" } else { "" }, body);
     }
     for (at, gap) in report.coverage.not_measured.iter().enumerate() {
         let mut body = vec![sheet.words(&format!("{}: {}", gap.what, gap.why))];
         if !gap.fix.is_empty() {
             body.push(sheet.words(&format!("→ {}", gap.fix)).after(2));
         }
-        labelled(sheet, if at == 0 { "not seen" } else { "" }, body);
+        labelled(sheet, if at == 0 { "not observed" } else { "" }, body);
     }
 }
 
 /// Each thread's own time in a line: ids, life, share on a CPU, name, and where most of the rest went.
 pub(super) fn threads(sheet: &mut Sheet, report: &Report) {
-    heading(sheet, "Threads' own time");
-    let lead = format!("{:>8} {:>8} {:>9} {:>7}", "pid", "thread", "lived", "on CPU");
+    heading(sheet, "Time of each thread");
+    let lead = format!("{:>8} {:>8} {:>9} {:>7}", "pid", "tid", "lifetime", "on CPU");
     table_row(sheet, &lead, "name", "mostly", Paint::Dim);
     for thread in &report.threads {
         let on_cpu = on_cpu(&thread.causes);
@@ -363,7 +370,7 @@ pub(super) fn other_rules(sheet: &mut Sheet, report: &Report) {
         }
     }
     if !report.cannot_tell.is_empty() {
-        heading(sheet, "Could not tell");
+        heading(sheet, "Cannot tell");
         for rule in &report.cannot_tell {
             rule_row(sheet, &rule.rule, &rule.missing);
         }
@@ -387,7 +394,7 @@ fn heading(sheet: &mut Sheet, words: &str) {
     statement(sheet, words, Paint::Bold);
 }
 
-/// `accounted 100.0 %   unknown 0.0 %   lost 0   holdup itself 0.03 s CPU     holdup explain …`.
+/// `accounted 100.0 %   unknown 0.0 %   dropped 0   overhead 0.03 s CPU     holdup explain …`.
 pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&str>) {
     let coverage = &report.coverage;
     let mut body: Vec<Piece> = Vec::new();
@@ -408,9 +415,9 @@ pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&st
     }
     let lost: u64 = coverage.lost.iter().map(|lost| lost.count).sum();
     let loss = if lost > 0 { Paint::Yellow } else { Paint::Plain };
-    body.push(sheet.name(&format!("lost {lost}")).paint(loss));
+    body.push(sheet.name(&format!("dropped {lost}")).paint(loss));
     let own = duration_beside(coverage.own_cost_ns, report.subject.wall_ns);
-    body.push(sheet.name(&format!("holdup itself {own} CPU")));
+    body.push(sheet.name(&format!("overhead {own} CPU")));
     let mut body: Vec<Piece> = body.into_iter().map(|piece| piece.after(3)).collect();
     if let Some(id) = explain {
         body.push(

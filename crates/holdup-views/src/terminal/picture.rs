@@ -65,7 +65,7 @@ impl<'a> Entry<'a> {
             .iter()
             .map(|(wait, _)| *wait)
             .max_by_key(|wait| wait.max_ns);
-        longest.expect("callers have a member in hand")
+        longest.expect("callers have a member")
     }
 
     /// Whether some of it was still waiting when observation ended.

@@ -23,7 +23,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     for line in &lines {
         row(4, &line.words, Paint::Plain);
         for doubt in &line.doubts {
-            row(6, &format!("not sure: {doubt}"), Paint::Dim);
+            row(6, &format!("uncertain: {doubt}"), Paint::Dim);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn section(sheet: &mut Sheet, aspects: &[Aspect]) {
             State::Unknown => Paint::Dim,
         };
         let words = match aspect.state {
-            State::Pointless => format!("pointless here: {}", aspect.text),
+            State::Pointless => format!("does not help here: {}", aspect.text),
             _ => aspect.text.clone(),
         };
         let lead = vec![sheet.name(&format!("    {}", aspect.about)).paint(Paint::Dim)];
@@ -73,6 +73,6 @@ mod tests {
         for line in text.lines() {
             assert!(line.chars().count() <= 80 && !line.contains('\x1b'), "{line:?}");
         }
-        assert!(text.contains("pointless here: evil\\x1b[2J\\nname"), "{text}");
+        assert!(text.contains("does not help here: evil\\x1b[2J\\nname"), "{text}");
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
 fn all(requests: &Requests) -> Option<String> {
     (requests.count > 0).then(|| {
         format!(
-            "{} answered, median {}, 99 % within {}, slowest {}",
+            "{} answered: median {}, 99 % within {}, slowest {}",
             counted(requests.count, "request", "requests"),
             duration(requests.p50_ns),
             duration(requests.p99_ns),
@@ -121,7 +121,7 @@ fn open(requests: &Requests) -> Option<String> {
 fn resting(requests: &Requests) -> Option<String> {
     (requests.resting > 0).then(|| {
         format!(
-            "{} sent more, and nothing was done for it: no request, or one that was lost",
+            "{} sent more data, and no thread worked on it: not a request, or a dropped one",
             counted(requests.resting, "client", "clients")
         )
     })

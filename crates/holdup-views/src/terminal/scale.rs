@@ -366,7 +366,7 @@ pub(super) fn remarks(sheet: &mut Sheet, told: &Scaling) {
     for note in &told.notes {
         labelled("note", note);
     }
-    labelled("order", &format!("drawn; --seed {} draws the same", told.seed));
+    labelled("order", &format!("random; --seed {} repeats it", told.seed));
 }
 
 /// What the fitted law says, or why there is none.
@@ -374,7 +374,8 @@ pub(crate) fn law(told: &Scaling) -> Option<String> {
     let ends = |[low, high]: [f64; 2]| format!("{low:.3} to {high:.3}");
     match (told.fit, told.sigma, told.kappa) {
         (Some([sigma, kappa]), Some(of_sigma), Some(of_kappa)) => Some(format!(
-            "universal scalability law beyond the control: contention sigma {sigma:.3} ({}), coherency kappa {kappa:.4} ({}), with 95 %",
+            "universal scalability law beyond the control: contention sigma {sigma:.3} ({}), coherency kappa \
+             {kappa:.4} ({}), 95 % intervals",
             ends(of_sigma),
             ends(of_kappa)
         )),

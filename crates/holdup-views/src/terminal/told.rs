@@ -116,7 +116,7 @@ fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host,
     told.verdict = sheet.take_said();
     for (name, write) in [
         ("Resources", host::resources as fn(&mut Sheet, &_)),
-        ("Worth knowing", host::facts),
+        ("Notes", host::facts),
         ("Blocked in the kernel", |sheet, one| {
             host::blocked(sheet, one, true)
         }),
@@ -138,13 +138,13 @@ fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot,
     boot::silent(sheet, report);
     told.verdict = sheet.take_said();
     for (name, write) in [
-        ("How far it had come when", boot::time_line as fn(&mut Sheet, &_)),
-        ("Who waited", boot::waits),
+        ("Time line", boot::time_line as fn(&mut Sheet, &_)),
+        ("Waits", boot::waits),
         ("The critical chain", boot::chain),
         ("Randomness", |sheet, one| {
             randomness::section(sheet, &one.randomness);
         }),
-        ("Not seen", boot::missing),
+        ("Not observed", boot::missing),
     ] {
         write(sheet, one);
         told.parts.push((name, sheet.take_said()));
@@ -182,7 +182,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
     }
     told.verdict = sheet.take_said();
     prediction::write(sheet, report);
-    told.parts.push(("Without a wait", sheet.take_said()));
+    told.parts.push(("Prediction", sheet.take_said()));
     margins::living(sheet, report);
     told.living = sheet.take_said();
     margins::accounting(sheet, report, None);
@@ -246,7 +246,7 @@ pub(crate) fn headline(report: &Report, told: &Told) -> String {
     let what = match (healthy, finding) {
         (Some(words), _) => words,
         (None, Some(finding)) => finding.title.clone(),
-        (None, None) => "where its time went".to_owned(),
+        (None, None) => "time by cause".to_owned(),
     };
     let most = told.tiles.first().map(|tile| {
         let least = if tile.open { "≥" } else { "" };

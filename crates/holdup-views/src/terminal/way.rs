@@ -38,10 +38,10 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     if let Some((holder, _)) = holders.first().filter(|(holder, _)| named_already(holder)) {
         // The entry's first line names it as what is waited for.
         if let Some(doing) = holder.doing {
-            labelled(sheet, "it was", vec![sheet.words(doing.phrase())]);
+            labelled(sheet, "which was", vec![sheet.words(doing.phrase())]);
         }
     } else if let Some((holder, _)) = holders.first() {
-        let (label, how) = relation(holder, entry.cause);
+        let (label, how) = relation(holder);
         let who = thread(
             sheet,
             report,
@@ -55,11 +55,12 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         let peer = holder.how_known == HowKnown::SocketPeer;
         if let Some(doing) = holder.doing.filter(|doing| !(peer && takes_in(*doing))) {
             body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
-            body.push(sheet.words(&format!("itself {}", doing.phrase())));
+            let end = if holders.len() > 1 { ";" } else { "" };
+            body.push(sheet.words(&format!("which was {}{end}", doing.phrase())));
         }
         if holders.len() > 1 {
             let others = counted(holders.len() as u64 - 1, "other", "others");
-            body.push(sheet.words(&format!("(and {others})")));
+            body.push(sheet.words(&format!("and {others}")));
         }
         labelled(sheet, label, body);
     } else if let Some(link) = went_to(entry) {
@@ -68,7 +69,7 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
             sheet.words(&format!("{who},")).paint(Paint::Bold),
             sheet.words(link.cause.phrase()),
         ];
-        labelled(sheet, "went to", body);
+        labelled(sheet, "leads to", body);
     }
     let mut ran: Vec<(&str, Ns)> = ran.into_iter().collect();
     ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
@@ -78,7 +79,7 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         body.push(figure_of(sheet, &duration_beside(*ns, report.whole_ns())));
     }
     if !body.is_empty() {
-        labelled(sheet, "instead", body);
+        labelled(sheet, "CPU ran", body);
     }
 }
 
@@ -90,7 +91,7 @@ fn went_to<'a>(entry: &Entry<'a>) -> Option<&'a Link> {
 }
 
 /// What the holder is to the waiter, as a label, and how that is known where the label does not say it.
-fn relation(holder: &Holder, cause: Cause) -> (&'static str, Option<&'static str>) {
+fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
     match holder.how_known {
         HowKnown::MutexOwner => ("held by", Some("mutex owner")),
         HowKnown::PiFutex => ("held by", Some("lock owner")),
@@ -100,15 +101,11 @@ fn relation(holder: &Holder, cause: Cause) -> (&'static str, Option<&'static str
         HowKnown::Vmstructs => ("held by", Some("lock owner, JVM")),
         HowKnown::Dump => ("held by", Some("lock owner, thread dump")),
         HowKnown::Monitor => ("held by", Some("monitor owner")),
-        HowKnown::LastToStop => ("kept by", Some("the last to stop")),
+        HowKnown::LastToStop => ("slowest", Some("last thread to reach the safepoint")),
         HowKnown::PipePeer | HowKnown::SocketPeer => ("peer", None),
         HowKnown::Child => ("child", None),
         HowKnown::FuseDaemon => ("served by", Some("FUSE daemon")),
         HowKnown::Tracer => ("traced by", None),
-        // Locks that keep no owner, as those of Rust and Go, are at least seen to be let go.
-        HowKnown::Waker if matches!(cause, Cause::LockFutex | Cause::LockKernel | Cause::MemMmaplock) => {
-            ("released by", None)
-        }
-        HowKnown::Waker => ("ended by", None),
+        HowKnown::Waker => ("woken by", None),
     }
 }

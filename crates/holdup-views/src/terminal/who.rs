@@ -26,8 +26,8 @@ pub(super) fn thread(
         (0, _) => format!("{process}{how}"),
         (_, 0) => format!("{process} (pid {pid}{how})"),
         _ if pid == tid => format!("{process} (pid {pid}{how})"),
-        _ if thread.is_empty() || thread == process => format!("{process} (pid {pid}, thread {tid}{how})"),
-        _ => format!("{thread} of {process} (pid {pid}, thread {tid}{how})"),
+        _ if thread.is_empty() || thread == process => format!("{process} (pid {pid}, tid {tid}{how})"),
+        _ => format!("{thread} of {process} (pid {pid}, tid {tid}{how})"),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: boo
     } else if programs.len() == 1 {
         format!("{count} threads of processes named {process}")
     } else {
-        format!("{count} threads of {} programs, {process} first", programs.len())
+        format!("{count} threads of {} programs, mainly {process}", programs.len())
     })
 }
 

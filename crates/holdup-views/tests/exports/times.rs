@@ -187,7 +187,7 @@ fn each_piece_of_the_time_line_is_a_slice_and_a_marker_with_who_ended_it() {
         (
             Value::from(0.00001),
             Value::from(0.0001),
-            Value::from("nobody: it went on at the end"),
+            Value::from("not ended: it was still waiting"),
         ),
         (
             Value::from(-0.001),

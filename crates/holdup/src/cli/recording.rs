@@ -96,7 +96,7 @@ pub(crate) struct RecordArgs {
     pub(crate) buffer: u32,
 }
 
-const RECORD_STATUS: &str = "Exit status: 0 after Ctrl-C or SIGTERM, with all that was seen written; 125 if holdup itself failed \
+const RECORD_STATUS: &str = "Exit status: 0 after Ctrl-C or SIGTERM, when all that was observed is written; 125 if holdup itself failed \
                              or another one records to that folder, 2 for bad usage.";
 
 /// Reads the length of a segment: shorter ones would cost more to begin than to observe.

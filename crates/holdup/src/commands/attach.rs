@@ -89,7 +89,8 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         Some(Err(error)) if args.backend == Backend::Auto && !error.is::<collect::EndedBefore>() => {
             let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
             say(&format!(
-                "/proc is sampled, because what runs cannot be traced here: {why}; `holdup doctor` says what to change"
+                "/proc is sampled, because tracing does not work here: {why}; `holdup doctor` shows what to \
+                 change"
             ));
             sample(Some(&why))
         }

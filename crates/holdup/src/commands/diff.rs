@@ -30,7 +30,7 @@ const NOT_READ: u8 = 1;
 pub(crate) fn run(args: &DiffArgs, color: Color) -> anyhow::Result<u8> {
     if let Some(format) = without_comparison(args) {
         bail!(Usage::Wrong(format!(
-            "a comparison can't be told as {format}; use terminal, json, markdown or html"
+            "a comparison cannot be written as {format}: use terminal, json, markdown or html"
         )));
     }
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;

@@ -78,7 +78,7 @@ impl Checkup {
                 missing.join(", ")
             ),
             (false, _) => format!(
-                "holdup run can't trace here: {}. It looks at /proc now and then instead, and tells less.",
+                "holdup run cannot trace here: {}. It samples /proc instead, and reports less.",
                 missing.join(", ")
             ),
         }

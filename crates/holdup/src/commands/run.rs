@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
 fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
     if args.predict && matches!(args.backend, Backend::Proc) {
         bail!(Usage::Wrong(
-            "--predict replays who waits for whom, which sampling does not see: leave --backend proc out"
+            "--predict needs tracing, because sampling does not record wakers: leave --backend proc out"
                 .to_owned()
         ));
     }
@@ -132,10 +132,11 @@ fn collect_by(
     }
     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
     say(&format!(
-        "/proc is sampled, because the command cannot be traced here: {why}; `holdup doctor` says what to change"
+        "/proc is sampled, because the command cannot be traced here: {why}; `holdup doctor` shows what to \
+         change"
     ));
     if how.predict.is_some() {
-        say("nothing is predicted: sampling does not see who waits for whom");
+        say("nothing is predicted: sampling does not list the waiting tasks for whom");
     }
     collect::sample(subject, signals, Some(&why), events)
 }
@@ -150,7 +151,7 @@ pub(crate) fn without_evidence(error: anyhow::Error, what: &str) -> anyhow::Erro
         return error;
     }
     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
-    anyhow!("cannot observe {what} here: {why}; `holdup doctor` says what to change")
+    anyhow!("cannot observe {what} here: {why}; `holdup doctor` shows what to change")
 }
 
 /// Ends the copy of the events, if there is one. An error is said, and changes nothing else.

@@ -80,9 +80,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     };
     let mut report = verdict::of_segment(&segment);
     if args.request && !part::only_requests(&mut report) {
-        say(
-            "no request was told in this recording: `holdup attach` tells those that come in over accepted connections",
-        );
+        say("this recording has no requests: `holdup attach` records requests over accepted connections");
         return Ok(NOTHING);
     }
     if let Some(causes) = causes {

@@ -35,7 +35,8 @@ const BUFFER: u32 = 16 << 20;
 const NO_VERDICT: u8 = 1;
 
 /// What is to be kept in mind where runs could not be traced.
-const SAMPLED: &str = "elapsed times are exact; where the time went, and what is left of the wait, is an estimate from looks at /proc";
+const SAMPLED: &str = "elapsed times are exact; the causes, and the remaining part of the wait, are an \
+ estimate from samples of /proc";
 
 /// What came of the runs.
 enum Came {
@@ -208,7 +209,7 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                             why => why,
                         };
                         if let Some(why) = refused {
-                            let why = format!("{} can't be taken away from CMD: {why}", way.name);
+                            let why = format!("{} cannot be removed from CMD: {why}", way.name);
                             return Ok(Came::Refused(why));
                         }
                         // Looks do not show who waits for whom, and miss waits.

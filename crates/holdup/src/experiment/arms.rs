@@ -286,7 +286,7 @@ impl Laboratory<'_> {
                     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
                     say(&format!(
                         "/proc is sampled, because CMD cannot be traced here: {why}; what is left of the wait is then an estimate, and \
-                         nothing is predicted; `holdup doctor` says what to change"
+                         nothing is predicted; `holdup doctor` shows what to change"
                     ));
                     self.untraced = Some(why);
                 }

@@ -103,7 +103,7 @@ pub(crate) fn decide(way: &Way, sight: &Sight) -> Result<Reach, String> {
 fn names(sight: &Sight) -> Result<(), String> {
     if !sight.root {
         return Err(
-            "--without net.dns needs root: which names CMD asks for is seen by tracing alone".to_owned(),
+            "--without net.dns needs root: only tracing shows the names that CMD looks up".to_owned(),
         );
     }
     if !sight.hosts {

@@ -122,8 +122,8 @@ impl Told {
     /// What is lost beyond what sampling never sees.
     pub(crate) fn beyond_the_usual(&self) -> Vec<&str> {
         const USUAL: [&str; 4] = [
-            "who ended each wait",
-            "which waits were over between two looks",
+            "wakers (the critical path",
+            "waits that ended between two samples",
             "kernel stacks beyond the innermost function",
             "callers beyond a function",
         ];

@@ -47,7 +47,7 @@ fn capabilities() {
     let sampled = |name: &str, command: Command| {
         let told = case.told(name, command);
         assert_eq!(told.backend, "proc", "{name}");
-        assert!(told.function && told.lacks("who ended each wait"), "{name}");
+        assert!(told.function && told.lacks("wakers (the critical path"), "{name}");
     };
     sampled("an ordinary user", case.nobody(""));
     sampled("CAP_PERFMON alone", case.nobody("+perfmon"));

@@ -142,7 +142,7 @@ fn limits_of_holdups_own() {
     let report = case.reported("3 processes", command, &COMMAND);
     let told = Told::of(&report);
     assert!(
-        told.lacks("which call each thread waited in") && told.fixed_by("ulimit -u"),
+        told.lacks("the call of each wait") && told.fixed_by("ulimit -u"),
         "{report:#}"
     );
     // The report can't be written, which is no reason to lose CMD's status.

@@ -154,10 +154,13 @@ impl Told {
     /// stack that it refused to copy.
     pub(crate) fn lost_nothing_of_its_own(&self) {
         for lost in list(&self.report["coverage"], "lost") {
-            if lost["what"] == "wakings that the kernel did not show" {
+            if lost["what"] == "wakeups not reported by the kernel" {
                 continue;
             }
-            let allowed = ["switches that the kernel did not show", "stack samples dropped"];
+            let allowed = [
+                "context switches not reported by the kernel",
+                "stack samples dropped",
+            ];
             assert!(allowed.iter().any(|what| lost["what"] == *what), "{lost}");
             assert!(number(lost, "count") <= 2, "{lost}");
         }

@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(run.coverage.unknown, ns);
         prop_assert_eq!(lost(&run, "waits whose record was dropped"), (count > 0).then_some((count, ns)));
         prop_assert_eq!(lost(&run, "contradictory records"), None);
-        prop_assert_eq!(lost(&run, "threads whose losses the kernel side counts otherwise"), None);
+        prop_assert_eq!(lost(&run, "threads whose drops the BPF programs count differently"), None);
     }
 
     /// The same gap is told as what it is where the source knows that it was shown nothing.

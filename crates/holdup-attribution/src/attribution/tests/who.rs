@@ -433,8 +433,8 @@ fn a_stack_of_a_wait_that_nobody_knows_is_counted() {
     assert_eq!(
         lost,
         [
-            ("stack samples that came too late", 1, 0),
-            ("threads whose losses the kernel side counts otherwise", 1, 50),
+            ("stack samples that arrived too late", 1, 0),
+            ("threads whose drops the BPF programs count differently", 1, 50),
             ("waits whose record was dropped", 1, 50),
         ]
     );

@@ -28,7 +28,7 @@ const EMERGENCY: [&str; 2] = ["emergency.target", "Emergency Mode"];
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DeviceNeverAppeared,
-    about: "the boot waited for a device that did not come",
+    about: "the boot waited for a device that did not appear",
     needs: &[Need::Artefacts],
     causes: &[Cause::DeviceWait],
     from: MATTERS,
@@ -87,14 +87,14 @@ fn finding(
     let title = match took {
         // The line with which it began is older than the log has it.
         Some(ns) if late => format!(
-            "The boot waited at least {} for {path}, which did not come",
+            "The boot waited at least {} for {path}, which did not appear",
             logs::seconds(ns)
         ),
         Some(ns) => format!(
-            "The boot waited {} for {path}, which did not come",
+            "The boot waited {} for {path}, which did not appear",
             logs::seconds(ns)
         ),
-        None => format!("The boot waited for {path} until its time ran out, and it did not come"),
+        None => format!("The boot waited for {path} until the timeout; it did not appear"),
     };
     let failed = failed_for_it(observed, clock, line);
     let emergency = reached_emergency(observed, clock, line);
@@ -120,7 +120,7 @@ fn finding(
             .fold(finding, Finding::and);
     }
     if took.is_none() {
-        let text = "when the waiting began does not stand in this log; systemd waits 90 s for a device, unless told otherwise";
+        let text = "the start of the wait is not in this log; systemd waits 90 s for a device by default";
         finding = finding.and(Evidence::new(text, observed.place(&line.quote)));
     }
     let resource = Resource {
@@ -133,18 +133,18 @@ fn finding(
             .about(resource, Asker::default())
             .confidence(Confidence::Proved)
             .remedy(
-                Remedy::safe("see whether the device is there under this name, and where it is asked for")
+                Remedy::safe("check whether the device exists under this name, and which file refers to it")
                     .with_command(format!(
                         "lsblk -f; grep -n -e UUID -e /dev/ /etc/fstab /etc/crypttab; ls -l {}",
                         say::quoted(path)
                     )),
             )
             .remedy(Remedy::changing(
-                "if the machine can do without it, say so in /etc/fstab: nofail,x-systemd.device-timeout=5s",
-                "what needs that file system then starts without it",
+                "set nofail,x-systemd.device-timeout=5s in /etc/fstab if the machine does not need it",
+                "services that need that file system then start without it",
             ))
             .remedy(Remedy::pointless(
-                "checking the file system: it was never there to be checked",
+                "checking the file system: the device was not there",
             )),
     )
 }

@@ -19,23 +19,24 @@ const LATE: Ns = 20;
 
 /// Limits that services wait for in full when what they wait for does not come, seconds, and whose they are.
 const TIME_OUTS: [(Ns, &str); 5] = [
-    (25, "D-Bus's time-out for a call"),
-    (30, "the time-out of a SCSI command"),
+    (25, "the timeout of a D-Bus call"),
+    (30, "the timeout of a SCSI command"),
     (60, "a common limit of one minute"),
     (
         90,
-        "systemd's default time-out for a start (DefaultTimeoutStartSec=): the first try was likely killed, and what is shown is the second",
+        "the default start timeout of systemd (DefaultTimeoutStartSec=): the first try was probably killed, \
+         and this is the second",
     ),
     (
         120,
-        "the default time-out of network-online's and udev's waiting services",
+        "the default timeout of the services that wait for network-online and udev",
     ),
 ];
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::HoleInCriticalChain,
-    about: "the critical chain of the boot has a hole that no unit explains",
+    about: "the critical chain of the boot has a gap that no unit explains",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
@@ -66,7 +67,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             longest.name, start.unit
         ),
         None => format!(
-            "{} began {hole} after {after} was reached, and the chain does not tell why",
+            "{} began {hole} after {after} was reached; the chain does not show why",
             longest.name
         ),
     };
@@ -87,7 +88,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     if let Some(own) = own_start(observed, longest) {
         let text = format!(
-            "its own start took {}: the hole is not in it",
+            "its own start took {}, and the gap is not part of that",
             logs::seconds(own.ns)
         );
         finding = finding.and(evidence(observed, own, text));
@@ -104,14 +105,14 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         finding = finding.and(logs::about(observed, up, text));
     } else if let Some(slow) = not_in_chain(observed, longest) {
         let text = format!(
-            "{} took {} and is not in the chain: a unit that has done its work and ended is not shown there",
+            "{} took {} and is not in the chain, which does not show units that have ended",
             slow.name,
             logs::seconds(slow.ns)
         );
         finding = finding.and(evidence(observed, slow, text));
     }
     if let Some((seconds, whose)) = time_out(longest.ns).filter(|_| start.is_none()) {
-        let text = format!("{hole} is as long as a time-out of {seconds} s: {whose}");
+        let text = format!("{hole} is as long as a timeout of {seconds} s: {whose}");
         finding = finding.and(evidence(observed, longest, text));
     }
     finding.ns = run.boot.then_some(longest.ns);
@@ -119,7 +120,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         let unit = crate::rules::say::quoted(start.unit);
         return fires(
             finding.remedy(
-                Remedy::safe("see what it does for so long, and whether what comes after must wait for it")
+                Remedy::safe("find out what it does, and whether later units must wait for it")
                     .with_command(format!("systemctl cat {unit}; journalctl -b -u {unit}")),
             ),
         );
@@ -128,13 +129,13 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     fires(
         finding
             .remedy(
-                Remedy::safe("read what the unit said before: an earlier try does not show in the chain")
+                Remedy::safe("read the earlier log of the unit: the chain does not show an earlier attempt")
                     .with_command(format!(
                         "journalctl -b -u {unit}; journalctl -b -k | grep -E 'random|I/O error|timeout'"
                     )),
             )
             .remedy(
-                Remedy::safe("then let holdup watch the command that it starts with")
+                Remedy::safe("then run its start command under holdup")
                     .with_command(format!("systemctl show -p ExecStartPre -p ExecStart {unit}")),
             ),
     )
@@ -159,7 +160,7 @@ fn clear(observed: &Observed) -> Verdict {
             let longest = holes.map(|span| span.ns).max();
             let longest = longest.map_or("below 1 s".to_owned(), logs::seconds);
             Verdict::Clear(format!(
-                "the longest hole between {units} units of the chain is {longest}"
+                "the longest gap between {units} units of the chain is {longest}"
             ))
         }
     }

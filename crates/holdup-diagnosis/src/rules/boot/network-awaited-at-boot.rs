@@ -95,7 +95,7 @@ fn finding(run: &Run<'_>, observed: &Observed, told: &[Told], longest: &Told) ->
         .any(|one| one.in_vain && one.ns.abs_diff(longest.ns) <= SECOND);
     let title = match in_vain {
         true => format!(
-            "The boot waited {} for the network, in vain",
+            "The boot waited {} for the network, and it did not come online",
             logs::seconds(longest.ns)
         ),
         false => format!(
@@ -112,7 +112,7 @@ fn finding(run: &Run<'_>, observed: &Observed, told: &[Told], longest: &Told) ->
     )
     .and(Evidence::new(
         format!(
-            "{} does nothing but wait, and what is ordered after network-online.target waits for it",
+            "{} only waits, and all units after network-online.target wait for it",
             longest.unit
         ),
         longest.evidence.source.clone(),
@@ -139,28 +139,36 @@ fn finding(run: &Run<'_>, observed: &Observed, told: &[Told], longest: &Told) ->
     let networkd = longest.unit.contains("networkd") || longest.unit.starts_with("Wait for Network");
     let finding = match networkd {
         true => finding.remedy(
-            Remedy::safe("see which interface is not configured: each that is managed has to be, unless it is told otherwise")
-                .with_command("networkctl"),
+            Remedy::safe(
+                "find the interface that is not configured: each managed interface must be, by default",
+            )
+            .with_command("networkctl"),
         ),
-        false => finding.remedy(Remedy::safe("see which connection does not come up").with_command("nmcli device; ip -br address")),
+        false => finding.remedy(
+            Remedy::safe("find the connection that does not come up")
+                .with_command("nmcli device; ip -br address"),
+        ),
     };
     let finding = match networkd {
         true => finding.remedy(Remedy::changing(
-            "for an interface that may be without a network: RequiredForOnline=no in the [Link] section of its .network file",
+            "set RequiredForOnline=no in the [Link] section of the .network file of an optional interface",
             "services that need the network may start before that interface has an address",
         )),
         false => finding,
     };
     finding
         .remedy(
-            Remedy::safe("see who asks for it: what listens on all addresses needs network.target at most")
-                .with_command(format!(
-                    "systemctl list-dependencies --reverse network-online.target; systemctl cat {}",
-                    say::quoted(&longest.unit)
-                )),
+            Remedy::safe(
+                "find the units that need it: a service that listens on all addresses needs only \
+             network.target",
+            )
+            .with_command(format!(
+                "systemctl list-dependencies --reverse network-online.target; systemctl cat {}",
+                say::quoted(&longest.unit)
+            )),
         )
         .remedy(Remedy::pointless(
-            "a longer time-out: it then waits longer for the same thing",
+            "a longer timeout: it then waits longer for the same thing",
         ))
         .confidence(Confidence::Proved)
 }

@@ -20,7 +20,7 @@ const DEFAULT_LIMIT: Ns = 90;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::UnitStartTimedOut,
-    about: "a unit's start ran out of time and was killed",
+    about: "the start of a unit timed out",
     needs: &[Need::Artefacts],
     causes: &[Cause::RandomUnseeded],
     from: MATTERS,
@@ -70,7 +70,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         }
     }
     if findings.is_empty() {
-        return logs::manager_silent(observed, "a start that ran out of time");
+        return logs::manager_silent(observed, "a start that timed out");
     }
     Verdict::Fires(findings)
 }
@@ -83,7 +83,7 @@ fn title(start: &Start<'_>, clock: &Clock<'_>, tries: (usize, usize)) -> String 
     let took = start.took(clock).map(logs::seconds);
     let least = if at_least { "at least " } else { "" };
     let length = took.map_or(String::new(), |took| format!(" after {least}{took}"));
-    let out_of_time = format!("{} ran out of time in its {step} step{length}", start.unit);
+    let out_of_time = format!("{} timed out in its {step} step{length}", start.unit);
     match tries {
         (0, _) => out_of_time,
         (_, 0) => format!("{out_of_time}, and was started again"),
@@ -110,8 +110,9 @@ fn finding(
         logs::quote(observed, line),
     );
     if took.is_some_and(|ns| ns.abs_diff(DEFAULT_LIMIT * SECOND) <= 2 * SECOND) {
-        let text =
-            format!("{DEFAULT_LIMIT} s is systemd's default limit: nothing was slow, something did not come");
+        let text = format!(
+            "{DEFAULT_LIMIT} s is the default timeout of systemd: it waited for something that did not happen"
+        );
         finding = finding.and(logs::about(observed, line, text));
     }
     if let Some(one) = start.again {
@@ -146,18 +147,14 @@ fn finding(
     Some(
         finding
             .remedy(
-                Remedy::safe(
-                    "see which command this step runs, and let holdup watch it: holdup run -- COMMAND",
-                )
-                .with_command(format!(
-                    "systemctl show -p ExecStartPre -p ExecStart -p TimeoutStartUSec {unit}"
-                )),
+                Remedy::safe("find the command of this step, and run it under holdup: holdup run -- COMMAND")
+                    .with_command(format!(
+                        "systemctl show -p ExecStartPre -p ExecStart -p TimeoutStartUSec {unit}"
+                    )),
             )
             .remedy(
-                Remedy::safe(
-                    "see what the kernel said in the same minutes: randomness, disks, network servers",
-                )
-                .with_command("journalctl -b -k"),
+                Remedy::safe("read the kernel log of the same minutes: randomness, disks, network servers")
+                    .with_command("journalctl -b -k"),
             )
             .remedy(Remedy::pointless(
                 "a longer TimeoutStartSec=: it then waits longer for the same thing",

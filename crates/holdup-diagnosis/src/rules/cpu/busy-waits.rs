@@ -12,7 +12,7 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::BusyWaits,
-    about: "it waits by asking again and again, on a CPU",
+    about: "it polls in a busy loop on a CPU",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     // Half of what matters: what spins may be half in user mode and half in the kernel.
@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     if spins.cause() != waits.cause() {
         return Verdict::Clear(format!(
-            "{} of spinning is told under {}",
+            "{} of spinning is reported by {}",
             duration(spins.cost()),
             spins.cause()
         ));
@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let spun = spin(main);
     let what = spun.map_or("", Spin::id);
     let title = format!(
-        "It waits on a CPU: {} of the time passes in {what}",
+        "It spins for {} of the time, in {what}",
         percent(run.share(spins.cost()))
     );
     let by: Vec<String> = spins
@@ -75,7 +75,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         detail: main.resource.detail.clone(),
     };
     fires(finding.remedy(Remedy::pointless(
-        "a faster CPU: it asks more often then, and waits as long",
+        "a faster CPU: it then polls more often and waits as long",
     )))
 }
 
@@ -90,7 +90,7 @@ fn others(run: &Run<'_>, spins: &Waits<'_>) -> Option<Evidence> {
     let busiest = work.iter().max_by_key(|wait| wait.ns)?;
     Some(Evidence::new(
         format!(
-            "meanwhile {} ran for {}; what is waited for is not known",
+            "{} ran for {} at the same time; the object of the wait is not known",
             say::who_with_pid(&busiest.asker.name),
             duration(busiest.ns)
         ),
@@ -99,7 +99,7 @@ fn others(run: &Run<'_>, spins: &Waits<'_>) -> Option<Evidence> {
 }
 
 /// What to do about a loop of whose owner nothing is known.
-const SLEEPS_INSTEAD: &str = "wait with a mutex, a condition variable, a semaphore or an eventfd, so that the thread sleeps until it is woken";
+const SLEEPS_INSTEAD: &str = "use a mutex, a condition variable, a semaphore or an eventfd, so that the thread sleeps until it is woken";
 
 /// Parts of the names of functions of GNU OpenMP (since 4.2) and of LLVM's and Intel's.
 const OF_OPENMP: [&str; 2] = ["gomp", "kmp"];
@@ -111,9 +111,9 @@ fn cure(spin: &Spin) -> &'static str {
         Spin::PollsWithoutWaiting | Spin::Yield => false,
     };
     if openmp {
-        "OMP_WAIT_POLICY=passive lets threads sleep at barriers; share the work more evenly between them"
+        "set OMP_WAIT_POLICY=passive so that threads sleep at barriers, or share the work more evenly"
     } else if *spin == Spin::PollsWithoutWaiting {
-        "give the poll a time limit, or none, and let the kernel wake it"
+        "use a longer poll timeout, or none, so that the kernel wakes it"
     } else {
         SLEEPS_INSTEAD
     }

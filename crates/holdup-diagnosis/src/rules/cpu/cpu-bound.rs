@@ -18,7 +18,7 @@ const FUNCTIONS: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuBound,
-    about: "it does not wait: it runs its own code",
+    about: "the program computes: it runs its own code and does not wait",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
@@ -37,12 +37,9 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
             percent(share)
         ));
     }
-    let title = format!(
-        "It does not wait: it is on a CPU for {} of the time",
-        percent(share)
-    );
+    let title = format!("CPU-bound: it is on a CPU for {} of the time", percent(share));
     let text = format!(
-        "{} in its own code, {} in the kernel for it",
+        "{} in its own code, {} in the kernel",
         percent(run.share(user.path())),
         percent(run.share(kernel))
     );
@@ -53,10 +50,9 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
         .and_if(functions(run, user))
         .and_if(queueing::stolen(run))
         .confidence(Confidence::Strong);
-    fires(
-        finding
-            .remedy(Remedy::safe("a profiler tells more from here; faster code or more threads help, a faster disk or network does not")),
-    )
+    fires(finding.remedy(Remedy::safe(
+        "profile it (`perf record`): faster code or more threads help, a faster disk or network does not",
+    )))
 }
 
 /// The function that the thread ran, in its module; without names the process.

@@ -18,7 +18,7 @@ const WAKING: Ns = 100_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuContended,
-    about: "it is ready to run, but others have the CPU",
+    about: "threads are runnable, but other threads have the CPU",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
     from: MATTERS,
@@ -37,7 +37,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 waits,
             )
             .remedy(Remedy::safe(
-                "move the guest to a host with less on it, or give it CPUs of its own",
+                "move the guest to a host with less load, or give it dedicated CPUs",
             )),
         );
     }
@@ -56,9 +56,10 @@ fn lower_them(run: &Run<'_>) -> &'static str {
         .map(String::as_str)
     {
         Some("1") => {
-            "move the others away, or give them less (cpu.weight; of another session, /proc/PID/autogroup instead of nice)"
+            "move the other processes to other CPUs, or lower their share (cpu.weight; for another session, \
+             /proc/PID/autogroup instead of nice)"
         }
-        _ => "move the others away, or give them a lower priority (nice, cpu.weight)",
+        _ => "move the other processes to other CPUs, or lower their priority (nice, cpu.weight)",
     }
 }
 
@@ -67,28 +68,28 @@ fn short(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     RULE.finding(
         Severity::Note,
         format!(
-            "It was ready to run for {} before it got a CPU: a turn or two of another",
+            "It was runnable for {} before it got a CPU: one or two time slices of another task",
             duration(waits.cost())
         ),
         waits,
     )
     .and_if(queueing::who_ran(run, waits))
     .remedy(Remedy::safe(
-        "nothing, unless it is so each time and each millisecond counts",
+        "do nothing, unless it happens each time and each millisecond matters",
     ))
 }
 
 /// Nobody else had the CPU for most of it: it is what being woken takes, very often.
 fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
     let title = format!(
-        "{who} waits {} times for a CPU to take it up, {} each time",
+        "{} wakeups of {who}, {} each until it ran",
         waits.count(),
         duration(waits.median())
     );
     RULE.finding(Severity::Note, title, waits)
         .and(Evidence::new(
             format!(
-                "others ran for only {} of {} meanwhile: the rest is what being woken takes",
+                "other tasks ran for only {} of {} in that time: the rest is the cost of wakeups",
                 duration(others),
                 duration(waits.own())
             ),
@@ -96,7 +97,7 @@ fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
         ))
         .confidence(Confidence::Suspect)
         .remedy(Remedy::safe(
-            "hand over more work at a time, so that threads are woken less often",
+            "hand over more work at a time, so that there are fewer wakeups",
         ))
 }
 
@@ -125,15 +126,15 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let (severity, title) = match instead.first() {
         Some(_) if by_itself => (
             Severity::Note,
-            "It has more work ready than CPUs to run it on".to_owned(),
+            "It has more runnable threads than CPUs".to_owned(),
         ),
         Some((name, _)) if seen => (
             Severity::Warning,
-            format!("{name} had the CPU while {who} was ready to run"),
+            format!("{name} had the CPU while {who} was runnable"),
         ),
         _ => (
             Severity::Warning,
-            format!("{who} was ready to run, and had to wait for a CPU"),
+            format!("{who} was runnable and waited for a CPU"),
         ),
     };
     let finding = RULE
@@ -147,7 +148,7 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         (false, false) => finding
             .and(Evidence::new(
                 format!(
-                    "others ran for only {} of {} meanwhile: {}",
+                    "other tasks ran for only {} of {} in that time: {}",
                     duration(all_ns),
                     duration(waits.own()),
                     queueing::names(run, &instead)
@@ -159,12 +160,12 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let finding = finding.and_if(queueing::stolen(run));
     match by_itself {
         true => finding.remedy(Remedy::safe(
-            "give it more CPUs; with fewer threads it takes as long, but disturbs others less",
+            "give it more CPUs; fewer threads take as long, but disturb other programs less",
         )),
         false => finding
-            .remedy(Remedy::changing(lower_them(run), "they take longer then"))
+            .remedy(Remedy::changing(lower_them(run), "they then take longer"))
             .remedy(
-                Remedy::safe("let it run on more CPUs: see whether it is bound to one")
+                Remedy::safe("check whether it is bound to one CPU, and let it run on more")
                     .with_command(format!("taskset -pc {pid}")),
             ),
     }

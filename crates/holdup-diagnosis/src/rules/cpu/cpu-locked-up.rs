@@ -8,7 +8,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuLockedUp,
-    about: "a CPU was kept by one task for many seconds",
+    about: "one task occupied a CPU for many seconds",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuKernel],
     from: MATTERS,
@@ -32,11 +32,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let (line, title) = match longest {
         Some((one, (cpu, process, ns))) => (
             one,
-            format!("CPU {cpu} was kept by {process} for {}", logs::seconds(ns)),
+            format!("CPU {cpu} was occupied by {process} for {}", logs::seconds(ns)),
         ),
         None => (
             *first,
-            "A CPU did not come to rest for so long that RCU complains".to_owned(),
+            "A CPU did not reach a quiescent state: RCU reports a stall".to_owned(),
         ),
     };
     let mut cpus: Vec<u32> = lockups.clone().map(|(_, (cpu, _, _))| cpu).collect();
@@ -59,11 +59,15 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     fires(
         finding
             .remedy(
-                Remedy::safe("in a virtual machine look at the host first: a virtual CPU that gets no real one looks the same")
-                    .with_command("vmstat 1 5    # column st: time that the host took"),
+                Remedy::safe(
+                    "check the host first in a virtual machine: a virtual CPU that gets no real one \
+                 looks the same",
+                )
+                .with_command("vmstat 1 5    # column st: time that the host took"),
             )
             .remedy(Remedy::safe(
-                "on a real machine the stack behind the line names the driver or file system that keeps the CPU",
+                "read the stack after the line on a real machine: it names the driver or file system that \
+                 occupies the CPU",
             )),
     )
 }

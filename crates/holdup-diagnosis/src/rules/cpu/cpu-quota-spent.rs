@@ -24,7 +24,7 @@ const PERIODS: f64 = 10.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuQuotaSpent,
-    about: "the CPU quota of its cgroup is spent before the period is over",
+    about: "the cgroup spends its CPU quota before the period ends",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
     from: MATTERS,
@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if waits.cause() == Cause::SchedRunqueue && !accounts_for(run, waits) {
         return Verdict::Clear(match cgroup.cpu_throttled {
             Some((times, ns)) => format!(
-                "its cgroup was stopped {times} times, for {}, while it ran",
+                "its cgroup was throttled {times} times, for {}, while it ran",
                 duration(ns)
             ),
             None => run.little(&[Cause::SchedThrottled]),
@@ -48,12 +48,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let quota = cgroup.cpu_quota.as_ref();
     let title = match quota {
         Some(quota) => format!(
-            "The limit of its cgroup, {:.2} CPUs, is used up: {} of the time it may not run",
+            "The CPU limit of its cgroup, {:.2} CPUs, is used up: it is throttled for {} of the time",
             quota.cpus(),
             percent(run.share(waits.cost()))
         ),
         None => format!(
-            "The CPU limit of its cgroup is used up: {} of the time it may not run",
+            "The CPU limit of its cgroup is used up: it is throttled for {} of the time",
             percent(run.share(waits.cost()))
         ),
     };
@@ -77,7 +77,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             )
         }))
         .and_if(cgroup.cpu_throttled.map(|(times, ns)| {
-            let text = format!("stopped {times} times while it ran, for {} in all", duration(ns));
+            let text = format!(
+                "throttled {times} times while it ran, for {} in total",
+                duration(ns)
+            );
             Evidence::new(text, "cpu.stat")
         }));
     let threads: BTreeSet<(u32, u32)> = waits
@@ -89,7 +92,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let finding = finding.and_if(too_many.map(|quota| {
         Evidence::new(
             format!(
-                "{} threads use the quota of {:.2} CPUs together: it lasts the shorter the more run at once",
+                "{} threads share the quota of {:.2} CPUs: the more of them run at once, the sooner it is \
+                 spent",
                 threads.len(),
                 quota.cpus()
             ),
@@ -106,11 +110,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         finding
             .remedy(Remedy::changing(
                 "raise the quota or take it away",
-                "others on this machine get less CPU",
+                "other programs on this machine get less CPU",
             ))
             .remedy(Remedy::safe(fewer))
             .remedy(Remedy::pointless(
-                "a faster machine or more CPUs: the quota is what ends",
+                "a faster machine or more CPUs: the quota is the limit",
             )),
     )
 }
@@ -144,13 +148,13 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         .map(|cpus| format!(", {cpus:.2} CPUs,"))
         .unwrap_or_default();
     let title = format!(
-        "The limit of cgroup {}{cpus} is used up in {} of its periods: then nothing in there may run",
+        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods: all its tasks are then throttled",
         one.cgroup,
         percent(one.used / one.limit)
     );
     let first = Evidence::new(
         format!(
-            "{:.0} of {:.0} periods ended with its tasks stopped, while it was watched",
+            "{:.0} of {:.0} observed periods ended with its tasks throttled",
             one.used, one.limit
         ),
         match observed.place(&one.quote) {
@@ -174,13 +178,13 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
     .confidence(Confidence::Proved)
     .remedy(Remedy::changing(
         "raise the quota or take it away",
-        "others on this machine get less CPU",
+        "other programs on this machine get less CPU",
     ))
     .remedy(Remedy::safe(
         "start as many workers as the quota has CPUs (GOMAXPROCS, OMP_NUM_THREADS, -XX:ActiveProcessorCount, make -j)",
     ))
     .remedy(Remedy::pointless(
-        "a faster machine or more CPUs: the quota is what ends",
+        "a faster machine or more CPUs: the quota is the limit",
     ))
 }
 

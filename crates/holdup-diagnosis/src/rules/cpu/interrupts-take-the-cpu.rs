@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::InterruptsTakeTheCpu,
-    about: "interrupts use the CPU while it is its turn",
+    about: "interrupts use the CPU time of the program",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuInterrupt],
     from: MATTERS,
@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         });
     let finding = match main.resource.interrupt() {
         Some(Interrupt::Timers) => finding.remedy(Remedy::safe(
-            "see who has set so many timers on that CPU: a profiler that was left on, timers of microseconds",
+            "find the programs with many timers on that CPU: a profiler that was not stopped, timers of microseconds",
         )),
         Some(Interrupt::NetworkPackets | Interrupt::Calls | Interrupt::Devices) => finding.remedy(
             Remedy::changing(
@@ -58,7 +58,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
         ),
         _ => finding.remedy(
-            Remedy::safe("see which of them grow").with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
+            Remedy::safe("find the counters that grow").with_command("cat /proc/interrupts /proc/softirqs".to_owned()),
         ),
     };
     fires(finding.remedy(Remedy::pointless(

@@ -7,7 +7,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::KernelTimeDominates,
-    about: "much of the time the kernel works for it",
+    about: "much of the CPU time is spent in the kernel",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
@@ -35,8 +35,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return fires(calls_not_seen(waits, &share));
     }
     let title = match main.call.as_deref() {
-        Some(call) => format!("The kernel works for it {share} of the time, mostly in {call}"),
-        None => format!("The kernel works for it {share} of the time, mostly outside system calls"),
+        Some(call) => format!("It runs in the kernel for {share} of the time, mostly in {call}"),
+        None => format!("It runs in the kernel for {share} of the time, mostly outside system calls"),
     };
     let on = match main.resource.name.as_str() {
         // A call without an object is named by itself.
@@ -54,21 +54,21 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .confidence(Confidence::Strong);
     fires(finding.remedy(Remedy::safe(match main.call {
         Some(_) => "make fewer of these calls: larger buffers, several requests in one call",
-        None => "touch less memory for the first time: use blocks again instead of mapping new ones",
+        None => "touch less new memory: reuse blocks instead of mapping new ones",
     })))
 }
 
 /// Of a thread that runs, looks show neither its call nor where in the kernel it is.
 fn calls_not_seen(waits: &Waits<'_>, share: &str) -> Finding {
-    let title = format!("The kernel works for it ~{share} of the time; in which calls was not seen");
-    let text = "of a thread that runs the kernel tells an ordinary user nothing but how long";
-    let counted = "how it splits into its own code and the kernel's is counted in ticks of 10 ms";
+    let title = format!("It runs in the kernel for ~{share} of the time; the calls were not observed");
+    let text = "an ordinary user can read only the CPU time of a running thread, not its calls";
+    let counted = "the split between user and kernel time is counted in ticks of 10 ms";
     RULE.finding(Severity::Note, title, waits)
         .and(Evidence::new(text, "/proc/PID/syscall"))
         .and(Evidence::new(counted, "CPU samples"))
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("see which calls it makes most: as root, `holdup run` names them")
+            Remedy::safe("list its most frequent calls; as root, `holdup run` names them")
                 .with_command("strace -f -c COMMAND"),
         )
 }
@@ -98,7 +98,7 @@ fn spinning(run: &Run<'_>, spins: &Waits<'_>) -> Verdict {
     let main = top.main();
     let function = main.resource.detail.spinlock.as_deref().unwrap_or_default();
     let title = format!(
-        "It spins in the kernel for {} of the time: the lock in {function} is held by others",
+        "It spins in the kernel for {} of the time: other threads hold the lock in {function}",
         percent(run.share(spins.cost()))
     );
     let call = main.call.as_deref().unwrap_or("no system call");
@@ -119,8 +119,11 @@ fn spinning(run: &Run<'_>, spins: &Waits<'_>) -> Verdict {
     fires(
         finding
             .remedy(Remedy::safe(
-                "fewer threads in this call at once, or each on an object of its own (file, socket, directory, futex)",
+                "use fewer threads in this call at once, or a separate object for each (file, socket, \
+                 directory, futex)",
             ))
-            .remedy(Remedy::pointless("more threads or CPUs: they wait for the same lock")),
+            .remedy(Remedy::pointless(
+                "more threads or CPUs: they wait for the same lock",
+            )),
     )
 }

@@ -32,7 +32,7 @@ const NONE: f64 = 10.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LoadIsNotCpu,
-    about: "the load average is high, and CPUs are not short",
+    about: "the load average is high, but the CPUs are partly idle",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
@@ -77,7 +77,8 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let now = now(observed);
     if let Some((tasks, lists)) = now.filter(|(tasks, _)| *tasks < MOST * value) {
         return Verdict::Clear(format!(
-            "the load of {value:.0} is of the last minutes: {tasks:.0} tasks run or are blocked now, in {lists} lists"
+            "the load of {value:.0} covers the last minutes: {tasks:.0} tasks run or are blocked now, in \
+             {lists} lists"
         ));
     }
     let listed = told
@@ -98,7 +99,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     match idle {
         Some(spare) if spare <= NONE => Verdict::Clear(format!(
-            "the load is {value:.0}, and the CPU has {spare:.0} % of its time to spare"
+            "the load is {value:.0}, and the CPU is unused for {spare:.0} % of its time"
         )),
         _ => Verdict::CannotTell(missing(&told, cpus)),
     }
@@ -191,10 +192,10 @@ fn finding(told: &Told<'_>, cpus: Option<f64>) -> Finding {
         .is_some_and(|(spare, idle)| *spare <= NONE && !idle.doubtful());
     let title = match busy {
         true => format!(
-            "The load of {value:.0} is for the most part not the CPU's: {}",
+            "The load of {value:.0} is mostly not CPU load: {}",
             parts.join(", ")
         ),
-        false => format!("The load of {value:.0} is not the CPU's: {}", parts.join(", ")),
+        false => format!("The load of {value:.0} is not CPU load: {}", parts.join(", ")),
     };
     let (cause, demoted) = match who {
         Some((series, group)) => {
@@ -219,12 +220,10 @@ fn finding(told: &Told<'_>, cpus: Option<f64>) -> Finding {
         None => finding
             .confidence(Confidence::Suspect)
             .remedy(
-                Remedy::safe("see which tasks are blocked, and in what")
+                Remedy::safe("list the blocked tasks and where they wait")
                     .with_command("ps -eLo pid,tid,stat,wchan:32,comm | grep ' D'"),
             )
-            .remedy(Remedy::pointless(
-                "more CPUs: those that are there have time to spare",
-            )),
+            .remedy(Remedy::pointless("more CPUs: the present ones are partly idle")),
     }
 }
 
@@ -238,7 +237,7 @@ fn disk_is_busy(told: &Told<'_>) -> bool {
 fn first(told_: &Told<'_>, cpus: Option<f64>) -> Evidence {
     let machine = cpus.map(|cpus| format!(" on {}", say::several(cpus as u64, "CPU")));
     told_.load.evidence(format!(
-        "the load average is {}{}; it counts tasks that run or are ready to, and those that are blocked in the kernel (D)",
+        "the load average is {}{}; it counts running, runnable and uninterruptible (D) tasks",
         told(&told_.load.values(), 1),
         machine.unwrap_or_default()
     ))
@@ -247,7 +246,7 @@ fn first(told_: &Told<'_>, cpus: Option<f64>) -> Evidence {
 fn idle(told: &Told<'_>) -> Option<Evidence> {
     let (spare, idle) = told.spare.as_ref()?;
     Some(idle.evidence(format!(
-        "the CPU has {spare:.0} % of its time to spare, idle or waiting for disks"
+        "the CPU is unused for {spare:.0} % of its time, idle or waiting for disks"
     )))
 }
 

@@ -13,7 +13,7 @@ const PART: Ns = 2;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LowPriority,
-    about: "its own low priority gives the CPU to others",
+    about: "its low priority gives the CPU to other tasks",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     from: MATTERS,
@@ -43,18 +43,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     if queue.outranked.saturating_mul(PART) < queue.told {
         return Verdict::Clear(format!(
-            "it runs at {rank}, but only {} of {} that it queued were behind others of a better rank",
+            "it runs at {rank}, but only {} of {} in the run queue were behind tasks of a higher priority",
             duration(queue.outranked),
             duration(queue.told)
         ));
     }
     let (who, pid) = queueing::who(waits);
     let title = format!(
-        "{who} runs at {rank}: for {} of the time others of a better rank have the CPU",
+        "{who} runs at {rank}: tasks of a higher priority have the CPU for {} of the time",
         percent(run.share(waits.cost()))
     );
     let text = format!(
-        "{} of {} that it queued it was behind others of a better rank",
+        "{} of {} in the run queue it was behind tasks of a higher priority",
         duration(queue.outranked),
         duration(queue.told)
     );
@@ -66,8 +66,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .confidence(Confidence::Proved)
             .remedy(
                 Remedy::changing(
-                    "give it an ordinary priority",
-                    "the others get less of the CPU then",
+                    "give it a normal priority",
+                    "the other tasks then get less CPU time",
                 )
                 .with_command(if queue.idle_class {
                     format!("chrt --other --pid 0 {pid}")

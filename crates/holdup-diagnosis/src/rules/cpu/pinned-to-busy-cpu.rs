@@ -15,7 +15,7 @@ const IDLE_PART: Ns = 2;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PinnedToBusyCpu,
-    about: "it is bound to CPUs that are busy while others are idle",
+    about: "it is bound to busy CPUs while other CPUs are idle",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     from: MATTERS,
@@ -36,7 +36,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let behind_better = queue.real_time.saturating_add(queue.outranked);
     if behind_better.saturating_mul(2) >= queue.told {
         return Verdict::Clear(format!(
-            "{} of {} that it queued were behind tasks of a better rank",
+            "{} of {} in the run queue were behind tasks of a higher priority",
             duration(behind_better),
             duration(queue.told)
         ));
@@ -58,7 +58,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (who, pid) = queueing::who(waits);
     let bound = queueing::cpus(&queue.allowed);
     let title = format!(
-        "{who} is bound to {bound} and queues there for {} of the time, while other CPUs are idle",
+        "{who} is bound to {bound} and is queued there for {} of the time, while other CPUs are idle",
         percent(run.share(waits.cost()))
     );
     let each: Vec<String> = others
@@ -66,7 +66,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .map(|(cpu, idle)| format!("CPU {cpu} for {}", duration(*idle)))
         .collect();
     let text = format!(
-        "idle meanwhile, of {}: {}",
+        "idle in that time, of {}: {}",
         duration(run.attributed.elapsed),
         each.join(", ")
     );
@@ -86,10 +86,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .remedy(
                 Remedy::changing(
                     "let it run on more CPUs: its affinity (taskset), or the CPUs of its cgroup (cpuset.cpus)",
-                    "what was kept apart may disturb each other",
+                    "programs that were separated may disturb each other",
                 )
                 .with_command(format!("taskset -pc {pid}")),
             )
-            .remedy(Remedy::pointless("more CPUs: there are idle ones that it may not use")),
+            .remedy(Remedy::pointless("more CPUs: it may not use the idle ones")),
     )
 }

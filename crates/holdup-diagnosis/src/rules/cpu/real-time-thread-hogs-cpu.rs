@@ -13,7 +13,7 @@ const PART: Ns = 2;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::RealTimeThreadHogsCpu,
-    about: "a real-time task keeps the CPU for itself",
+    about: "a real-time task occupies the CPU",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     from: MATTERS,
@@ -44,11 +44,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .as_ref()
         .map_or("a real-time task", |winner| winner.name.as_str());
     let title = format!(
-        "{name}, a real-time task, has the CPU for {} of the time while {who} is ready to run",
+        "{name}, a real-time task, has the CPU for {} of the time while {who} is runnable",
         percent(run.share(waits.cost()))
     );
     let text = format!(
-        "{} of {} that {who} queued it was behind a task of a real-time policy (SCHED_FIFO, SCHED_RR or SCHED_DEADLINE)",
+        "{} of {} in the run queue {who} was behind a task of a real-time policy (SCHED_FIFO, SCHED_RR or \
+         SCHED_DEADLINE)",
         duration(queue.real_time),
         duration(queue.told)
     );
@@ -67,11 +68,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         finding
             .confidence(Confidence::Proved)
             .remedy(Remedy::changing(
-                "take the real-time policy from it (chrt -o -p 0 PID), or bind it to a CPU of its own",
-                "what it does may come too late then",
+                "remove its real-time policy (chrt -o -p 0 PID), or bind it to a separate CPU",
+                "it may then miss its deadlines",
             ))
             .remedy(Remedy::pointless(
-                "a better nice value: real-time tasks come before all of them",
+                "a lower nice value: real-time tasks run before all normal tasks",
             )),
     )
 }

@@ -14,7 +14,7 @@ const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"]
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SlowClocksource,
-    about: "each look at the clock is a slow system call",
+    about: "each read of the clock is a slow system call",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: MATTERS,
@@ -29,7 +29,7 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
     let cost = clock.as_ref().map_or(0, Waits::cost);
     let Some(waits) = clock.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "system calls that ask for the time took {}, {} of the elapsed time",
+            "system calls that read the clock took {}, {} of the elapsed time",
             duration(cost),
             percent(run.share(cost))
         ));
@@ -37,18 +37,19 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
     let share = percent(run.share(waits.cost()));
     let Some(source) = run.facts.clocksource.as_deref() else {
         return Verdict::CannotTell(format!(
-            "why asking for the time takes {share} of the time: which clock source the kernel uses was not read"
+            "why reading the clock takes {share} of the time: the clock source of the kernel was not read"
         ));
     };
     if !SLOW.contains(&source) {
         return Verdict::Clear(format!(
-            "asking for the time takes {share}, but the clock source {source} can be read without a system call"
+            "reading the clock takes {share}, but the clock source {source} can be read without a system call"
         ));
     }
     let finding = RULE
         .finding(
             Severity::Warning,
-            format!("{share} of the time goes into asking for the time: the kernel's clock source is {source}"),
+            format!("{share} of the time is spent in reading the clock: the clock source of the kernel is \
+             {source}"),
             &waits,
         )
         .and(Evidence::new(
@@ -66,13 +67,14 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         _ => None,
     });
     let Some((first, from)) = told.first() else {
-        return logs::kernel_silent(observed, "a clock source that was given up");
+        return logs::kernel_silent(observed, "a clock source that the kernel stopped using");
     };
     let finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
         format!(
-            "The kernel gave up its clock source {from}: each look at the clock may now be a slow system call"
+            "The kernel stopped using its clock source {from}: each read of the clock may now be a slow \
+             system call"
         ),
         Cause::CpuKernel,
         logs::quote(observed, first),
@@ -84,14 +86,15 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
 fn remedies(finding: Finding) -> Finding {
     finding
             .remedy(
-                Remedy::safe("see whether a better source is there (tsc, kvm-clock, arch_sys_counter), and why it was given up")
+                Remedy::safe("check whether a better source exists (tsc, kvm-clock, arch_sys_counter), and \
+                 why the kernel does not use it")
                     .with_command(
                         "cat /sys/devices/system/clocksource/clocksource0/available_clocksource; dmesg | grep -i clocksource"
                             .to_owned(),
                     ),
             )
             .remedy(Remedy::changing(
-                "choose it (clocksource= on the kernel's command line)",
+                "select it with clocksource= on the kernel command line",
                 "a source that the kernel marked as unstable may make the time run wrong",
             ))
 }

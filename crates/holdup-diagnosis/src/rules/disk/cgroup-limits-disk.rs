@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CgroupLimitsDisk,
-    about: "a limit of a cgroup holds tasks back at a disk that could do more",
+    about: "a cgroup limit throttles tasks at a disk that could do more",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
     from: MATTERS,
@@ -64,7 +64,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     let Some(most) = often.iter().max_by_key(|held| (held.lists, held.tasks.len())) else {
         return Verdict::Clear(format!(
-            "in {} of {} somebody waits for a disk on which its cgroup has a limit",
+            "in {} of {} a task waits for a disk on which its cgroup has a limit",
             held.iter().map(|held| held.lists).max().unwrap_or(0),
             say::several(lists.len() as u64, "list")
         ));
@@ -76,7 +76,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let allowed = most.limit.value as f64;
     if done < USED_UP * allowed {
         return Verdict::Clear(format!(
-            "{} of the {} that the limit of cgroup {} allows are done",
+            "{} of the {} that the limit of cgroup {} allows are used",
             amount(most.limit, done),
             amount(most.limit, allowed),
             most.limit.cgroup
@@ -181,9 +181,8 @@ fn finding(
         format!(", and {disk} itself is {:.0} % busy", mean(&busy.values()))
     });
     let who = blocked::most_named(&held.tasks);
-    let title = format!(
-        "{who} waits for the limit of its cgroup on {disk}: {allowed} are allowed and used up{itself}"
-    );
+    let title =
+        format!("{who} is throttled by its cgroup on {disk}: the limit of {allowed} is used up{itself}");
     let first = Evidence::new(
         format!(
             "cgroup {} may do {allowed} on {disk} ({})",
@@ -223,7 +222,7 @@ fn finding(
         .and(rate.evidence(format!("{done} are done on {disk}")))
         .and_if(busy.map(|busy| {
             busy.evidence(format!(
-                "{disk} has a request in flight {} % of the time: what the limit holds back has not reached it",
+                "{disk} has a request in flight {} % of the time: throttled requests do not reach it",
                 figures::told(&busy.values(), 0)
             ))
         }))
@@ -232,8 +231,10 @@ fn finding(
         .confidence(Confidence::Proved)
         .remedy(Remedy::changing(
             format!("raise the limit of cgroup {} ({})", limit.cgroup, limit.setting),
-            "whoever set it protects others on the same disk",
+            "the limit protects other users of the same disk",
         ))
-        .remedy(Remedy::safe("ask less of the disk: fewer syncs, larger requests, fewer workers at a time"))
+        .remedy(Remedy::safe(
+            "use the disk less: fewer syncs, larger requests, fewer workers at a time",
+        ))
         .remedy(Remedy::pointless("a faster disk: the limit stays what it is"))
 }

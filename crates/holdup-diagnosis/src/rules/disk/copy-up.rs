@@ -8,7 +8,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CopyUp,
-    about: "the first change of a file in an overlay copies all of it",
+    about: "the first change of a file in an overlay copies the whole file",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
         Cause::DiskRead,
@@ -44,7 +44,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let call = main.call.as_deref().unwrap_or("a call");
-    let title = format!("{call} of {who} copies a whole file into the upper layer of an overlay first");
+    let title = format!("{call} of {who} first copies a whole file to the upper layer of an overlay");
     let finding = RULE
         .finding(Severity::Warning, title, &waits)
         .and_if(say::kernel_top(&waits));
@@ -58,7 +58,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
             .remedy(Remedy::changing(
                 "mount the overlay with metacopy=on, so that a change of mode or owner copies no data",
-                "the upper layer alone is then no complete copy",
+                "the upper layer is then not a complete copy",
             )),
     )
 }

@@ -20,7 +20,7 @@ const DISKS: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CpuWaitsForDisk,
-    about: "the CPU has little to do but to wait for disks",
+    about: "the CPU mostly waits for disks",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
@@ -83,15 +83,18 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
     if let Some(disk) = paging.filter(|_| run.facts.swaps.is_empty()) {
         finding = finding
             .and(disk.evidence(format!(
-                "suspect: {} is a swap disk, by the size of its requests: reads of a page, writes of a few. Then memory is \
-                 short, and the machine pages",
+                "suspected: {} is a swap disk, because its reads are one page and its writes a few pages. \
+                 Then memory is short and the machine pages",
                 disk.of()
             )))
-            .remedy(Remedy::safe("see which disks are swap, and read that with this").with_command("swapon --show"));
+            .remedy(
+                Remedy::safe("list the swap disks, and read that output together with this")
+                    .with_command("swapon --show"),
+            );
     }
     let unnamed = busy.is_empty();
     if unnamed {
-        finding = finding.remedy(Remedy::safe("see which disk it is").with_command("iostat -xz 1 5"));
+        finding = finding.remedy(Remedy::safe("find the disk").with_command("iostat -xz 1 5"));
     }
     finding
         .confidence(if unnamed {
@@ -99,8 +102,10 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         } else {
             Confidence::Strong
         })
-        .remedy(Remedy::safe("see who waits").with_command("ps -eo pid,stat,wchan:24,comm | grep ' D'"))
-        .remedy(Remedy::pointless("more CPUs: they have nothing to do"))
+        .remedy(
+            Remedy::safe("list the waiting tasks").with_command("ps -eo pid,stat,wchan:24,comm | grep ' D'"),
+        )
+        .remedy(Remedy::pointless("more CPUs: they would be idle"))
 }
 
 /// The disks that do something meanwhile, busiest first.

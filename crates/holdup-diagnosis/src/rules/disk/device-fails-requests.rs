@@ -8,7 +8,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DeviceFailsRequests,
-    about: "a device fails requests or has to be reset",
+    about: "a device fails requests or needs resets",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
@@ -62,25 +62,29 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         observed,
         first,
         format!(
-            "{errors} errors and {resets} resets or time-outs are logged, of: {}",
+            "{errors} errors and {resets} resets or timeouts are logged, of: {}",
             devices.join(", ")
         ),
     ));
     if resets > 0 {
-        let text = format!(
-            "each time-out costs whoever waits as long as the limit is, by default {COMMAND_SECONDS} s"
-        );
+        let text =
+            format!("each timeout delays its waiters by the time limit, {COMMAND_SECONDS} s by default");
         finding = finding.and(logs::about(observed, first, text));
     }
     fires(
         finding
             .remedy(
-                Remedy::safe("ask the disk itself, and look at cable, slot and controller; in a virtual machine at the host's storage")
-                    .with_command(format!("smartctl -a /dev/{device}; dmesg | grep -E '{device}|ata|nvme'")),
+                Remedy::safe(
+                    "ask the disk itself, and check cable, slot and controller; in a virtual \
+                 machine, check the storage of the host",
+                )
+                .with_command(format!(
+                    "smartctl -a /dev/{device}; dmesg | grep -E '{device}|ata|nvme'"
+                )),
             )
             .remedy(Remedy::changing(
-                "copy what matters away, and replace it",
-                "reading all of a failing disk can be its end: begin with what matters most",
+                "copy important data to another disk, and replace this one",
+                "reading all of a failing disk can break it: start with the most important data",
             )),
     )
 }

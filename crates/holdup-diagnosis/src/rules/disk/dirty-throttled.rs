@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DirtyThrottled,
-    about: "it has written more than may wait to be written out",
+    about: "too many dirty pages: the writer has to wait for write-back",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWriteback],
     from: MATTERS,
@@ -27,18 +27,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let strict = device.dirty_limit.map(say::bytes);
         let title = match &strict {
             Some(limit) => format!(
-                "{who} is made to wait: of {} only {limit} may wait to be written",
+                "{who} waits for write-back: {} may have only {limit} of dirty pages",
                 device.name
             ),
             None => format!(
-                "{who} writes faster than {} takes it, and is made to wait",
+                "{who} writes faster than {} can store, and waits for write-back",
                 device.name
             ),
         };
         let finding = RULE
             .finding(Severity::Warning, title, group)
             .and_if(strict.map(|limit| {
-                let text = format!("its limit is strict: {limit}, whatever the machine has room for");
+                let text = format!("its limit is strict: {limit}, however much memory the machine has");
                 Evidence::new(text, "/sys/class/bdi strict_limit and max_bytes")
             }))
             .and_if(settings(run).filter(|_| device.dirty_limit.is_none()))
@@ -46,20 +46,20 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let finding = match device.dirty_limit {
             Some(_) => finding.remedy(Remedy::changing(
                 "raise or lift the device's own limit (/sys/class/bdi: max_bytes, strict_limit)",
-                "more data is lost when the device is pulled out or the machine crashes",
+                "more data is lost if the device is removed or the machine crashes",
             )),
             None => finding.remedy(Remedy::changing(
-                "allow more dirty pages (vm.dirty_bytes), which helps if it writes in bursts",
+                "allow more dirty pages (vm.dirty_bytes): this helps if it writes in bursts",
                 "a later sync takes longer, and more is lost in a crash",
             )),
         };
         device
             .tell(finding)
             .remedy(Remedy::safe(
-                "write less, or where it is faster; keep scratch files off the disk (tmpfs)",
+                "write less, or to a faster device; keep scratch files in memory (tmpfs)",
             ))
             .remedy(Remedy::safe(
-                "let bulk writers go past the cache (O_DIRECT) or sync as they go, so that they wait and not others",
+                "let bulk writers bypass the cache (O_DIRECT) or sync often, so that only they wait",
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())

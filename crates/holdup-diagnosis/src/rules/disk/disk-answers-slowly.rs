@@ -19,7 +19,7 @@ const SOME: f64 = 2.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskAnswersSlowly,
-    about: "a disk takes long for a request although it is not busy",
+    about: "a disk is slow to answer although it is not busy",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
@@ -45,7 +45,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     match slow.max_by_key(|(_, reports)| reports.len()) {
         Some((disk, reports)) => fires(finding(disk, &reports)),
         None => Verdict::Clear(format!(
-            "a read took {LONG_MS:.0} ms or more from a disk with time to spare in {} of {} ({} took the longest, {:.1} ms)",
+            "a read took {LONG_MS:.0} ms or more from a disk that was not busy in {} of {} ({} took the \
+             longest, {:.1} ms)",
             all.iter().map(|disk| slow_reports(disk).len()).max().unwrap_or(0),
             say::several(longest.count() as u64, "interval"),
             longest.of(),
@@ -104,10 +105,11 @@ fn finding(disk: &Intervals<'_>, reports: &[u32]) -> Finding {
     let queue = mean(&beside(Metric::DiskQueueLength)) >= 1.0;
     let text = match queue {
         true => {
-            "requests come in bursts and queue behind each other, or a limit (a cloud volume's, a hypervisor's, a cgroup's) holds them"
+            "requests come in bursts and queue behind each other, or a limit (of a cloud volume, a \
+             hypervisor or a cgroup) delays them"
         }
         false => {
-            "each request by itself takes long: a disk that spins up or repairs, a path that fails over, or a limit"
+            "each single request is slow: a disk that spins up or repairs, a path that fails over, or a limit"
         }
     };
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
@@ -118,10 +120,10 @@ fn finding(disk: &Intervals<'_>, reports: &[u32]) -> Finding {
             "compare with the limits of the volume, and of cgroups (io.max, blkio.throttle)",
         ))
         .remedy(
-            Remedy::safe("see whether the kernel reports errors or resets of it")
+            Remedy::safe("check whether the kernel reports errors or resets of it")
                 .with_command("dmesg -T | grep -iE 'error|reset|timeout'"),
         )
         .remedy(Remedy::pointless(
-            "to move other work off this disk: it has time to spare",
+            "moving other work off this disk: it is not busy",
         ))
 }

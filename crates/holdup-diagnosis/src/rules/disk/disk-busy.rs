@@ -33,7 +33,7 @@ const SAME_INTERVALS: usize = 4;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DiskBusy,
-    about: "a disk never rests, while the CPU has time to spare",
+    about: "a disk is always busy, while the CPU is partly idle",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     from: MATTERS,
@@ -71,11 +71,11 @@ fn missing(observed: &Observed) -> String {
     let what = if observed.of(Metric::DiskUtilPercent).next().is_some() {
         "how busy a disk is"
     } else if of_format("iostat") {
-        "how busy a disk is: no `-x` in this iostat log, so device saturation cannot be told"
+        "how busy a disk is: this iostat log has no `-x`, so device saturation is not known"
     } else if of_format("vmstat") {
         "how busy a disk is: vmstat does not name disks; `iostat -xz 1 5` beside it would tell"
     } else if of_format("sar") {
-        "how busy a disk is: no `-d` in this sar log, so device saturation cannot be told"
+        "how busy a disk is: this sar log has no `-d`, so device saturation is not known"
     } else {
         "how busy a disk is: `iostat -xz 1 5` or `sar -d`"
     };
@@ -306,7 +306,7 @@ fn layers(disk: &Intervals<'_>, disks: &[Intervals<'_>], reports: &[u32]) -> Opt
     let each = each.map(|kib| format!(" of {kib:.1} KiB")).unwrap_or_default();
     let verb = if writes_more { "written to" } else { "read from" };
     Some(layer.evidence(format!(
-        "what is {verb} {} comes through {}: {} {what}{each} there",
+        "the same data is {verb} {} through {}: {} {what}{each} there",
         disk.of(),
         layer.of(),
         told(rates, 0)
@@ -316,8 +316,8 @@ fn layers(disk: &Intervals<'_>, disks: &[Intervals<'_>], reports: &[u32]) -> Opt
 fn of_habit(disk: &Intervals<'_>, work: &Work) -> Evidence {
     let kib = work.asked_kib.unwrap_or(0.0);
     disk.evidence(format!(
-        "suspect: many writes of {kib:.1} KiB that somebody waits for one by one (fsync), as of a queue directory, a mail \
-         spool or a database's log; that they are synchronous these figures cannot show"
+        "suspected: many synchronous writes (fsync) of {kib:.1} KiB, as of a queue directory, a mail spool \
+         or a database log; these figures cannot show that they are synchronous"
     ))
 }
 
@@ -341,8 +341,8 @@ fn limit(disk: &Intervals<'_>, busy: &[u32]) -> Option<Evidence> {
     let same = all.iter().all(|rate| (rate - middle).abs() <= SAME * middle);
     (all.len() >= SAME_INTERVALS && same && middle >= 1.0).then(|| {
         disk.evidence(format!(
-            "suspect: {middle:.0} requests/s in each interval, as if a limit held it (a cloud volume's, a hypervisor's, \
-             a cgroup's)"
+            "suspected: a limit (of a cloud volume, a hypervisor or a cgroup), because each interval has \
+             {middle:.0} requests/s"
         ))
     })
 }
@@ -361,20 +361,20 @@ fn who(disk: &Intervals<'_>, writes: bool) -> Option<Evidence> {
 fn remedies(finding: Finding, small: bool, writes: bool) -> Finding {
     let finding = finding.remedy(
         Remedy::safe(match writes {
-            true => "see who writes",
-            false => "see who reads",
+            true => "list the processes that write",
+            false => "list the processes that read",
         })
         .with_command("pidstat -d 1 5"),
     );
     let finding = match (small, writes) {
         (true, _) => finding
             .remedy(Remedy::changing(
-                "let several changes share one sync: group commit, fewer queue files, batches",
-                "after a crash the changes since the last sync are gone",
+                "use one sync for several changes: group commit, fewer queue files, batches",
+                "changes since the last sync are lost in a crash",
             ))
             .remedy(Remedy::changing(
                 "put the directory of the small writes on a faster disk, or on tmpfs if its content may be lost",
-                "what is on tmpfs is gone after a reboot, and takes memory",
+                "the content of tmpfs is gone after a reboot, and uses memory",
             )),
         (false, true) => finding.remedy(Remedy::safe(
             "write less at once, or spread it: a backup, a dump or a flush of logs can be slowed (ionice, rate limits)",

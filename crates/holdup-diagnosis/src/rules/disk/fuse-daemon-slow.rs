@@ -7,7 +7,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FuseDaemonSlow,
-    about: "the daemon behind a FUSE mount is slow to answer",
+    about: "the daemon of a FUSE mount is slow to answer",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFuse],
     from: MATTERS,
@@ -44,10 +44,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .and_if(say::kernel_top(group))
             .proved_if(!holders.is_empty())
             .remedy(Remedy::safe(
-                "see what the daemon itself waits for, and mend that: holdup run its command",
+                "find out what the daemon waits for: `holdup attach -p PID`",
             ))
             .remedy(Remedy::safe(
-                "ask it less often: copy the files first, or mount with longer attribute caching",
+                "call it less often: copy the files first, or mount with longer attribute caching",
             ))
             .remedy(Remedy::pointless(
                 "a faster disk under the mount point: every call goes through the daemon",

@@ -27,7 +27,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let who = say::who(&main.asker.name);
         let full = main.kernel_stack.iter().any(|function| journal_is_full(function));
         let state = match full {
-            true => "it is full, and must be emptied first",
+            true => "it is full and needs a checkpoint first",
             false => "a transaction is being written, or waits for others",
         };
         let title = format!("{who} waits for the journal of {}: {state}", device.name);
@@ -42,15 +42,17 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "the file system has to be unmounted for that",
             )),
             false => finding.remedy(Remedy::safe(
-                "find who syncs on this file system, and let that be done less often or elsewhere",
+                "find the program that syncs on this file system, and make it sync less often or elsewhere",
             )),
         };
         finding
             .remedy(Remedy::safe(
-                "change less at once: fewer files made, renamed and deleted, one archive instead of many small files",
+                "make fewer changes at once: create, rename and delete fewer files, use one archive instead \
+                 of many small files",
             ))
             .remedy(Remedy::pointless(
-                "syncing less in this program: this wait is not for its data, but to be let change anything at all",
+                "syncing less in this program: it does not wait for its own data, but for room in the \
+                 journal",
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())

@@ -40,11 +40,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Cause::DiskJournal => "the file system's journal",
         _ => "the page that is being written to the disk",
     };
-    let title = format!("{who} stores into {file}, and waits for {why}");
+    let title = format!("{who} writes to memory of {file}, and waits for {why}");
     let finding = RULE
         .finding(Severity::Warning, title, &stores)
         .and(Evidence::new(
-            "no system call was in progress: a plain store in memory had to wait",
+            "no system call was in progress: a store instruction had to wait",
             say::SCHEDULER,
         ))
         .and_if(say::kernel_top(&stores));
@@ -52,9 +52,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         device
             .tell(finding)
             .remedy(Remedy::safe(
-                "put small mapped files that need not survive a crash on a tmpfs (Java: -XX:+PerfDisableSharedMem, or a tmpfs on /tmp)",
+                "put small mapped files that may be lost in a crash on a tmpfs (Java: \
+                 -XX:+PerfDisableSharedMem, or a tmpfs on /tmp)",
             ))
-            .remedy(Remedy::safe("let other writers of this disk write less, or elsewhere"))
-            .remedy(Remedy::pointless("looking for a system call or a pause of a garbage collector: there is none")),
+            .remedy(Remedy::safe("make other programs write less to this disk"))
+            .remedy(Remedy::pointless(
+                "looking for a system call or a garbage collection pause: there is \
+             none",
+            )),
     )
 }

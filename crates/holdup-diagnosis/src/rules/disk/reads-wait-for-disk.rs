@@ -11,7 +11,7 @@ const SEEK: Ns = 4_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ReadsWaitForDisk,
-    about: "reading waits for a disk, or for a limit on it",
+    about: "reads wait for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
     from: MATTERS,
@@ -28,7 +28,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let device = device(run, main);
         let who = say::who(&main.asker.name);
         let what = match group.cause() {
-            Cause::MemPagefault => "touches mapped files that must first be read from",
+            Cause::MemPagefault => "accesses mapped files that must first be read from",
             _ => "waits for reads from",
         };
         let title = match device.limited() {
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         }
         if device.rotational == Some(true) && group.median() >= SEEK {
             let text = format!(
-                "{} turns, and {} a read is the time of a seek",
+                "{} is a rotating disk, and {} a read is the time of a seek",
                 device.name,
                 duration(group.median())
             );
@@ -51,10 +51,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         device
             .tell(finding)
             .remedy(Remedy::safe(
-                "run it again: if it is fast then, the data fits into memory and only the first run pays",
+                "run it again: if it is fast then, the data fits into memory and only the first run is slow",
             ))
             .remedy(Remedy::safe(
-                "ask for more at a time or ahead of need (larger reads, posix_fadvise, several readers)",
+                "read more at a time or in advance (larger reads, posix_fadvise, several readers)",
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())

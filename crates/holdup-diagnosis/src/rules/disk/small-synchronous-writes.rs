@@ -15,7 +15,7 @@ const SMALL: u64 = 1 << 20;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SmallSynchronousWrites,
-    about: "many small writes, each made safe on disk before the next",
+    about: "many small synchronous writes, one after the other",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     from: MATTERS,
@@ -35,7 +35,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if findings.is_empty() {
         let (cause, times) = (waits.cause(), say::several(waits.count(), "wait"));
         return Verdict::Clear(format!(
-            "{cause} took {} in {times}, too few or too large for a habit",
+            "{cause} took {} in {times}: too few, or too large",
             duration(waits.own())
         ));
     }
@@ -54,7 +54,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         _ => "for its data to be safe on disk",
     };
     let each = match device.limited() {
-        true => "a limit of its cgroup slows each",
+        true => "a cgroup limit slows each",
         false => "each waits for the one before",
     };
     let text = format!(
@@ -73,15 +73,15 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let batch = match group.cause() {
         Cause::DiskWrite => Remedy::safe("write more at a time, or several at once"),
         _ => Remedy::changing(
-            "put many changes into one transaction, or sync once after a batch of them",
-            "after a crash the changes since the last sync are gone",
+            "put many changes into one transaction, or sync once after a batch",
+            "changes since the last sync are lost in a crash",
         ),
     };
     device
         .tell(finding)
         .remedy(batch)
         .remedy(Remedy::safe(
-            "put the file on a device that answers faster, or give its log one of its own",
+            "put the file on a faster device, or its log on a separate device",
         ))
         .remedy(Remedy::pointless(
             "more CPUs: each write still waits for the one before it",

@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SyncWaitsForAll,
-    about: "sync waits for every file system, also for those of others",
+    about: "sync waits for all file systems of the machine",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync],
     from: MATTERS,
@@ -30,13 +30,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mostly = device
         .as_ref()
         .map_or_else(String::new, |device| format!(", here for {}", device.name));
-    let title = format!("{who} calls sync, which waits for every file system of the machine{mostly}");
+    let title = format!("{who} calls sync, which waits for all file systems of the machine{mostly}");
     let mut finding = RULE
         .finding(Severity::Warning, title, &waits)
         .and_if(say::kernel_top(&waits));
     if let Some((wait, device)) = seen.zip(device) {
         let mount = wait.resource.detail.mount.as_ref();
-        let text = mount.map(|mount| format!("pages of {mount} were on their way to {}", device.name));
+        let text = mount.map(|mount| format!("pages of {mount} were being written to {}", device.name));
         finding = finding.and_if(text.map(|text| Evidence::new(text, "folio_wait_writeback")));
         finding.resource = wait.resource.clone();
         finding = device.tell(finding);
@@ -44,11 +44,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     fires(
         finding
             .remedy(
-                Remedy::safe("sync the one file or file system that matters: fsync, syncfs, sync -f FILE")
+                Remedy::safe("sync only one file or file system: fsync, syncfs, sync -f FILE")
                     .with_command("sync -f FILE"),
             )
             .remedy(Remedy::pointless(
-                "writing less oneself: what others have written is waited for, too",
+                "writing less in this program: sync also waits for the data of others",
             )),
     )
 }

@@ -15,7 +15,7 @@ const FULL: f64 = 25.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::TasksStallForIo,
-    about: "tasks stand still for disks",
+    about: "tasks stall for disks",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
     from: MATTERS,
@@ -37,9 +37,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         };
     };
     let who = if full.is_some() {
-        "Nothing could run but wait"
+        "All tasks were stalled"
     } else {
-        "Some task waited"
+        "At least one task was stalled"
     };
     let title = format!("{who} for disks {}{}", worst.words(), worst.place());
     fires(
@@ -55,8 +55,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             some.filter(|_| full.is_some())
                 .map(|some| some.evidence("some task waited")),
         )
-        .remedy(Remedy::safe("see which disk it is, and whether it is busy").with_command("iostat -xz 1 5"))
-        .remedy(Remedy::safe("see who reads and writes, and who waits").with_command("pidstat -d 1 5"))
+        .remedy(Remedy::safe("find the disk, and whether it is busy").with_command("iostat -xz 1 5"))
+        .remedy(Remedy::safe("list the processes that read and write").with_command("pidstat -d 1 5"))
         .remedy(Remedy::pointless("more CPUs: they wait for the same disks")),
     )
 }

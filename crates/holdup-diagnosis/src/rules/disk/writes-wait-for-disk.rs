@@ -8,7 +8,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::WritesWaitForDisk,
-    about: "writing waits for a disk, or for a limit on it",
+    about: "writes wait for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     from: MATTERS,
@@ -40,12 +40,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         device.tell(finding).remedy(match group.cause() {
             Cause::DiskSync => Remedy::changing(
                 "sync less, or later, or in another thread",
-                "after a crash what was not synced is gone",
+                "data that was not synced is lost in a crash",
             ),
             Cause::DiskDiscard => Remedy::safe(
                 "discard in the background (fstrim.timer) instead of at each deletion (mount option discard)",
             ),
-            _ => Remedy::safe("write less, write to a faster device, or move other writers off this one"),
+            _ => {
+                Remedy::safe("write less, write to a faster device, or move other writers to another device")
+            }
         })
     };
     Verdict::Fires(groups.iter().map(finding).collect())

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FileSystemFailed,
-    about: "a file system has an error, or is read-only for one",
+    about: "a file system has an error, or is read-only because of one",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
     from: MATTERS,
@@ -42,7 +42,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         let read_only = lines.iter().find(|(_, (_, read_only))| *read_only);
         let title = match read_only {
             Some(_) => {
-                format!("The file system on {device} is read-only since an error: no program can write to it")
+                format!("The file system on {device} is read-only after an error: no program can write to it")
             }
             None => format!("The file system on {device} has errors"),
         };
@@ -61,20 +61,20 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         if let Some((one, _)) = read_only.filter(|(one, _)| one.quote != first.quote) {
             finding = finding.and(logs::quote(observed, one));
         }
-        let text = format!("the kernel told of it {}", logs::times(lines.len()));
+        let text = format!("the kernel reported it {}", logs::times(lines.len()));
         Some(
             finding
                 .and(logs::about(observed, first, text))
                 .remedy(
-                    Remedy::safe("look at the disk before the file system: what came before the first error")
+                    Remedy::safe("check the disk first: read the kernel log before the first error")
                         .with_command(format!(
                             "dmesg | grep -B 20 -m 1 {device}; smartctl -a /dev/{}",
                             device.trim_end_matches(|c: char| c.is_ascii_digit())
                         )),
                 )
                 .remedy(Remedy::changing(
-                    "copy what matters away, then unmount and check it (fsck, xfs_repair)",
-                    "a check that repairs can lose files; on a failing disk it makes things worse",
+                    "copy important data to another disk, then unmount and check it (fsck, xfs_repair)",
+                    "a repair can lose files; on a failing disk it makes things worse",
                 )),
         )
     });
@@ -113,7 +113,7 @@ fn by_mounts(observed: &Observed) -> Verdict {
         (true, silent @ Verdict::Clear(_)) => silent,
         (true, silent) if listed.is_empty() => silent,
         (true, _) => Verdict::Clear(format!(
-            "0 of {} are read-only that were to be so after an error",
+            "0 of {} are read-only because of errors=remount-ro",
             say::several(listed.len() as u64, "mount")
         )),
     }
@@ -122,8 +122,8 @@ fn by_mounts(observed: &Observed) -> Verdict {
 fn read_only(observed: &Observed, one: &SeenFileSystem, stopped: bool) -> Finding {
     let (source, mount) = (&one.source, &one.mount);
     let title = match stopped {
-        true => format!("The file system at {mount} is read-only since an error: no program can write to it"),
-        false => format!("The file system at {mount} is read-only, as it is to be after an error"),
+        true => format!("The file system at {mount} is read-only after an error: no program can write to it"),
+        false => format!("The file system at {mount} is read-only, as its options demand after an error"),
     };
     let options = one.options.as_deref().unwrap_or_default();
     let place = observed.place(&one.quote);
@@ -151,11 +151,11 @@ fn read_only(observed: &Observed, one: &SeenFileSystem, stopped: bool) -> Findin
         Confidence::Suspect
     })
     .remedy(
-        Remedy::safe("see what the kernel said, and what came before it")
+        Remedy::safe("read the kernel log, and the lines before the error")
             .with_command("dmesg | grep -iE 'remount|I/O error|EXT4-fs|XFS'"),
     )
     .remedy(Remedy::changing(
-        "copy what matters away, then unmount and check it (fsck, xfs_repair)",
-        "a check that repairs can lose files; on a failing disk it makes things worse",
+        "copy important data to another disk, then unmount and check it (fsck, xfs_repair)",
+        "a repair can lose files; on a failing disk it makes things worse",
     ))
 }

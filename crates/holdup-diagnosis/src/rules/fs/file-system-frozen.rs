@@ -7,7 +7,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FileSystemFrozen,
-    about: "the file system is frozen: who writes has to wait",
+    about: "the file system is frozen: writers have to wait",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFrozen],
     from: MATTERS,
@@ -42,18 +42,18 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(say::kernel_top(waits))
         .proved_if(thawed_by.is_some());
     if let Some(holder) = thawed_by {
-        let text = format!("{} let the writers go on", say::who_with_pid(&holder.name));
+        let text = format!("{} woke the writers", say::who_with_pid(&holder.name));
         finding = finding.and(Evidence::new(text, say::how_known(holder.how_known)));
     }
     let thaw = Remedy::changing(
-        "find who froze it (a backup, a snapshot), and thaw it if that has been forgotten",
-        "a snapshot that is being made is not consistent then",
+        "find out what froze it (a backup, a snapshot), and thaw it if that was forgotten",
+        "a snapshot in progress is then not consistent",
     );
     let thaw = match place {
         Some(place) => thaw.with_command(format!("fsfreeze --unfreeze {}", say::quoted(place))),
         None => thaw,
     };
     fires(finding.remedy(thaw).remedy(Remedy::pointless(
-        "another disk: it is healthy, and reading goes on",
+        "another disk: this one is healthy, and reads work",
     )))
 }

@@ -40,7 +40,7 @@ const EACH: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FileSystemFull,
-    about: "a file system has no room, or no inodes",
+    about: "a file system has no space or no inodes left",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
     from: MATTERS,
@@ -164,7 +164,7 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
     let kib = |kib: f64| say::bytes((kib.max(0.0) * 1024.0) as u64);
     let title = match (short, full) {
         (Short::Room, true) => {
-            format!("The file system at {mount} is full: nothing more can be written to it")
+            format!("The file system at {mount} is full: writes fail")
         }
         (Short::Room, false) => match one.available_kib {
             Some(left) => format!(
@@ -174,7 +174,7 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
             None => format!("The file system at {mount} is nearly full"),
         },
         (Short::Inodes, true) => {
-            format!("The file system at {mount} has no inodes left: no more files can be made there")
+            format!("The file system at {mount} has no inodes left: no files can be created")
         }
         (Short::Inodes, false) => format!("The file system at {mount} has few inodes left"),
     };
@@ -212,13 +212,13 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
     let severity = if full { Severity::Critical } else { Severity::Note };
     let look = match short {
         Short::Room => Remedy::safe(
-            "see what takes the room, and whether deleted files are still open (their room is not free)",
+            "find what uses the space, also deleted files that are still open (their space is not free)",
         )
         .with_command(format!(
             "du -xh --max-depth=2 {0} | sort -h | tail; lsof +L1 {0}",
             say::quoted(mount)
         )),
-        Short::Inodes => Remedy::safe("see which folder has so many files").with_command(format!(
+        Short::Inodes => Remedy::safe("find the directory with the most files").with_command(format!(
             "du -x --inodes --max-depth=3 {} | sort -n | tail",
             say::quoted(mount)
         )),
@@ -235,14 +235,17 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
     .remedy(look);
     match short {
         Short::Room => finding.remedy(Remedy::changing(
-            "delete or compress what is not needed (old logs, core dumps, package caches), or make the file system larger",
-            "what is deleted is gone",
+            "delete or compress unneeded files (old logs, core dumps, package caches), or enlarge the file \
+             system",
+            "deleted files are lost",
         )),
         Short::Inodes => finding
             .remedy(Remedy::changing(
-                "delete the small files that nobody needs (sessions, mail queues, caches)",
-                "what is deleted is gone",
+                "delete unneeded small files (sessions, mail queues, caches)",
+                "deleted files are lost",
             ))
-            .remedy(Remedy::pointless("deleting large files: their number is what counts")),
+            .remedy(Remedy::pointless(
+                "deleting large files: their number is what counts",
+            )),
     }
 }

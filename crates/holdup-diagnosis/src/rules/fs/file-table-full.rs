@@ -12,7 +12,7 @@ const FULL: f64 = 0.90;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FileTableFull,
-    about: "the machine has nearly as many files open as it may",
+    about: "the number of open files is near the limit of the machine",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
@@ -33,27 +33,26 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         return Verdict::CannotTell("how many files are open, of how many: /proc/sys/fs/file-nr".to_owned());
     };
     if open.value < FULL * most {
-        return Verdict::Clear(format!(
-            "{:.0} files are open, of {most:.0} that may be",
-            open.value
-        ));
+        return Verdict::Clear(format!("{:.0} files are open, of at most {most:.0}", open.value));
     }
     fires(
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
-            format!("The machine has {:.0} files open, of {most:.0} that it may", open.value),
+            format!("{:.0} files are open on this machine, of at most {most:.0}", open.value),
             Cause::NetConnect,
             level.evidence(format!("{:.0} of {most:.0} entries are used", open.value), open),
         )
         .confidence(Confidence::Proved)
         .remedy(
-            Remedy::safe("see who has so many, and whether it closes them (sockets count, too)")
+            Remedy::safe("find the process with the most, and check whether it closes them (sockets count \
+             too)")
                 .with_command("for p in /proc/[0-9]*; do echo \"$(ls $p/fd 2>/dev/null | wc -l) $p\"; done | sort -n | tail"),
         )
         .remedy(Remedy::changing(
             "raise fs.file-max",
-            "each open file takes memory of the kernel's; a program that never closes fills the larger table, too",
+            "each open file uses kernel memory; a program that never closes files also fills the larger \
+             table",
         )),
     )
 }

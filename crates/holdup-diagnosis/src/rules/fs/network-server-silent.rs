@@ -78,7 +78,7 @@ fn finding(
     let still = began.is_some();
     if let Some((ns, answered)) = longest {
         let text = format!(
-            "it answered again {} later; the kernel said {} that it did not",
+            "it answered again {} later; the kernel reported {} that it did not",
             logs::seconds(ns),
             logs::times(silences)
         );
@@ -88,17 +88,22 @@ fn finding(
         finding = finding.and(logs::about(
             observed,
             last,
-            "the log has no word that it answered again",
+            "the log does not say that it answered again",
         ));
     }
     let finding = finding
         .remedy(
-            Remedy::safe("see whether the server and the way to it are up, and what waits for it")
-                .with_command(format!("ping -c 3 {}; grep -h . /proc/fs/nfsfs/servers; mount -t nfs,nfs4,cifs", crate::rules::say::quoted(server))),
+            Remedy::safe("check the server and the network to it, and what waits for it").with_command(
+                format!(
+                    "ping -c 3 {}; grep -h . /proc/fs/nfsfs/servers; mount -t nfs,nfs4,cifs",
+                    crate::rules::say::quoted(server)
+                ),
+            ),
         )
         .remedy(Remedy::changing(
-            "mount what can be done without with soft and a timeo, so that programs get an error in place of a wait",
-            "a program that does not expect errors may lose what it writes",
+            "mount with the options soft and timeo where possible: programs then get an error instead of a \
+             wait",
+            "a program that does not expect errors may lose its writes",
         ));
     Some(finding)
 }

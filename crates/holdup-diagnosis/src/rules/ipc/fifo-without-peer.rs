@@ -8,7 +8,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FifoWithoutPeer,
-    about: "a FIFO that nobody opens at the other end",
+    about: "a FIFO has no peer: no process opens the other end",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     from: MATTERS,
@@ -29,7 +29,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let opening = waits.only(opens);
     let Some(opening) = opening.filter(|opening| run.matters(opening.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "{} of the elapsed time in pipes, and no open of a FIFO to speak of",
+            "{} of the elapsed time in pipes, and almost none in opening a FIFO",
             percent(run.share(waits.cost()))
         ));
     };
@@ -49,10 +49,10 @@ fn finding(group: &Waits<'_>) -> Finding {
     let holders = group.holders();
     let title = match holders.first() {
         Some(holder) => format!(
-            "{who} opens {fifo} and waits for {} to open its other end",
+            "{who} is opening {fifo} and waits for {} to open the other end",
             say::who(&holder.name)
         ),
-        None => format!("{who} opens {fifo}, whose other end nobody opens"),
+        None => format!("{who} is opening {fifo}, and no process opens the other end"),
     };
     let severity = if group.handed_on() {
         Severity::Note
@@ -67,9 +67,10 @@ fn finding(group: &Waits<'_>) -> Finding {
         .proved_if(!holders.is_empty());
     finding
         .remedy(Remedy::safe(
-            "start the other one first, or see why it has not come as far as to open the FIFO",
+            "start the other process first, or find out why it has not opened the FIFO",
         ))
         .remedy(Remedy::safe(
-            "a reader that must not wait opens it with O_NONBLOCK, a writer for reading and writing at once",
+            "open it with O_NONBLOCK in a reader that must not wait; in a writer, open it for reading and \
+             writing",
         ))
 }

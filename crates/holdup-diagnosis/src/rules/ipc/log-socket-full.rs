@@ -61,19 +61,17 @@ fn finding(group: &Waits<'_>) -> Finding {
         Some(holder) => say::who_with_pid(&holder.name),
         None => "the log daemon".to_owned(),
     };
-    let title = format!("{who} logs, and waits for {daemon} to read {socket}");
+    let title = format!("{who} is blocked in logging: {daemon} does not read {socket}");
     RULE.finding(Severity::Warning, title, group)
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
         .and_if(say::kernel_top(group))
         .proved_if(!holders.is_empty())
         .remedy(
-            Remedy::safe(
-                "see what the log daemon does: is it stopped, or does it wait for a full or slow disk?",
-            )
-            .with_command(format!("ss -xlp src {}", say::quoted(socket))),
+            Remedy::safe("check the log daemon: it may be stopped, or waiting for a full or slow disk")
+                .with_command(format!("ss -xlp src {}", say::quoted(socket))),
         )
         .remedy(Remedy::safe(
-            "log less, or from a thread of its own, so that work does not wait for its log",
+            "log less, or log from a separate thread, so that work does not wait for the log",
         ))
 }

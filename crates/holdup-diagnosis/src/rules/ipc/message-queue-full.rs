@@ -43,10 +43,10 @@ fn finding(group: &Waits<'_>) -> Finding {
     let holders = group.holders();
     let title = match holders.first() {
         Some(holder) => format!(
-            "{queue} is full: {who} waits for {} to take messages",
+            "{queue} is full: {who} waits for {} to receive messages",
             say::who(&holder.name)
         ),
-        None => format!("{queue} is full: {who} waits, and nobody takes messages"),
+        None => format!("{queue} is full: {who} waits, and no process receives messages"),
     };
     let severity = if group.handed_on() {
         Severity::Note
@@ -62,10 +62,10 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and_if(say::way(group))
         .proved_if(!holders.is_empty())
         .remedy(
-            Remedy::safe("make the receiver faster, or start more of them: it is what this waits for")
+            Remedy::safe("make the receiver faster, or start more receivers: the sender waits for them")
                 .with_command(see),
         )
         .remedy(Remedy::pointless(
-            "a larger queue: it only delays the wait while the receiver is slower",
+            "a larger queue: it only delays the wait as long as the receiver is slower",
         ))
 }

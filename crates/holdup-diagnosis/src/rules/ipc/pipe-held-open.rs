@@ -7,7 +7,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PipeHeldOpen,
-    about: "a process left behind keeps a pipe open",
+    about: "an orphaned background process keeps a pipe open",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     from: MATTERS,
@@ -28,7 +28,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if findings.is_empty() {
         let most = groups.iter().map(cost).max().unwrap_or(0);
         return Verdict::Clear(format!(
-            "processes that were left behind held a pipe open for {} of the elapsed time",
+            "orphaned processes kept a pipe open for {} of the elapsed time",
             percent(run.share(most))
         ));
     }
@@ -50,20 +50,22 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     );
     let held = cost(group);
     let title =
-        format!("{who} waits for the end of a pipe that {holder}, left in the background, still has open");
+        format!("{who} waits for end of file on a pipe that {holder}, left in the background, keeps open");
     let held = duration(held);
     // Looks do not show what is written.
     let text = match run.attributed.by_looks {
         false => format!(
-            "for {held} nothing was written, the process that had started {holder} was gone, and the pipe ended when {holder} closed it"
+            "for {held} nothing was written, the parent of {holder} had exited, and end of file came when \
+             {holder} closed the pipe"
         ),
         true => format!(
-            "for {held} nobody else had the pipe open to write to it, the process that had started {holder} was gone, and the wait ended when {holder} did"
+            "for {held} no other process had the pipe open for writing, the parent of {holder} had exited, \
+             and the wait ended when {holder} exited"
         ),
     };
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
-        .and(Evidence::new(text, "births, ends and wakings"))
+        .and(Evidence::new(text, "process starts, exits and wakeups"))
         .and_if(holders.first().map(say::meanwhile))
         .confidence(match run.attributed.by_looks {
             false => Confidence::Proved,
@@ -72,9 +74,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     finding.ns = Some(cost(group));
     finding
         .remedy(Remedy::safe(
-            "start what stays in the background with its output elsewhere: command >/dev/null 2>&1 &, or a log file",
+            "redirect the output of background commands: command >/dev/null 2>&1 &, or to a log file",
         ))
         .remedy(Remedy::safe(
-            "a daemon closes what it inherited (daemon(3), setsid with redirections, or a service manager)",
+            "close inherited descriptors in a daemon (daemon(3), setsid with redirections, or a service \
+             manager)",
         ))
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PipePeerSlow,
-    about: "the other end of a pipe is slower",
+    about: "the peer of a pipe is slower",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     from: MATTERS,
@@ -47,18 +47,18 @@ fn finding(group: &Waits<'_>, by_looks: bool) -> Finding {
     // Nor do looks always show it: a program that wakes itself, or hands out turns, has both ends in several processes.
     let unmet = peer.is_none() && by_looks;
     let title = match (writes(main), &peer) {
-        (true, None) if unmet => format!("{who} waits for room in a pipe; who reads from it was not seen"),
-        (false, None) if unmet => format!("{who} waits to read from a pipe; who writes into it was not seen"),
+        (true, None) if unmet => format!("{who} waits for room in a pipe; its reader was not observed"),
+        (false, None) if unmet => format!("{who} is reading from a pipe; its writer was not observed"),
         (true, None) if unseen => {
-            format!("{who} waits for room in a pipe; who reads from it is not in the trace")
+            format!("{who} waits for room in a pipe; its reader is not in the trace")
         }
         (false, None) if unseen => {
-            format!("{who} waits to read from a pipe; who writes into it is not in the trace")
+            format!("{who} is reading from a pipe; its writer is not in the trace")
         }
-        (true, Some(peer)) => format!("{who} waits for {peer} to read from their pipe"),
-        (false, Some(peer)) => format!("{who} waits for {peer} to write into their pipe"),
-        (true, None) => format!("{who} writes into a pipe faster than anyone reads"),
-        (false, None) => format!("{who} reads from a pipe into which nobody writes"),
+        (true, Some(peer)) => format!("{who} is writing to a pipe that {peer} does not read fast enough"),
+        (false, Some(peer)) => format!("{who} is reading from a pipe, and {peer} writes nothing to it"),
+        (true, None) => format!("{who} writes to a pipe faster than its reader reads"),
+        (false, None) => format!("{who} is reading from a pipe that no process writes to"),
     };
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
     let severity = if group.handed_on() || unseen || unmet {
@@ -74,13 +74,13 @@ fn finding(group: &Waits<'_>, by_looks: bool) -> Finding {
     let peer = peer.unwrap_or_else(|| "the process at the other end".into());
     let finding = match group.handed_on() {
         true => finding.remedy(Remedy::safe(format!(
-            "make {peer} faster: its own time is what this wait is"
+            "make {peer} faster: this wait is its running time"
         ))),
         false => finding.remedy(Remedy::safe(format!(
-            "find out what {peer} waits for: it is not part of this run"
+            "look at {peer}, which was not observed here: `holdup attach -p PID`"
         ))),
     };
     finding.remedy(Remedy::pointless(
-        "a larger pipe: it only delays the wait while one end is slower",
+        "a larger pipe: it only delays the wait as long as one end is slower",
     ))
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::UnixQueueFull,
-    about: "a Unix socket's listener does not accept the clients that queue for it",
+    about: "the listener of a Unix socket does not accept its queued clients",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
     from: MATTERS,
@@ -38,12 +38,12 @@ fn finding(group: &Waits<'_>) -> Finding {
         Some(holder) => format!("{}, which listens at {socket},", say::who(&holder.name)),
         None => format!("The listener at {socket}"),
     };
-    let title = format!("{listener} does not accept its clients, and its queue is full");
+    let title = format!("{listener} accepts no clients, and its queue is full");
     let severity = match group.handed_on() {
         true => Severity::Note,
         false => Severity::Warning,
     };
-    let text = "a connect to a Unix socket waits for nothing but room in the listener's queue";
+    let text = "connect on a Unix socket blocks only if the queue of the listener is full";
     RULE.finding(severity, title, group)
         .and(Evidence::new(text, "the system call"))
         .and_if(say::kernel_top(group))
@@ -51,13 +51,15 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and_if(say::way(group))
         .proved_if(true)
         .remedy(
-            Remedy::safe("see how many wait (Recv-Q) and how many may (Send-Q)").with_command("ss -xlp"),
+            Remedy::safe("compare the clients in the queue (Recv-Q) with its limit (Send-Q)")
+                .with_command("ss -xlp"),
         )
         .remedy(Remedy::safe(
-            "let the listener accept faster: more workers (php-fpm: pm.max_children), or find out what they wait for",
+            "make the listener accept faster: more workers (php-fpm: pm.max_children), or find out what they \
+             wait for",
         ))
         .remedy(Remedy::changing(
-            "if clients come in bursts only: a longer backlog (php-fpm: listen.backlog)",
-            "where the listener is too slow on average, they only wait longer in the queue",
+            "use a longer backlog if clients only come in bursts (php-fpm: listen.backlog)",
+            "if the listener is too slow on average, clients only wait longer in the queue",
         ))
 }

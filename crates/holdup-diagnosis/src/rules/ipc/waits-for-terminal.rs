@@ -7,7 +7,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::WaitsForTerminal,
-    about: "it waits for a terminal",
+    about: "the program waits for a terminal",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::IpcTty],
     from: MATTERS,
@@ -23,16 +23,16 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let terminal = say::name_or(&main.resource.name, "its terminal");
     let writes = matches!(main.call.as_deref(), Some("write" | "writev"));
     let finding = if writes {
-        let title = format!("{terminal} takes no more output from {who}");
+        let title = format!("{terminal} accepts no more output from {who}");
         RULE.finding(Severity::Warning, title, waits)
             .remedy(Remedy::safe(
-                "the terminal may be held (Ctrl-S): Ctrl-Q lets it go on",
+                "press Ctrl-Q if the output of the terminal is stopped (Ctrl-S)",
             ))
             .remedy(Remedy::safe("send the output to a file, or print less"))
     } else {
-        let title = format!("{who} waits for someone to type at {terminal}");
+        let title = format!("{who} waits for input from {terminal}");
         RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
-            "answer it; or give it its input from a file, or < /dev/null",
+            "type the answer, or redirect its input from a file or from /dev/null",
         ))
     };
     fires(finding)

@@ -30,7 +30,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .collect();
     if worth.is_empty() {
         return Verdict::Clear(format!(
-            "waits for locks that the allocator asked for took {} of the elapsed time",
+            "waits for locks of the allocator took {} of the elapsed time",
             percent(run.share(cost))
         ));
     }
@@ -56,16 +56,16 @@ fn finding(waits: &Waits<'_>) -> Finding {
         .and(Evidence::new(text, "user stacks"))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "allocate less often: keep and use blocks again, and free them in the thread that made them",
+            "allocate less often: reuse blocks, and free them in the thread that allocated them",
         ))
         .remedy(Remedy::safe(
-            "if MALLOC_ARENA_MAX (or M_ARENA_MAX) is set, raise it: an arena is what a lock is for",
+            "raise MALLOC_ARENA_MAX (or M_ARENA_MAX) if it is set: each arena has a lock",
         ))
         .remedy(Remedy::changing(
-            "try an allocator that is made for many threads (jemalloc, tcmalloc, mimalloc), by LD_PRELOAD",
-            "it uses memory otherwise; measure both",
+            "try an allocator for many threads (jemalloc, tcmalloc, mimalloc) with LD_PRELOAD",
+            "its memory use differs: measure both",
         ))
         .remedy(Remedy::pointless(
-            "more threads: each one more waits for the same lock",
+            "more threads: each one waits for the same lock",
         ))
 }

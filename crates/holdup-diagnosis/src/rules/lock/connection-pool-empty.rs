@@ -57,7 +57,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if pools.is_empty() {
         return logs::nobody_gave_up(observed, "had no connection free").unwrap_or_else(|| {
             Verdict::CannotTell(
-                "whether connections were free: the log of a program that takes them from a pool".to_owned(),
+                "whether connections were free: the log of a program that uses a connection pool".to_owned(),
             )
         });
     }
@@ -105,13 +105,13 @@ fn finding(observed: &Observed, whose: Whose<'_>, pool: &Gathered<'_>) -> Findin
                 .longest
                 .map(|ns| format!(" after {}", duration(ns)))
                 .unwrap_or_default();
-            format!("A connection of {name} was waited for in vain {times}: given up{after}")
+            format!("Waits for a connection of {name} timed out {times}{after}")
         }
         Whose::Server(name) => {
-            format!("{name} refused clients {times}: it had as many connections as it may have")
+            format!("{name} refused clients {times}: its limit of connections was reached")
         }
     };
-    let first = pool.lines.first().expect("a pool is told of by a line");
+    let first = pool.lines.first().expect("every line names a pool");
     let total = pool.longest.unwrap_or(0).saturating_mul(count as Ns);
     let mut finding = Finding::new(
         RULE.id.id(),
@@ -128,32 +128,35 @@ fn finding(observed: &Observed, whose: Whose<'_>, pool: &Gathered<'_>) -> Findin
     if let Some(size) = pool.size {
         let waiting = pool
             .most_waiting
-            .map(|waiting| format!("; up to {waiting} waited for one at once"))
+            .map(|waiting| format!("; up to {waiting} waited for one at the same time"))
             .unwrap_or_default();
         finding = finding.and(logs::about(
             observed,
             first,
-            format!("it may have {size} connections, and none was free{waiting}"),
+            format!("its limit is {size} connections, and none was free{waiting}"),
         ));
     }
-    let keeps = "find who keeps connections: work that takes long while it has one, or one that is not given back (a transaction around a \
-                 call to another service, a path without close)";
+    let keeps = "find out which code keeps connections: long work while it has one, or a connection that is \
+     not returned (a transaction around a call to another service, a path without close)";
     match whose {
         Whose::Pool(_) => {
             let finding = finding.remedy(Remedy::safe(keeps));
             of_pool(finding, &first.text).remedy(Remedy::pointless(
-                "a larger pool, before that is known: what keeps connections keeps more of them, and the database does not work faster for it",
+                "a larger pool, before that is known: the same code then keeps more connections, and the \
+                 database is no faster",
             ))
         }
         Whose::Server(_) => finding
             .remedy(
-                Remedy::safe("see who has them, and what for")
+                Remedy::safe("list the connections and their users")
                     .with_command("psql -c \"select usename, application_name, client_addr, state, count(*) from pg_stat_activity group by 1, 2, 3, 4 order by 5 desc\""),
             )
             .remedy(Remedy::safe(keeps))
             .remedy(Remedy::changing(
-                "share fewer connections among all clients (PgBouncer, or smaller pools in each program), rather than raise max_connections",
-                "with a pool that hands on a connection after each transaction, what belongs to a session (settings, prepared statements) is lost between them",
+                "share fewer connections among all clients (PgBouncer, or smaller pools in each program) \
+                 instead of raising max_connections",
+                "with transaction pooling, session state (settings, prepared statements) is lost between \
+                 transactions",
             )),
     }
 }
@@ -163,8 +166,8 @@ fn of_pool(finding: Finding, line: &str) -> Finding {
     let hikari = line.contains("Connection is not available");
     let java =
         hikari || line.contains("Unable to fetch a connection") || line.contains("Timeout waiting for");
-    let dumps = "take three dumps of the threads while it happens: those that have a connection are the ones inside the database's driver, or \
-                 in a call to something else between two statements";
+    let dumps = "take three thread dumps while it happens: the threads with a connection are inside the \
+     database driver, or in another call between two statements";
     let finding = match (java, line.contains("QueuePool")) {
         (true, _) => finding.remedy(Remedy::safe(dumps).with_command(
             "for i in 1 2 3; do jcmd PID Thread.print; sleep 2; done > dumps.txt; holdup read dumps.txt",
@@ -176,7 +179,8 @@ fn of_pool(finding: Finding, line: &str) -> Finding {
     };
     match hikari {
         true => finding.remedy(Remedy::safe(
-            "let HikariCP log who has had a connection for long, with the stack that took it: leakDetectionThreshold=10000",
+            "set leakDetectionThreshold=10000: HikariCP then logs the stack of code that keeps a connection \
+             for long",
         )),
         false => finding,
     }

@@ -11,7 +11,7 @@ const MOST_SESSIONS: usize = 8;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DatabaseLockHeld,
-    about: "a session of a database waits for what another session has locked",
+    about: "a database session waits for a lock of another session",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: MATTERS,
@@ -25,7 +25,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let locked = waits.only(|wait| wait.resource.detail.database_lock.is_some());
     let Some(locked) = locked.filter(|locked| run.matters(locked.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "locks and conditions took {} of the time, and those in a database's table of locks less than it takes to matter",
+            "locks and conditions took {} of the time, of which too little was in the lock table of a \
+             database to matter",
             percent(run.share(waits.cost()))
         ));
     };
@@ -67,7 +68,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
         _ => of_postgresql(finding, &sessions),
     };
     finding.remedy(Remedy::pointless(
-        "a faster disk or more CPUs: the session waits for a commit, not for work",
+        "a faster disk or more CPUs: the session waits for a commit of another session",
     ))
 }
 
@@ -79,39 +80,41 @@ fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {
     );
     finding
         .and(Evidence::new(
-            "it sleeps where the server waits for its own table of locks (ProcSleep); who holds the lock is in the server's memory",
+            "it sleeps where the server waits for its lock table (ProcSleep); the lock holder is in the \
+             memory of the server",
             "user stacks",
         ))
-        .remedy(Remedy::safe("ask the server which session is in the way").with_command(blocked))
+        .remedy(Remedy::safe("ask the server which session blocks it").with_command(blocked))
         .remedy(Remedy::safe(
-            "see what that session does: one that is idle in its transaction waits for its own client to commit",
+            "look at that session: if it is idle in a transaction, it waits for its client to commit",
         ).with_command("psql -c \"select pid, state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null order by since desc\""))
         .remedy(Remedy::changing(
-            "end transactions that nobody uses: idle_in_transaction_session_timeout; and let waiters give up: lock_timeout",
-            "the transaction that is ended has to be made again by its program",
+            "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout to let \
+             waiters give up",
+            "the program must repeat the transaction that is ended",
         ))
 }
 
 fn of_mysql(finding: Finding) -> Finding {
     finding
         .and(Evidence::new(
-            "its thread works on a statement of a client, and sleeps where the server waits for a lock with a time limit; who has the lock \
-             is in the server's memory",
+            "its thread executes a statement of a client, and sleeps where the server waits for a lock with \
+             a time limit; the lock holder is in the memory of the server",
             "user stacks",
         ))
         .remedy(
             Remedy::safe(
-                "ask the server which transactions are open: the oldest that waits for nothing is the one in the way; without a \
-                 statement of its own it waits for its own client to commit",
+                "ask the server which transactions are open: the oldest one that does not wait is the \
+                 blocker; if it has no statement, it waits for its client to commit",
             )
             .with_command("mysql -e \"select trx_mysql_thread_id, trx_state, trx_started, trx_query from information_schema.innodb_trx order by trx_started\""),
         )
-        .remedy(Remedy::safe("see who waits for a table's definition, and which connections sleep").with_command(
+        .remedy(Remedy::safe("list the connections: see which wait for a table definition, and which sleep").with_command(
             "mysql -e \"show full processlist\"",
         ))
         .remedy(Remedy::changing(
-            "end the connection that is in the way (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout for rows, \
-             lock_wait_timeout for definitions",
-            "the transaction that is ended has to be made again by its program",
+            "end the blocking connection (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout \
+             for rows, lock_wait_timeout for definitions",
+            "the program must repeat the transaction that is ended",
         ))
 }

@@ -16,7 +16,7 @@ const FROM: f64 = 0.01;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::Deadlock,
-    about: "threads wait for each other's locks and none can go on",
+    about: "threads wait for each other's locks, and none can continue",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
     from: FROM,
@@ -100,9 +100,13 @@ fn initialised(wait: &AttributedWait) -> Option<&str> {
 fn break_circle(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
-            "break the circle of static initialisers: a class must not need, while it is initialised, one that needs it",
+            "break the circle of static initialisers: a class initialiser must not use a class that uses its \
+             own class",
         ))
-        .remedy(Remedy::safe("until then let one thread load both classes before the others start"))
+        .remedy(Remedy::safe(
+            "load both classes in one thread before the other threads start, until that is \
+         done",
+        ))
 }
 
 /// By thread dumps: circles of the locks in them, whether the JVM reports them or not. One that stands in several dumps
@@ -161,10 +165,10 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
     let count = 1 + waiting.clone().count();
     let title = match count {
         1 => format!(
-            "Deadlock: {} waits, and nobody is left to end that",
+            "Deadlock: {} waits, and no thread is left to wake it",
             dumped::name(first)
         ),
-        _ => format!("Deadlock: all {count} goroutines wait, and nobody is left to end that"),
+        _ => format!("Deadlock: all {count} goroutines wait, and none is left to wake them"),
     };
     let said = "Go's runtime found all goroutines asleep and ended the program";
     let mut finding = Finding::without_duration(
@@ -189,7 +193,8 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
         finding = finding.and(told(run, seen));
     }
     Some(finding.remedy(Remedy::safe(
-        "break the circle: somebody must send, receive, close or unlock what these wait for without waiting for one of them first",
+        "break the circle: another goroutine must send, receive, close or unlock what these wait for, \
+         without waiting for them first",
     )))
 }
 
@@ -201,7 +206,7 @@ fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
     let at = seen
         .asker()
         .or(seen.frames.first().copied())
-        .unwrap_or("a place that is not told");
+        .unwrap_or("an unknown place");
     let text = format!("{} waits ({}) in {at}", dumped::name(seen), seen.thread.words);
     Evidence::new(text, dumped::place(run, seen))
 }
@@ -274,9 +279,9 @@ fn remedies(finding: Finding) -> Finding {
             "take these locks in the same order everywhere (by address, or by a rank), or both under one lock",
         ))
         .remedy(Remedy::safe(
-            "where the order can't be known, try the second lock and let go of the first when it is taken",
+            "if the order cannot be known, try the second lock, and release the first if that fails",
         ))
-        .remedy(Remedy::pointless("waiting longer: none of them can let go"))
+        .remedy(Remedy::pointless("waiting longer: none of them can release its lock"))
 }
 
 /// The threads of a wait's circle, whichever of them it is of.
@@ -318,9 +323,9 @@ fn finding(circle: &Waits<'_>) -> Finding {
     }
     let finding = finding.and(Evidence::new(
         if broken {
-            "a time limit ended it, not the locks"
+            "a timeout ended it: no lock was released"
         } else {
-            "no lock in it was let go while it stood; it ended with the run"
+            "none of its locks was released; it ended with the run"
         },
         say::SCHEDULER,
     ));
@@ -335,7 +340,7 @@ fn finding(circle: &Waits<'_>) -> Finding {
         return break_circle(finding);
     }
     if circle.iter().any(for_class) {
-        let remedy = "take no lock in a static initialiser, nor wait there for another thread";
+        let remedy = "take no lock in a static initialiser, and do not wait there for another thread";
         return remedies(finding.remedy(Remedy::safe(remedy)));
     }
     remedies(finding)

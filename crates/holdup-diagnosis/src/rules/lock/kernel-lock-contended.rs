@@ -34,9 +34,9 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             format!("{who} waits for the lock on {}{whose}", main.resource.name)
         }
         (Cause::MemMmaplock, _) => {
-            format!("Threads of {who} wait in turn for the lock on their memory map")
+            format!("Threads of {who} contend for the lock of their address space (mmap lock)")
         }
-        (_, Some(object)) => format!("{who} waits for the kernel's lock of {object}{whose}"),
+        (_, Some(object)) => format!("{who} waits for the kernel lock of {object}{whose}"),
         (_, None) => format!("{who} waits for a lock inside the kernel{whose}"),
     };
     let finding = RULE
@@ -50,11 +50,11 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         });
     fires(match waits.cause() {
         Cause::MemMmaplock => finding.remedy(Remedy::safe(
-            "map and unmap less often: larger blocks, an allocator that keeps memory (MALLOC_TOP_PAD_, \
+            "map and unmap less often: use larger blocks, an allocator that keeps memory (MALLOC_TOP_PAD_, \
              M_MMAP_THRESHOLD), or processes instead of threads",
         )),
         _ => finding.remedy(Remedy::safe(
-            "let fewer threads make this call at once, or let them work on different files or directories",
+            "make this call from fewer threads at once, or use different files or directories",
         )),
     })
 }

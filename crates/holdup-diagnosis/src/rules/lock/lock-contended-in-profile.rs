@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LockContendedInProfile,
-    about: "a profile shows much time in taking locks that others hold",
+    about: "a profile shows much time in contended locks",
     needs: &[Need::Artefacts],
     causes: &[
         Cause::LockFutex,
@@ -46,10 +46,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         }
     }
     if findings.is_empty() {
-        return Verdict::Clear(format!(
-            "{} of the samples take a lock that another holds",
-            percent(most)
-        ));
+        return Verdict::Clear(format!("{} of the samples take a contended lock", percent(most)));
     }
     Verdict::Fires(findings)
 }
@@ -70,7 +67,7 @@ fn finding(run: &Run<'_>, samples: &Samples, main: &Part, share: f64) -> Finding
         Does::Idle | Does::Unknown => Cause::LockFutex,
     };
     let title = format!(
-        "{} {} {how} locks that others hold, most of them under {asker}",
+        "{} {} {how} contended locks, most under {asker}",
         percent(share),
         whole(samples)
     );
@@ -94,13 +91,13 @@ fn finding(run: &Run<'_>, samples: &Samples, main: &Part, share: f64) -> Finding
     )
     .confidence(Confidence::Strong)
     .remedy(Remedy::safe(
-        "hold the lock for less: move what needs no protection out of it",
+        "hold the lock for less time: move work that needs no protection out of it",
     ))
     .remedy(Remedy::changing(
-        "give each thread, or each part of the data, a lock of its own",
-        "operations on several parts then take several locks, in one order everywhere",
+        "use a separate lock for each thread, or for each part of the data",
+        "operations on several parts then need several locks, always in the same order",
     ))
     .remedy(Remedy::pointless(
-        "more threads: each is one more that waits for the same lock",
+        "more threads: each one waits for the same lock",
     ))
 }

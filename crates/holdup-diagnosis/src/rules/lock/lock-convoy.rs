@@ -76,7 +76,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let lock = &locks[0];
     Verdict::Clear(format!(
-        "the costliest futex took {} of the elapsed time from {}, and no queue for a held lock formed",
+        "the costliest futex took {} of the elapsed time of {}, and no queue formed for a held lock",
         percent(run.share(lock.cost())),
         say::several(threads(lock) as u64, "thread"),
     ))
@@ -146,7 +146,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         .collect();
     let names: Vec<String> = names.into_iter().collect();
     let by = match (names.as_slice(), owners.is_empty()) {
-        ([], _) => "; who holds it could not be read".to_owned(),
+        ([], _) => "; its holder could not be read".to_owned(),
         (names, true) => format!(", released by {}", names.join(", ")),
         (names, false) if class => format!(" by {}", names.join(", ")),
         (names, false) => format!(", held by {}", names.join(", ")),
@@ -163,14 +163,12 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         .or(worst.and_then(|worst| worst.doing));
     let shorten = match doing {
         Some(cause) if class && java::waits_for_something(cause) => format!(
-            "do not wait in a class's static initialiser: the one that runs it is {}",
+            "do not block in a static initialiser: its thread is {}",
             cause.phrase()
         ),
-        _ if class => {
-            "do less in the class's static initialiser, or have it done before other threads start".to_owned()
-        }
+        _ if class => "do less in the static initialiser, or run it before other threads start".to_owned(),
         Some(cause) if java::waits_for_something(cause) => {
-            format!("do not wait while holding it: the holder is {}", cause.phrase())
+            format!("do not block while holding it: the holder is {}", cause.phrase())
         }
         _ => "do less while holding it, or split it into several locks".to_owned(),
     };
@@ -190,7 +188,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         })
         .remedy(Remedy::safe(shorten))
         .remedy(Remedy::pointless(
-            "more threads: each one more waits in the same queue",
+            "more threads: each one waits in the same queue",
         ))
 }
 
@@ -251,8 +249,8 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     match untold {
         Some((threads, method)) if threads >= DUMPED_QUEUE => Verdict::CannotTell(format!(
-            "which lock {threads} threads in {method} wait for, each its own or all the same: a dump with locks (`jcmd PID \
-             Thread.print -l`; of virtual threads, `Thread.dump_to_file` of JDK 24 or later)"
+            "whether {threads} threads in {method} wait for the same lock: a dump with locks (`jcmd PID \
+             Thread.print -l`; for virtual threads, `Thread.dump_to_file` of JDK 24 or later)"
         )),
         _ => Verdict::Clear(format!(
             "at most {} behind one holder or for one lock",
@@ -303,12 +301,12 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         dumped::name(first),
         askers.join(", ")
     );
-    let owner = format!("no thread of the dump is said to hold {name}");
+    let owner = format!("the dump names no holder of {name}");
     Some(
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
-            format!("{count} {threads} wait for one lock; who holds it, the dump does not tell"),
+            format!("{count} {threads} wait for one lock; the dump does not name its holder"),
             dumped::lock_cause(first.kind),
             Evidence::new(text, dumped::place(run, first)),
         )
@@ -317,10 +315,10 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         .confidence(Confidence::Proved)
         .remedy(Remedy::safe(who_holds(first.kind, queue.lock)))
         .remedy(Remedy::safe(
-            "hold it for less: do what takes long first, then take the lock",
+            "hold it for less time: do the slow work first, then take the lock",
         ))
         .remedy(Remedy::pointless(format!(
-            "more {threads}: each one more waits in the same queue"
+            "more {threads}: each one waits in the same queue"
         ))),
     )
 }
@@ -329,15 +327,15 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
 fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
     match kind {
         SnapshotKind::Native => format!(
-            "find the holder: in gdb, `print ((pthread_mutex_t *) {})->__data.__owner` is the number of the thread that has it \
-             (LWP in `info threads`); a lock for readers and writers tells the writer as `__cur_writer`",
+            "find the holder in gdb: `print ((pthread_mutex_t *) {})->__data.__owner` prints its thread id \
+             (LWP in `info threads`); a reader-writer lock has the writer in `__cur_writer`",
             lock.id
         ),
-        SnapshotKind::Go => "find the holder: a mutex of Go's does not know who has it, so look which goroutine stands behind the \
-             code that takes this lock and does not wait for it"
+        SnapshotKind::Go => "find the holder: a Go mutex does not store it, so look for a goroutine that is \
+         past the code that takes this lock"
             .to_owned(),
-        _ => "find the holder: `jcmd PID Thread.print -l` names the locks that platform threads own; a virtual thread's are \
-             not told, so look which thread stands behind the code that takes this lock and does not wait for it"
+        _ => "find the holder: `jcmd PID Thread.print -l` names the locks of platform threads, but not of \
+         virtual threads: for those, look for a thread that is past the code that takes this lock"
             .to_owned(),
     }
 }
@@ -358,7 +356,7 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
     let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
     let title = format!("{queue} threads wait for what {} holds", dumped::name(holder));
     let text = format!(
-        "{queue} of {} threads wait for {}, directly or behind one that does; among them {}, in {}",
+        "{queue} of {} threads wait for {}, directly or behind another waiter; among them {}, in {}",
         dump.threads.len(),
         dumped::lock_name(lock),
         dumped::name(direct),
@@ -371,7 +369,7 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
     );
     let shorten = match holder.doing {
         Doing::Runs => "do less while holding it, or split it into several locks",
-        _ => "do not wait while holding it: do what takes long first, then take the lock",
+        _ => "do not block while holding it: do the slow work first, then take the lock",
     };
     Some(
         Finding::without_duration(
@@ -387,7 +385,7 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
         .confidence(Confidence::Proved)
         .remedy(Remedy::safe(shorten))
         .remedy(Remedy::pointless(
-            "more threads: each one more waits in the same queue",
+            "more threads: each one waits in the same queue",
         )),
     )
 }
@@ -485,12 +483,12 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     };
     let shorten = match doing {
         Some(cause) if !cause.on_cpu() && cause != Cause::SchedRunqueue => {
-            format!("do not wait while holding it: the holder is {}", cause.phrase())
+            format!("do not block while holding it: the holder is {}", cause.phrase())
         }
         _ => "do less while holding it, or split it into several locks".to_owned(),
     };
     Some(finding.remedy(Remedy::safe(shorten)).remedy(Remedy::pointless(
-        "more threads: each one more waits in the same queue",
+        "more threads: each one waits in the same queue",
     )))
 }
 

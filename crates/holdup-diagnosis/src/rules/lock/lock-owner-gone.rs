@@ -17,7 +17,7 @@ const LASTS: Ns = 50_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LockOwnerGone,
-    about: "nobody is left who could release what it waits for",
+    about: "no thread is left that could release the lock",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: FROM,
@@ -45,7 +45,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     match findings.is_empty() {
         false => Verdict::Fires(findings),
         true => Verdict::Clear(format!(
-            "of {}, none was of a kind that nobody could have ended",
+            "of {}, each could have been ended by another thread",
             say::several(waits.count().max(1), "wait")
         )),
     }
@@ -71,7 +71,8 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     // A signal handler may post a semaphore: whether this one has such a handler is not seen.
     let handler = orphaned.owner.is_none().then(|| {
         Evidence::new(
-            "a signal handler could release it too, where it is a semaphore or an event: whether the program has one is not seen",
+            "a signal handler could also release it if it is a semaphore or an event: handlers were not \
+             observed",
             "signal-safety(7)",
         )
     });
@@ -99,7 +100,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         .and_if(all)
         .and_if(handler)
         .and(Evidence::new(
-            "no time limit was set, and nobody released it while it was observed",
+            "it had no timeout, and no thread released it during the observation",
             say::SCHEDULER,
         ))
         // Two independent signs prove it.
@@ -111,62 +112,65 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     if orphaned.all_of > 0 {
         return Some(finding
             .remedy(Remedy::safe(
-                "see who should have ended the first of these waits: a task that waits for another task of the same pool takes a \
-                 thread that the other one needs; give those a pool of their own, or go on when they are done instead of waiting",
+                "find out which thread should have ended the first of these waits: a task that waits for \
+                 another task of the same pool occupies a thread that the other one needs; use a separate \
+                 pool, or a callback instead of a wait",
             ))
             .remedy(Remedy::safe(
-                "a condition that is signalled before the wait begins is lost, unless the waiter looks first, with the lock in hand",
+                "check the condition with the lock held before waiting: a signal before the wait begins is \
+                 lost",
             ))
-            .remedy(Remedy::pointless("to wait longer: it never ends by itself")));
+            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")));
     }
     Some(match &orphaned.owner {
         Some(owner) if owner.pid == 0 && !orphaned.alone => finding
             .remedy(Remedy::safe(
-                "let the thread release its locks on every way on which it can end",
+                "release the locks of the thread on every path on which it can end",
             ))
             .remedy(Remedy::safe(
-                "or make the lock robust (PTHREAD_MUTEX_ROBUST): the next one is then told that its owner died",
+                "or make the lock robust (PTHREAD_MUTEX_ROBUST): the next waiter then gets EOWNERDEAD",
             ))
-            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
         // Of these the child of a fork has a copy, too; but a program with one thread that never forked is the plainer story.
         None if awaited == Some(Primitive::Condition) => finding
             .remedy(Remedy::safe(
-                "a signal that comes before the wait begins is lost: keep what is waited for in a variable, set and read with the \
-                 mutex in hand, and wait only while it is not there",
+                "keep the condition in a variable that is set and read with the mutex held, and wait only \
+                 while it is false: a signal before the wait begins is lost",
             ))
             .remedy(Remedy::safe(
-                "see whether the thread that should have signalled has ended, or was never there: fork copies the memory, and \
-                 only the thread that calls it",
+                "check whether the thread that should signal has ended or never existed: fork copies the \
+                 memory, but only the calling thread",
             ))
-            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
         _ => finding
             .remedy(Remedy::safe(
-                "in a program with threads do not fork and go on: start a program anew (posix_spawn, or exec right after \
-                 fork); in Python, multiprocessing with the start method spawn or forkserver",
+                "do not fork without exec in a program with threads: use posix_spawn, or exec right after \
+                 fork; in Python, use multiprocessing with the start method spawn or forkserver",
             ))
             .remedy(Remedy::safe(
-                "where it must fork, do so before threads are started, or hold the lock across it (pthread_atfork)",
+                "fork before threads are started, or hold the lock across fork (pthread_atfork)",
             ))
-            .remedy(Remedy::pointless("to wait longer: it never ends by itself")),
+            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
     })
 }
 
 fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>) -> String {
     match &orphaned.owner {
         None if orphaned.all_of > 0 => format!(
-            "All {} threads of {who} wait for one of them: none is left that could go on",
+            "All {} threads of {who} wait for each other: none can continue",
             orphaned.all_of
         ),
         Some(owner) if owner.pid != 0 => format!(
-            "{who} waits for a lock that {} held when this process was forked: nobody can release the copy",
+            "{who} waits for a lock that {} held when this process was forked: no thread can release the \
+             copy",
             say::who_with_pid(owner)
         ),
         Some(owner) if orphaned.alone => format!(
-            "{who} waits for a lock of thread {}, which this process does not have: nobody can release it",
+            "{who} waits for a lock of thread {}, which is not in this process: no thread can release it",
             owner.tid
         ),
         Some(owner) => format!(
-            "{who} waits for a lock of thread {}, which is gone: nobody can release it",
+            "{who} waits for a lock of thread {}, which has exited: no thread can release it",
             owner.tid
         ),
         None => match awaited {
@@ -186,11 +190,12 @@ fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>) -> String {
 fn named(owner: &ThreadName) -> Evidence {
     let text = match owner.pid {
         0 => format!(
-            "the lock names thread {} as its owner; no such thread lives",
+            "the lock names thread {} as its owner; no such thread exists",
             owner.tid
         ),
         pid => format!(
-            "the lock names thread {} as its owner, which is one of process {pid}; memory that fork copied names its owner so",
+            "the lock names thread {} as its owner, a thread of process {pid}: memory that was copied by \
+             fork keeps this owner",
             owner.tid
         ),
     };

@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PackageManagerLocked,
-    about: "another package manager is at work",
+    about: "another package manager is running",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile, Cause::TimerSleep],
     from: MATTERS,
@@ -44,21 +44,21 @@ const MANAGERS: &[Manager] = &[
             "/debconf/config.dat",
         ],
         sleeps: Some(user_code::apt_waits),
-        other: "let the other one finish: unattended upgrades and what a new machine does at its first start take minutes",
-        limit: "in a script, wait with a limit (apt-get -o DPkg::Lock::Timeout=120), or start it after those jobs",
+        other: "wait for the other one: unattended upgrades and the first start of a new machine take minutes",
+        limit: "set a timeout in scripts (apt-get -o DPkg::Lock::Timeout=120), or start them after those jobs",
     },
     // rpm itself, and dnf, yum, microdnf and zypper through it.
     Manager {
         locks: &["/rpm/.rpm.lock"],
         sleeps: None,
-        other: "let the other one finish: dnf-automatic, PackageKit and what a new machine does at its first start take minutes",
-        limit: "in a script, wait with a limit (timeout 120 dnf install ...), or start it after those jobs",
+        other: "wait for the other one: dnf-automatic, PackageKit and the first start of a new machine take minutes",
+        limit: "set a timeout in scripts (timeout 120 dnf install ...), or start them after those jobs",
     },
     Manager {
         locks: &["/lib/apk/db/lock"],
         sleeps: None,
-        other: "let the other one finish",
-        limit: "in a script, wait with a limit (apk --wait 120), or let one build step install everything",
+        other: "wait for the other one",
+        limit: "set a timeout in scripts (apk --wait 120), or let one build step install everything",
     },
     Manager {
         locks: &[
@@ -69,19 +69,19 @@ const MANAGERS: &[Manager] = &[
             "/.cargo-artifact-lock",
         ],
         sleeps: None,
-        other: "let the other one finish: an editor's rust-analyzer builds in the same folder as you do",
+        other: "wait for the other one: an editor's rust-analyzer builds in the same folder as you do",
         limit: "give the other one a folder of its own (CARGO_TARGET_DIR, or rust-analyzer.cargo.targetDir), and in CI a CARGO_HOME of its own",
     },
     Manager {
         locks: &["/pkg/mod/cache/lock"],
         sleeps: None,
-        other: "let the other one finish: it downloads modules",
+        other: "wait for the other one: it downloads modules",
         limit: "download once before jobs run side by side (go mod download), or give each job a GOMODCACHE of its own",
     },
     Manager {
         locks: &["/nix/var/nix/db/big-lock", "/nix/var/nix/gc.lock"],
         sleeps: None,
-        other: "let the other one finish: a garbage collection takes minutes",
+        other: "wait for the other one: a garbage collection takes minutes",
         limit: "run nix-collect-garbage at a time when nothing is built",
     },
 ];
@@ -109,7 +109,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Some((locked, manager)) if waits.cause() == Cause::LockFile => fires(blocked(&locked, manager)),
         Some((locked, manager)) => fires(tries_again(&locked, manager)),
         None => Verdict::Clear(format!(
-            "of {} of the elapsed time in {}, none to speak of was for a package manager's lock",
+            "of {} of the elapsed time in {}, almost none was for the lock of a package manager",
             percent(run.share(waits.cost())),
             waits.cause()
         )),
@@ -124,10 +124,10 @@ fn blocked(locked: &Waits<'_>, manager: &Manager) -> Finding {
     let holders = locked.holders();
     let title = match holders.first() {
         Some(holder) => format!(
-            "{who} waits until {} has finished with the packages ({file})",
+            "{who} waits for the package lock of {} ({file})",
             say::who_with_pid(&holder.name)
         ),
-        None => format!("{who} waits until another package manager has finished ({file})"),
+        None => format!("{who} waits for the package lock of another package manager ({file})"),
     };
     let finding = RULE
         .finding(Severity::Warning, title, locked)
@@ -139,13 +139,13 @@ fn blocked(locked: &Waits<'_>, manager: &Manager) -> Finding {
 /// apt asks for the lock, is refused, sleeps, and asks again: only its stack tells.
 fn tries_again(locked: &Waits<'_>, manager: &Manager) -> Finding {
     let title = format!(
-        "{} waits until another package manager has finished, and looks again and again",
+        "{} polls the package lock of another package manager",
         say::who(&locked.main().asker.name)
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, locked)
         .and(Evidence::new(
-            "apt's library sleeps where it takes the lock of the package database, and nowhere else there",
+            "the library of apt sleeps only where it takes the lock of the package database",
             "user stacks",
         ))
         .confidence(Confidence::Strong);
@@ -162,6 +162,6 @@ fn remedies(finding: Finding, manager: &Manager, who_has_it: String) -> Finding 
         .remedy(Remedy::safe(manager.other).with_command(who_has_it))
         .remedy(Remedy::safe(manager.limit))
         .remedy(Remedy::pointless(
-            "removing the lock file: two package managers at once damage the database",
+            "removing the lock file: two package managers at the same time damage the database",
         ))
 }

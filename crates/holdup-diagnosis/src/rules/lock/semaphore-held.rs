@@ -32,7 +32,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
             "{who} waits for {} to release {set}",
             say::who_with_pid(&holder.name)
         ),
-        None => format!("{who} waits for {set}, which nobody releases"),
+        None => format!("{who} waits for {set}, which no process releases"),
     };
     // A thread of the run has its own time judged by other rules; anyone else is where the search must go on.
     let severity = if waits.handed_on() {
@@ -49,15 +49,19 @@ fn finding(waits: &Waits<'_>) -> Finding {
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(waits))
         .proved_if(!holders.is_empty())
-        .remedy(Remedy::safe("see the values, who used each last, and how many wait").with_command(see));
+        .remedy(
+            Remedy::safe("list the values, the last user of each, and the number of waiters")
+                .with_command(see),
+        );
     match holders.first() {
         Some(holder) => finding.remedy(Remedy::safe(format!(
-            "make {} release it sooner: its own time is what this wait is",
+            "make {} release it sooner: this wait is its running time",
             say::who(&holder.name)
         ))),
         None => finding.remedy(Remedy::changing(
-            "if the process that took it has died, start its users again with a new set (ipcrm -s), and let them use SEM_UNDO",
-            "whoever still uses the set fails",
+            "restart its users with a new set if the process that took it has died (ipcrm -s), and use \
+             SEM_UNDO",
+            "processes that still use the set fail",
         )),
     }
 }

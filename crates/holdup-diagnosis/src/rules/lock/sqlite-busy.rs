@@ -23,14 +23,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let busy = waits.only(|wait| user_code::sqlite_waits(&wait.asker.stack));
     let Some(busy) = busy.filter(|busy| run.matters(busy.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "it slept {} of the elapsed time, and not in SQLite",
+            "sleep took {} of the elapsed time, but not in SQLite",
             percent(run.share(waits.cost()))
         ));
     };
     let who = say::who(&busy.main().asker.name);
-    let title = format!("{who} waits for another connection to let go of an SQLite database");
+    let title = format!("{who} waits for another connection to unlock an SQLite database");
     let text = format!(
-        "SQLite looks at the lock, sleeps, and looks again: {} times, up to {} at a time",
+        "SQLite polls the lock with sleeps between: {} times, up to {} each",
         busy.count(),
         duration(busy.longest().max)
     );
@@ -46,16 +46,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     fires(
         finding
             .remedy(
-                Remedy::safe("find the connection that keeps a transaction open, and end it sooner")
+                Remedy::safe("find the connection that keeps a transaction open, and commit it sooner")
                     .with_command("lslocks"),
             )
             .remedy(Remedy::safe(
-                "begin a transaction that will write as one that writes (BEGIN IMMEDIATE), and do nothing slow in it",
+                "begin write transactions with BEGIN IMMEDIATE, and do nothing slow in them",
             ))
             .remedy(Remedy::changing(
-                "let readers and a writer work at once: PRAGMA journal_mode=WAL",
-                "it needs shared memory beside the file, so not on a network file system; two writers still wait in turn",
+                "use PRAGMA journal_mode=WAL: readers and a writer then work at the same time",
+                "it needs shared memory, so no network file system; writers still wait for each other",
             ))
-            .remedy(Remedy::pointless("a longer busy time-out: it waits longer instead of failing")),
+            .remedy(Remedy::pointless(
+                "a longer busy timeout: it waits longer instead of failing",
+            )),
     )
 }

@@ -142,20 +142,21 @@ fn stack(frames: &[String]) -> Option<String> {
 fn remedies(finding: Finding, hung: &Hung<'_>) -> Finding {
     let finding = match hung.owner {
         Some(owner) => finding.remedy(Remedy::safe(format!(
-            "look at {owner}: the others wait for what it has; its own stack says what it waits for"
+            "look at {owner}: the others wait for its lock; its stack shows what it waits for"
         ))),
         None => finding.remedy(Remedy::safe(
-            "look for the first task that was blocked, and what its stack waits for: the others wait for it, or for the same",
+            "find the first blocked task and what its stack waits for: the others wait for it, or for the \
+             same thing",
         )),
     };
     finding
         .remedy(
             Remedy::safe(
-                "if the stacks end in a file system or a block device: look at that device and its log lines",
+                "check the device and its log lines if the stacks end in a file system or a block device",
             )
             .with_command("iostat -x 1 3; dmesg | grep -iE 'I/O error|reset|timeout'"),
         )
         .remedy(Remedy::pointless(
-            "raising kernel.hung_task_timeout_secs: it silences the message and not the trouble",
+            "raising kernel.hung_task_timeout_secs: it only hides the message",
         ))
 }

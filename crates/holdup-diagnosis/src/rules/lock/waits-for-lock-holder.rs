@@ -8,7 +8,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::WaitsForLockHolder,
-    about: "a file lock is held by someone else",
+    about: "another process holds a file lock",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile],
     from: MATTERS,
@@ -30,7 +30,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "{who} waits for a lock on {file} that {} holds",
                 say::who_with_pid(&holder.name)
             ),
-            None => format!("{who} waits for a lock on {file} that someone else holds"),
+            None => format!("{who} waits for a lock on {file} that another process holds"),
         };
         let finding = RULE
             .finding(Severity::Warning, title, group)
@@ -43,26 +43,28 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Some(holder) if stopped(&holder) && holder.name.pid != 0 => finding.remedy(
                 Remedy::changing(
                     format!(
-                        "let {} go on: while it is stopped it releases nothing",
+                        "continue {}: while it is stopped it releases nothing",
                         say::who_with_pid(&holder.name)
                     ),
-                    "whoever stopped it had a reason: a terminal (Ctrl-Z), a debugger, an operator",
+                    "it was stopped for a reason: a terminal (Ctrl-Z), a debugger, an operator",
                 )
                 .with_command(format!("kill -CONT {}", holder.name.pid)),
             ),
             Some(holder) => finding.remedy(Remedy::safe(format!(
-                "let {} finish first, or start the two at different times",
+                "wait for {} to finish, or start the two at different times",
                 say::who_with_pid(&holder.name)
             ))),
             None => finding.remedy(
-                Remedy::safe("see who has the file open while it waits")
+                Remedy::safe("list the processes that have the file open")
                     .with_command(format!("fuser -v {}", say::quoted(file))),
             ),
         };
         finding
-            .remedy(Remedy::safe("make the holder keep the lock for a shorter time, or lock a smaller part"))
+            .remedy(Remedy::safe(
+                "make the holder keep the lock for a shorter time, or lock a smaller part",
+            ))
             .remedy(Remedy::pointless(
-                "removing the lock file: a waiter and a newcomer then each hold a lock, on two different files",
+                "removing the lock file: two processes then each hold a lock, on two different files",
             ))
     };
     Verdict::Fires(groups.iter().map(finding).collect())

@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LogGap,
-    about: "a log is silent for long after something began",
+    about: "a log is silent for long after an operation began",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
     from: MATTERS,
@@ -109,18 +109,19 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
         finding = finding.and(quote(observed, text, &log.quote));
     }
     let idle = match begins(first) {
-        true => "the line before says that something begins; what it waited for can't be told from the log",
-        false => "the line before does not say that something begins: there may have been nothing to do",
+        true => "the line before says that an operation begins; the log does not show what it waited for",
+        false => "the line before does not say that an operation begins: there may have been no work",
     };
     finding
         .and(quote(observed, idle, &first.quote))
         .confidence(Confidence::Suspect)
         .remedy(
-            Remedy::safe("run it again and see what its threads wait for while it is silent")
+            Remedy::safe("run it again under holdup to see what its threads wait for")
                 .with_command("holdup run -- COMMAND"),
         )
         .remedy(Remedy::safe(
-            "of a JVM take three thread dumps a few seconds apart in the gap, and read them together with this log",
+            "take three thread dumps of a JVM during the gap, a few seconds apart, and read them together \
+             with this log",
         ))
 }
 

@@ -41,7 +41,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         );
     };
     if most.len() < RECURS {
-        return Verdict::Clear(format!("{name} was seen {} times", most.len()));
+        return Verdict::Clear(format!("{name} occurs {} times", most.len()));
     }
     let all = most[0]
         .usual
@@ -79,6 +79,6 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         finding = finding.and(quote(observed, between, &most[0].quote));
     }
     fires(finding.remedy(Remedy::safe(
-        "compare with the same step in another log: what grew is where to look",
+        "compare with the same step in another log, and look at the steps that grew",
     )))
 }

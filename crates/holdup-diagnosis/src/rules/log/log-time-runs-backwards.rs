@@ -52,7 +52,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .sum();
     let what = |another| match another {
         true => "the lines behind it are made differently, so it is another log",
-        false => "it is another log, or the clock was set: the log alone does not tell which",
+        false => "it is another log, or the clock was set: the log alone does not show which",
     };
     let title = match not_shown.saturating_add(jumps.len() as u64) {
         1 if another => format!(

@@ -90,10 +90,13 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .confidence(Confidence::Strong)
         .and(quote(
             observed,
-            "what it waited for, or for whom, these times do not say",
+            "these times do not show what it waited for",
             &span.quote,
         ))
-        .remedy(Remedy::safe("run it again and see what it waits for").with_command("holdup run -- COMMAND")),
+        .remedy(
+            Remedy::safe("run it again under holdup to see what it waits for")
+                .with_command("holdup run -- COMMAND"),
+        ),
     )
 }
 

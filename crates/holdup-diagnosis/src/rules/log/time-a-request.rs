@@ -28,7 +28,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     let Some((first, times)) = all.first().copied() else {
         return match observed.spans.iter().find(|span| span.kind == SpanKind::CommandElapsed) {
-            Some(span) => Verdict::Clear(format!("{} went to 1 piece of work, as far as is told", duration(span.ns))),
+            Some(span) => Verdict::Clear(format!("{} was spent on 1 piece of work, as far as is known", duration(span.ns))),
             None => Verdict::CannotTell(
                 "how long a request took: the number of requests and the time for all, such as `time` before a loop".to_owned(),
             ),
@@ -52,7 +52,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         let (each, before) = (other.ns / times_there, first.ns / times);
         let change = (each as f64 / (before.max(1)) as f64 - 1.0) * 100.0;
         let text = format!(
-            "{} took {} there: {} each, {change:+.1} %; of one run each it can't be told whether that is chance",
+            "{} took {} there: {} each, {change:+.1} %; with one run each this may be noise",
             other.name,
             duration(other.ns),
             duration(each)
@@ -60,7 +60,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         finding = finding.and(quote(observed, text, &other.quote));
     }
     fires(finding.confidence(Confidence::Proved).remedy(Remedy::safe(
-        "measure several runs of each before a difference is believed",
+        "measure several runs of each before you trust the difference",
     )))
 }
 

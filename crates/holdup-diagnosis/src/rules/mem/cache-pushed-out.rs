@@ -11,7 +11,7 @@ const MANY: u64 = 1024;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CachePushedOut,
-    about: "files are read again because its memory limit pushes them out",
+    about: "files are read again because its memory limit evicts them from the cache",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemPagefault, Cause::DiskRead],
     from: MATTERS,
@@ -37,7 +37,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let main = waits.main();
     let title = format!(
-        "{} reads what it had read before: its cgroup may keep {}, and files are pushed out",
+        "{} reads the same files again: its cgroup may use {}, and the cache is evicted",
         say::who(&main.asker.name),
         say::bytes(limit.bytes)
     );
@@ -47,10 +47,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(memory::came_back(Some(again), "of files was read again"))
         .and_if(say::kernel_top(waits));
     let finding = limit.tell(finding).remedy(Remedy::safe(
-        "let the program itself use less, so that more of its files and of its own code stay in memory",
+        "reduce the memory of the program, so that more of its files and code stay cached",
     ));
     fires(finding.remedy(Remedy::pointless(format!(
-        "a faster disk than {}, or running it again: the pages go out as soon as they are in",
+        "a faster disk than {}, or another run: pages are evicted as soon as they are read",
         device.name
     ))))
 }

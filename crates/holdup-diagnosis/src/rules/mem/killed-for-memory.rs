@@ -108,10 +108,10 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         Some(match limit {
             None => of_machine(finding, kill.swap),
             Some(_) => finding
-                .remedy(Remedy::safe("find what its memory goes to, before it is killed"))
+                .remedy(Remedy::safe("find out what uses its memory before it is killed"))
                 .remedy(Remedy::changing(
                     "raise the cgroup's limit (MemoryMax= of its unit, memory of its container)",
-                    "what it takes more is then missing elsewhere",
+                    "other programs then have less memory",
                 )),
         })
     });
@@ -121,7 +121,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 fn swap((free, total): (u64, u64)) -> String {
     let bytes = |kib: u64| crate::rules::say::bytes(kib.saturating_mul(1024));
     match total {
-        0 => "there was no swap: 0 bytes in all".to_owned(),
+        0 => "there was no swap: 0 bytes in total".to_owned(),
         total if free < total / LEFT => {
             format!("swap was used up too: {} free of {}", bytes(free), bytes(total))
         }
@@ -131,19 +131,19 @@ fn swap((free, total): (u64, u64)) -> String {
 
 fn of_machine(finding: Finding, swap: Option<(u64, u64)>) -> Finding {
     let finding = finding.remedy(Remedy::safe(
-        "find who needs the memory, and limit it there (MemoryMax= of its unit)",
+        "find the process that uses the memory, and limit it (MemoryMax= of its unit)",
     ));
     match swap {
         Some((_, 0)) => finding.remedy(
             Remedy::changing(
-                "switch on swap, if there is an area for it that nobody switched on",
-                "a machine that pages is slow in place of dead",
+                "enable swap if there is an unused swap area",
+                "a machine that swaps is slow",
             )
             .with_command("lsblk -f; swapon --show"),
         ),
         _ => finding.remedy(Remedy::changing(
             "give the machine more memory, or more swap",
-            "a machine that pages is slow in place of dead",
+            "a machine that swaps is slow",
         )),
     }
 }

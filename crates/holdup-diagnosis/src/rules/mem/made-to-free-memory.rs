@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::MadeToFreeMemory,
-    about: "it has to free memory before it gets any",
+    about: "it must reclaim memory before each allocation",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
@@ -26,11 +26,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let limit = memory::limit_reached(run).filter(|_| in_cgroup(waits));
     let title = match (&limit, compacts) {
         (Some(limit), _) => format!(
-            "{who} has to free memory before it gets any: its cgroup may keep {}",
+            "{who} must reclaim memory before it can allocate: its cgroup may use {}",
             say::bytes(limit.bytes)
         ),
-        (None, true) => format!("{who} waits until the kernel has moved memory together for a large page"),
-        (None, false) => format!("{who} has to free memory before it gets any: the machine is short of it"),
+        (None, true) => format!("{who} waits for memory compaction for a huge page"),
+        (None, false) => {
+            format!("{who} must reclaim memory before it can allocate: the machine is short of memory")
+        }
     };
     let finding = RULE
         .finding(Severity::Warning, title, waits)
@@ -39,18 +41,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         (Some(limit), _) => limit.tell(finding),
         (None, true) => finding.remedy(
             Remedy::changing(
-                "let the kernel make large pages in the background only",
-                "programs that profit from large pages get them later",
+                "make huge pages only in the background",
+                "programs that profit from huge pages get them later",
             )
             .with_command("echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"),
         ),
         (None, false) => finding.and_if(watermark(run)).remedy(Remedy::changing(
-            "let the kernel free memory earlier, in the background (vm.watermark_scale_factor)",
-            "some more memory stays unused",
+            "raise vm.watermark_scale_factor: the kernel then reclaims earlier, in the background",
+            "more memory stays unused",
         )),
     };
     fires(finding.remedy(Remedy::safe(
-        "write and read less at once, and sync in between, so that there are pages that can be let go",
+        "write and read less at once, and sync in between, so that there are clean pages to reclaim",
     )))
 }
 
@@ -63,6 +65,6 @@ fn in_cgroup(waits: &Waits<'_>) -> bool {
 
 fn watermark(run: &Run<'_>) -> Option<Evidence> {
     let value = run.facts.sysctl.get("vm/watermark_scale_factor")?;
-    let text = format!("the kernel begins to free memory by itself at {value}/10000 of it");
+    let text = format!("background reclaim begins at {value}/10000 of memory");
     Some(Evidence::new(text, "/proc/sys/vm/watermark_scale_factor"))
 }

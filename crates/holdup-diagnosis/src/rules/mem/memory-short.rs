@@ -10,7 +10,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::MemoryShort,
-    about: "memory is used up, and little of it can be given out",
+    about: "little memory is available",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemSwapin, Cause::MemReclaim],
     from: MATTERS,
@@ -113,7 +113,7 @@ fn finding(memory: &Memory<'_>) -> Finding {
         false => format!("{} of {} are available", kib(memory.available), kib(memory.total)),
     };
     let text = format!(
-        "{} of {} can be given out, {}",
+        "{} of {} are available, {}",
         kib(memory.available),
         kib(memory.total),
         say::percent(memory.share())
@@ -158,15 +158,18 @@ fn finding(memory: &Memory<'_>) -> Finding {
         .confidence(Confidence::Strong)
         .remedy(
             Remedy::safe(match hog {
-                Some((name, _)) => format!("give {name} less: smaller caches, fewer workers, a limit of its own; or mend its leak if it only grows"),
-                None => "see who has the memory, and let them use less".to_owned(),
+                Some((name, _)) => format!(
+                    "reduce the memory of {name}: smaller caches, fewer workers, a \
+                 limit; or fix its leak if it only grows"
+                ),
+                None => "find the processes that use the memory, and reduce it".to_owned(),
             })
             .with_command("ps -eo pid,rss,vsz,comm --sort=-rss | head"),
         )
-        .remedy(Remedy::safe("give the machine more memory, or move something off it"))
-        .remedy(Remedy::pointless(
-            "a faster CPU: what runs here waits for its memory",
+        .remedy(Remedy::safe(
+            "add memory to the machine, or move a program to another machine",
         ))
+        .remedy(Remedy::pointless("a faster CPU: the programs wait for memory"))
 }
 
 /// What the CPU did meanwhile, where it waited for disks.
@@ -215,8 +218,10 @@ fn swap_in_use(observed: &Observed) -> Option<Finding> {
         )
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("see whether pages still go in and out; what lies there unused costs nothing")
-                .with_command("vmstat 1 10"),
+            Remedy::safe(
+                "check whether pages are still swapped in and out; unused swapped pages cost nothing",
+            )
+            .with_command("vmstat 1 10"),
         ),
     )
 }

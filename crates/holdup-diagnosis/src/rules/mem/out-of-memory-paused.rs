@@ -10,7 +10,7 @@ const PAUSED: &str = "mem_cgroup_oom_synchronize";
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::OutOfMemoryPaused,
-    about: "its cgroup is out of memory and nobody may be ended",
+    about: "its cgroup is out of memory, and the OOM killer is disabled",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
@@ -40,8 +40,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         || "its cgroup".to_owned(),
         |limit| format!("cgroup {}", limit.cgroup),
     );
-    let title =
-        format!("{who} stands still: {of} is out of memory, and the kernel may not end anybody there");
+    let title = format!("{who} is paused: {of} is out of memory, and its OOM killer is disabled");
     let mut finding = RULE
         .finding(Severity::Critical, title, &waits)
         .and_if(say::kernel_top(&waits))
@@ -54,12 +53,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         finding = limit.tell(finding);
     }
     fires(finding.remedy(Remedy::changing(
-        "let the kernel end the one that uses most (memory.oom_control 0), and have it started again",
+        "enable the OOM killer (memory.oom_control 0), and restart the killed process",
         "a process of the cgroup is killed when the limit is reached",
     )))
 }
 
 fn ended_by(holder: &holdup_model::attributed::Holder) -> Evidence {
-    let text = format!("{} made room, and it went on", say::who_with_pid(&holder.name));
+    let text = format!("{} freed memory, and it continued", say::who_with_pid(&holder.name));
     Evidence::new(text, say::how_known(holder.how_known))
 }

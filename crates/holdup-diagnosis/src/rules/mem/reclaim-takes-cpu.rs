@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ReclaimTakesCpu,
-    about: "the CPU is spent on freeing memory and on getting it back",
+    about: "the CPU is spent on memory reclaim and swap",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: MATTERS,
@@ -22,14 +22,12 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let for_memory = |wait: &holdup_model::attributed::AttributedWait| wait.resource.detail.memory_work.is_some();
     let Some(memory_work) = waits.only(for_memory) else {
-        return Verdict::Clear(
-            "0 % of the kernel's time for it went to freeing memory or getting it back".into(),
-        );
+        return Verdict::Clear("0 % of its kernel time was spent on memory reclaim or swap".into());
     };
     let share = percent(run.share(memory_work.cost()));
     if !run.matters(memory_work.cost(), MATTERS) {
         return Verdict::Clear(format!(
-            "{share} of the elapsed time went to freeing memory or getting it back"
+            "{share} of the elapsed time was spent on memory reclaim or swap"
         ));
     }
     let main = memory_work.main();
@@ -37,10 +35,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let compressed = run.facts.swaps.iter().find(|area| area.path.contains("zram"));
     let limit = memory::limit_reached(run);
     let why = match &limit {
-        Some(limit) => format!("its cgroup may keep {}", say::bytes(limit.bytes)),
+        Some(limit) => format!("its cgroup may use {}", say::bytes(limit.bytes)),
         None => "memory is short".to_owned(),
     };
-    let title = format!("The kernel frees memory for {who} and gets it back {share} of the time: {why}");
+    let title = format!("Memory reclaim and swap take {share} of the time of {who}: {why}");
     let mut finding = RULE
         .finding(Severity::Warning, title, &memory_work)
         .and_if(compressed.map(|area| {
@@ -61,11 +59,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe(
-                "let it use less at once: smaller caches, fewer workers",
-            ))
+            .remedy(Remedy::safe("reduce its memory: smaller caches, fewer workers"))
             .remedy(Remedy::pointless(
-                "a faster CPU or disk: the same pages would go round faster",
+                "a faster CPU or disk: the same pages would only be swapped faster",
             )),
     )
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SlowedByMemoryHigh,
-    about: "its cgroup's memory.high slows it on purpose",
+    about: "memory.high of its cgroup throttles it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemLimit],
     from: MATTERS,
@@ -30,7 +30,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Some(bytes) => format!("memory.high, {} for {cgroup}", say::bytes(bytes)),
         None => format!("memory.high of {cgroup}"),
     };
-    let title = format!("{who} is slowed on purpose: it uses more than {limit}");
+    let title = format!("{who} is throttled: it uses more than {limit}");
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
         .and_if(say::kernel_top(waits));
@@ -43,11 +43,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         finding
             .remedy(Remedy::changing(
                 format!("raise {limit}"),
-                "the machine has less memory for others then",
+                "other programs then have less memory",
             ))
-            .remedy(Remedy::safe("let it use less: smaller caches, fewer workers"))
+            .remedy(Remedy::safe("reduce its memory: smaller caches, fewer workers"))
             .remedy(Remedy::pointless(
-                "waiting for the OOM killer: memory.high never ends anybody, it slows them without end",
+                "waiting for the OOM killer: memory.high never kills, it only throttles",
             )),
     )
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SwapNotSwitchedOn,
-    about: "a swap area is there and is not switched on",
+    about: "a swap area exists but is not enabled",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
@@ -42,9 +42,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let areas: Vec<&SeenDevice> = last.values().copied().filter(|device| is_swap(device)).collect();
     let told = !observed.swap_lists.is_empty() || areas.iter().all(|area| area.mount.is_some());
     if !areas.is_empty() && !told {
-        return Verdict::CannotTell(
-            "which swap areas are switched on: `swapon --show` or /proc/swaps".into(),
-        );
+        return Verdict::CannotTell("which swap areas are enabled: `swapon --show` or /proc/swaps".into());
     }
     let off: Vec<&SeenDevice> = areas
         .iter()
@@ -53,7 +51,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     if off.is_empty() {
         return Verdict::Clear(format!(
-            "{} of the {} there {} switched on",
+            "{} of the {} there {} enabled",
             areas.len(),
             say::several(areas.len() as u64, "swap area"),
             if areas.len() == 1 { "is" } else { "are" }
@@ -109,7 +107,7 @@ fn finding(observed: &Observed, area: &SeenDevice, empty: Option<&SeenDevice>) -
     let path = format!("/dev/{}", area.name.trim_start_matches("/dev/"));
     let name = base(&area.name);
     let aside = if size.is_empty() { "" } else { "," };
-    let title = format!("The swap area {name}{size}{aside} is there and is not switched on");
+    let title = format!("The swap area {name}{size}{aside} exists but is not enabled");
     let kind = say::name_or(&area.kind, "device");
     let first = Evidence::new(
         format!("{name} is a {kind} of type swap{size}, in use by nothing"),
@@ -119,10 +117,10 @@ fn finding(observed: &Observed, area: &SeenDevice, empty: Option<&SeenDevice>) -
         Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::MemReclaim, first);
     for list in &observed.swap_lists {
         let text = match list.areas.as_slice() {
-            [] => "0 swap areas are switched on".to_owned(),
+            [] => "0 swap areas are enabled".to_owned(),
             areas => {
                 let names: Vec<&str> = areas.iter().map(|area| base(&area.path)).collect();
-                format!("switched on: {}, not {name}", names.join(", "))
+                format!("enabled: {}, not {name}", names.join(", "))
             }
         };
         found = found.and(Evidence::new(text, observed.place(&list.quote)));
@@ -152,13 +150,15 @@ fn finding(observed: &Observed, area: &SeenDevice, empty: Option<&SeenDevice>) -
         })
         .remedy(
             Remedy::changing(
-                "switch it on; without swap the kernel ends a process when memory is used up, with it there is time to notice",
-                "a machine that needs it all the time becomes slow instead: see who has the memory",
+                "enable it: without swap the kernel kills a process when memory is used up",
+                "a machine that always needs swap is slow: find the processes that use the memory",
             )
             .with_command(format!("swapon {}", say::quoted(&path))),
         )
         .remedy(
-            Remedy::safe("have it switched on at each start: a line in /etc/fstab, and no line there that names a device that is gone")
-                .with_command(format!("echo '{path} none swap sw 0 0' # for /etc/fstab")),
+            Remedy::safe(
+                "enable it at each boot: add a line to /etc/fstab, and remove lines with a missing device",
+            )
+            .with_command(format!("echo '{path} none swap sw 0 0' # for /etc/fstab")),
         )
 }

@@ -22,7 +22,7 @@ const BUSY: f64 = 30.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SwapThrash,
-    about: "its memory is on a swap device and has to come back",
+    about: "its memory must be read back from swap",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemSwapin],
     from: MATTERS,
@@ -37,11 +37,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let who = say::who(&main.asker.name);
     let limit = memory::limit_reached(run);
     let why = match &limit {
-        Some(limit) => format!("its cgroup may keep {}", say::bytes(limit.bytes)),
+        Some(limit) => format!("its cgroup may use {}", say::bytes(limit.bytes)),
         None => "there is not enough memory for all that runs".to_owned(),
     };
     let from = say::name_or(&main.resource.name, "swap").to_owned();
-    let title = format!("{who} waits for its memory to come back, {from}: {why}");
+    let title = format!("{who} waits for its memory to be read back, {from}: {why}");
     let counted = run.facts.cgroup.memory.memory_again.filter(|_| limit.is_some());
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
@@ -50,17 +50,17 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     finding = match &limit {
         Some(limit) => limit.tell(finding),
         None => finding.remedy(
-            Remedy::safe("see who has the memory, and give this program more of it or the others less")
-                .with_command("ps -eo pid,rss,comm --sort=-rss"),
+            Remedy::safe(
+                "find the processes that use the memory, and give this program more or the others less",
+            )
+            .with_command("ps -eo pid,rss,comm --sort=-rss"),
         ),
     };
     fires(
         finding
-            .remedy(Remedy::safe(
-                "let it use less at once: smaller caches, fewer workers",
-            ))
+            .remedy(Remedy::safe("reduce its memory: smaller caches, fewer workers"))
             .remedy(Remedy::pointless(
-                "a faster disk for its files: what it waits for is its own memory",
+                "a faster disk for its files: it waits for its own memory",
             )),
     )
 }
@@ -169,15 +169,17 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
     }
     finding
         .remedy(
-            Remedy::safe("see who has the memory, and give the machine more of it or let them use less")
-                .with_command("ps -eo pid,rss,comm --sort=-rss | head"),
+            Remedy::safe(
+                "find the processes that use the memory; add memory to the machine, or reduce their use",
+            )
+            .with_command("ps -eo pid,rss,comm --sort=-rss | head"),
         )
         .remedy(Remedy::changing(
-            "limit or stop what is not needed",
-            "whoever used it is without it",
+            "limit or stop unneeded programs",
+            "their users lose them",
         ))
         .remedy(Remedy::pointless(
-            "more swap: it delays the end of memory, and slows everything down until then",
+            "more swap: it only delays the shortage, and everything is slow until then",
         ))
 }
 

@@ -14,7 +14,7 @@ const FULL: f64 = 10.0;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::TasksStallForMemory,
-    about: "tasks stand still because memory is short",
+    about: "tasks stall because memory is short",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
     from: MATTERS,
@@ -36,11 +36,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         };
     };
     let who = if full.is_some() {
-        "Nothing could run"
+        "All tasks were stalled"
     } else {
-        "Some task stood still"
+        "At least one task was stalled"
     };
-    let title = format!("{who} for want of memory {}{}", worst.words(), worst.place());
+    let title = format!("{who} for memory {}{}", worst.words(), worst.place());
     let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
@@ -55,10 +55,16 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     );
     finding = finding
         .remedy(
-            Remedy::safe("see whether pages go to swap and back, and who has the memory")
-                .with_command("vmstat 1 5; ps -eo pid,rss,comm --sort=-rss | head"),
+            Remedy::safe(
+                "check whether pages are swapped in and out, and list the processes that use the \
+             memory",
+            )
+            .with_command("vmstat 1 5; ps -eo pid,rss,comm --sort=-rss | head"),
         )
-        .remedy(Remedy::safe("give less to what runs there, or more memory to it (a cgroup's memory.high and memory.max make pressure, too)"))
-        .remedy(Remedy::pointless("a faster CPU: what runs here waits for memory"));
+        .remedy(Remedy::safe(
+            "reduce the memory of its programs, or add memory (memory.high and memory.max \
+         of a cgroup also cause pressure)",
+        ))
+        .remedy(Remedy::pointless("a faster CPU: the programs wait for memory"));
     fires(finding)
 }

@@ -7,7 +7,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::UserfaultHandlerSlow,
-    about: "the process that fills its memory on demand is slow",
+    about: "the handler that fills its memory on demand is slow",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemUserfault],
     from: MATTERS,
@@ -30,7 +30,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     } else {
         Severity::Warning
     };
-    let title = format!("{who} touches memory that is filled by {by}");
+    let title = format!("{who} waits for memory that is filled by {by}");
     let mut finding = RULE
         .finding(severity, title, waits)
         .and_if(handler.map(say::meanwhile))
@@ -41,10 +41,14 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe("see what the handler itself waits for: holdup run its command"))
             .remedy(Remedy::safe(
-                "let it fill more pages at a time, or ahead of need (a restored or migrated machine: pre-copy)",
+                "find out what the handler waits for: `holdup attach -p PID`",
             ))
-            .remedy(Remedy::pointless("more memory or CPU: the program only reads its own memory, and no call is in progress")),
+            .remedy(Remedy::safe(
+                "fill more pages at a time, or in advance (for a restored or migrated machine: pre-copy)",
+            ))
+            .remedy(Remedy::pointless(
+                "more memory or CPU: the program only reads its own memory, and no call is in progress",
+            )),
     )
 }

@@ -16,7 +16,7 @@ const REPEATED: Ns = 1_000_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::AcceptQueueFull,
-    about: "a listener on this machine does not accept the clients that queue for it",
+    about: "a listener on this machine does not accept its queued clients",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
@@ -68,17 +68,16 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let address = address(main).map_or_else(String::new, |address| address.to_string());
     let waiting = listener(run, main).map_or(0, |listener| listener.waiting);
-    let title = format!(
-        "The listener at {address} on this machine does not accept its clients, and its queue is full"
-    );
+    let title =
+        format!("The listener at {address} on this machine accepts no clients, and its queue is full");
     let text = format!(
-        "{} waited there to be accepted when the run was over",
+        "{} waited there to be accepted at the end of the run",
         say::several(waiting.into(), "client")
     );
     let port = address.rsplit(':').next().unwrap_or_default();
     let limit = run.facts.sysctl.get("net/core/somaxconn").map(|most| {
         Evidence::new(
-            format!("no queue here may be longer than {most}"),
+            format!("no queue on this machine may be longer than {most}"),
             "/proc/sys/net/core/somaxconn",
         )
     });
@@ -88,11 +87,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(limit)
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("see who listens, and what keeps it from accepting: it is stopped, waits for something, or all its workers are busy")
-                .with_command(format!("ss -ltnp sport = :{}", say::quoted(port))),
+            Remedy::safe(
+                "find out why the listener does not accept: it is stopped, it waits, or all its \
+             workers are busy",
+            )
+            .with_command(format!("ss -ltnp sport = :{}", say::quoted(port))),
         )
         .remedy(Remedy::safe(
-            "if it is fast enough on average and clients come in bursts: a longer backlog in its configuration",
+            "configure a longer backlog if it is fast enough on average and clients come in bursts",
         ))
         .remedy(Remedy::pointless(
             "looking for lost packets: the request did not leave this machine",

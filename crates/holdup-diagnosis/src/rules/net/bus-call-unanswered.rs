@@ -92,14 +92,16 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(say::clock(run, group))
         .proved_if(timed_out > 0)
         .remedy(
-            Remedy::safe("see which service is called and does not answer; the bus only passes messages on")
-                .with_command(monitor),
+            Remedy::safe(
+                "find the service that is called and does not answer; the bus only forwards messages",
+            )
+            .with_command(monitor),
         )
         .remedy(Remedy::changing(
             "restart that service; at a login that takes 25 s it is mostly systemd-logind",
-            "what the service keeps only in memory is lost",
+            "the in-memory state of the service is lost",
         ))
         .remedy(Remedy::pointless(
-            "restarting the bus itself: the services on it do not come back by themselves, and time-outs like this one follow",
+            "restarting the bus itself: its services do not return, and more timeouts like this one follow",
         ))
 }

@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ClientsNotAccepted,
-    about: "clients wait for an observed server to accept them, and it does something else",
+    about: "clients wait for an observed server to accept them",
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
@@ -43,7 +43,8 @@ fn check(run: &Run<'_>) -> Verdict {
     if findings.is_empty() {
         let most = queues.iter().map(|queue| queue.after).max();
         return Verdict::Clear(format!(
-            "at most {} stood at a listener as observation began and as it ended, and none found its queue full",
+            "at most {} were queued at a listener at the start and end of the observation, and none found \
+             its queue full",
             say::several(most.unwrap_or(0).into(), "client")
         ));
     }
@@ -65,7 +66,7 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     }
     let main = instead(run, queue)?;
     let title = format!(
-        "{} has no thread free for its clients at {}: some stand in the queue while it is mostly {}",
+        "{} has no free thread for its clients at {}: some are queued while it is mostly {}",
         say::who(&main.asker.name),
         queue.address,
         main.cause.phrase()
@@ -85,10 +86,12 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .and(busy)
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "shorten what it does for a client, or let more threads or processes accept: what clients wait in the queue is in no figure \
-             of the server's own",
+            "shorten its work for each client, or accept in more threads or processes: no statistics of the \
+             server include the wait in the queue",
         ))
-        .remedy(Remedy::pointless("a longer queue: clients then wait in it for just as long"));
+        .remedy(Remedy::pointless(
+            "a longer queue: clients then wait in it for just as long",
+        ));
     Some(finding)
 }
 
@@ -119,7 +122,7 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         return None;
     }
     let title = format!(
-        "{} has {children} to answer clients at {}, not watched here, and some stand in the queue",
+        "{} has {children} that answer clients at {}; they were not observed, and some clients are queued",
         say::who(&main.asker.name),
         queue.address
     );
@@ -130,7 +133,7 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .about(listener, main.asker.clone())
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("watch those that answer: what they wait for is why the clients wait")
+            Remedy::safe("attach to the processes that answer: the clients wait for the same things")
                 .with_command(format!("holdup attach {}", pids.join(" "))),
         );
     Some(finding)
@@ -140,7 +143,7 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
 fn standing(queue: &Unaccepted) -> Evidence {
     Evidence::new(
         format!(
-            "{} stood in its queue as observation began, and {} as it ended",
+            "{} were in its queue when observation began, and {} when it ended",
             say::several(queue.before.into(), "client"),
             queue.after
         ),
@@ -161,7 +164,7 @@ fn instead<'a>(run: &Run<'a>, queue: &Unaccepted) -> Option<&'a AttributedWait> 
 fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let main = instead(run, queue)?;
     let title = format!(
-        "{} does not accept its clients at {}, whose queue is full: it was mostly {}",
+        "{} accepts no clients at {}, whose queue is full: it was mostly {}",
         say::who(&main.asker.name),
         queue.address,
         main.cause.phrase()
@@ -169,14 +172,14 @@ fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let stand = standing(queue);
     let knock = (queue.knocking > 0).then(|| {
         let text = format!(
-            "{} on this machine asked for a connection there and had no answer",
+            "{} on this machine requested a connection there and got no answer",
             say::several(queue.knocking.into(), "more client")
         );
         Evidence::new(text, "/proc/net/tcp")
     });
     let overflows = (queue.overflows > 0).then(|| {
         let text = format!(
-            "clients found a queue full {} meanwhile",
+            "clients found a queue full {} in that time",
             say::several(queue.overflows, "time")
         );
         Evidence::new(text, "ListenOverflows of /proc/net/netstat")
@@ -193,11 +196,11 @@ fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .and(did)
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("end or shorten what it does instead, or let more threads or processes accept")
+            Remedy::safe("end or shorten its other work, or accept in more threads or processes")
                 .with_command(format!("holdup explain {}", main.cause)),
         )
         .remedy(Remedy::pointless(
-            "a longer queue: clients then wait in it instead of before it, for just as long",
+            "a longer queue: clients then wait in the queue for just as long",
         ));
     Some(finding)
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ConnectionCut,
-    about: "what is sent over a connection is not acknowledged any more",
+    about: "data on a connection is no longer acknowledged",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
     from: MATTERS,
@@ -24,7 +24,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let tcp = waits.tcp();
         let clear = || {
             Verdict::Clear(format!(
-                "of {} on TCP connections, {} ended with data that nobody acknowledged",
+                "of {} on TCP connections, {} ended with unacknowledged data",
                 say::several(tcp.seen, "wait"),
                 tcp.unanswered
             ))
@@ -40,13 +40,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let peer = &say::peer(&main.resource);
     let title = format!(
-        "The connection to {} is cut: what {} sends is not acknowledged any more",
+        "The connection to {} is cut: data from {} is no longer acknowledged",
         say::name_or(peer, "the peer"),
         say::who(&main.asker.name)
     );
     let tcp = group.tcp();
     let text = format!(
-        "the kernel repeated it {} times on end without an answer, and the connection counts as established",
+        "the kernel sent it {} times in a row without an answer, and the connection is still established",
         tcp.repeated
     );
     let retries = run.facts.sysctl.get("net/ipv4/tcp_retries2").map(|retries| {
@@ -54,10 +54,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Evidence::new(text, "/proc/sys/net/ipv4/tcp_retries2")
     });
     RULE.finding(Severity::Warning, title, group)
-        .and(Evidence::new(text, "the socket's state as the wait ended"))
+        .and(Evidence::new(text, "the state of the socket when the wait ended"))
         .and_if(retries)
         .proved_if(true)
-        .remedy(Remedy::safe("see whether the peer still lives, and who between here and there has forgotten the connection (a firewall, a load balancer with an idle limit, a tunnel that is down)").with_command("ss -tnoi state established"))
-        .remedy(Remedy::safe("give the program a time-out of its own for answers, and let it connect anew"))
-        .remedy(Remedy::safe("notice it sooner: SO_KEEPALIVE for connections that are idle for long, TCP_USER_TIMEOUT for those that send"))
+        .remedy(Remedy::safe("check whether the peer is alive, and whether a firewall, a load balancer with an idle limit or a tunnel has dropped the connection").with_command("ss -tnoi state established"))
+        .remedy(Remedy::safe("set an answer timeout in the program, and reconnect"))
+        .remedy(Remedy::safe("detect it sooner: SO_KEEPALIVE for idle connections, TCP_USER_TIMEOUT for \
+         connections that send"))
 }

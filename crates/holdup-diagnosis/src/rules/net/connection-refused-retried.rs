@@ -12,7 +12,7 @@ const AGAIN: u64 = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ConnectionRefusedRetried,
-    about: "it asks a closed port again and again, and sleeps in between",
+    about: "it retries a closed port, and sleeps between attempts",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
@@ -48,25 +48,25 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
     let address = &peer.peer;
     let title = format!(
-        "{} finds nobody at {address} and tries again: {} refused, {} of sleep in between",
+        "{} retries {address}, which refuses connections: {} refused, {} of sleep between them",
         say::who(&peer.by),
         say::several(peer.refused, "connection"),
         duration(peer.slept_ns)
     );
     let text = format!(
-        "{} were refused at once, which is a port that nobody listens on; {} between them",
+        "{} were refused at once, because no process listens on this port; {} between them",
         say::several(peer.refused, "request"),
         say::several(peer.sleeps, "sleep")
     );
     let seen = match waits.main().read_at.as_str() {
-        "" => "what became of each request for a connection".to_owned(),
+        "" => "the result of each connection request".to_owned(),
         place => place.to_owned(),
     };
     let late = waits.median() / 2;
     let then = match (peer.made, peer.refused_until) {
         (0, _) | (_, 0) => "none was accepted before the end".to_owned(),
         (_, until) => format!(
-            "the port was opened at last, {} after the first refusal; a sleep of {} finds that {} late on average",
+            "the port was opened {} after the first refusal; a sleep of {} detects that {} late on average",
             duration(until),
             duration(waits.median()),
             duration(late)
@@ -83,14 +83,18 @@ fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
     let port = address.rsplit(':').next().unwrap_or_default();
     finding
         .remedy(
-            Remedy::safe("find out why nobody listens there yet: it starts slowly, it failed to, or it listens elsewhere")
-                .with_command(format!("ss -ltnp sport = :{}", say::quoted(port))),
+            Remedy::safe(
+                "find out why no process listens there: it starts slowly, it failed, or it listens \
+             elsewhere",
+            )
+            .with_command(format!("ss -ltnp sport = :{}", say::quoted(port))),
         )
         .remedy(Remedy::safe(
-            "start the one that waits when the other is ready (systemd's Type=notify or socket activation, a health check that is asked for)",
+            "start the client after the server is ready (Type=notify or socket activation of systemd, a \
+             health check)",
         ))
         .remedy(Remedy::changing(
-            "sleep for less between attempts while they are few, and longer only later",
-            "a peer that is down is asked more often",
+            "sleep for less between the first attempts, and longer only later",
+            "a peer that is down gets more requests",
         ))
 }

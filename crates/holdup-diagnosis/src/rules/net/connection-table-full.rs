@@ -39,18 +39,19 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         observed,
         first,
         format!(
-            "the kernel said so {}, and does not say so of every packet",
+            "the kernel reported it {}, and does not report every packet",
             logs::times(told.len())
         ),
     ));
     fires(
         finding
             .remedy(
-                Remedy::safe("see how full it is, and of whose connections")
-                    .with_command("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -L"),
+                Remedy::safe("check how full it is, and list its connections").with_command(
+                    "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -L",
+                ),
             )
             .remedy(Remedy::changing(
-                "raise net.netfilter.nf_conntrack_max, or leave traffic that needs no tracking out of it (notrack)",
+                "raise net.netfilter.nf_conntrack_max, or exclude traffic that needs no tracking (notrack)",
                 "each entry costs some 300 bytes of memory that cannot be swapped",
             )),
     )
@@ -70,7 +71,7 @@ fn by_figures(observed: &Observed) -> Verdict {
     let (count, share) = (entries.value, 100.0 * entries.value / most);
     if count < FULL * most {
         return Verdict::Clear(format!(
-            "{count:.0} connections are tracked, of {most:.0} that may be"
+            "{count:.0} connections are tracked, of at most {most:.0}"
         ));
     }
     let title = format!(
@@ -82,12 +83,15 @@ fn by_figures(observed: &Observed) -> Verdict {
             Severity::Warning,
             title,
             Cause::NetConnect,
-            level.evidence(format!("{count:.0} of {most:.0} connections are tracked"), entries),
+            level.evidence(
+                format!("{count:.0} of {most:.0} connections are tracked"),
+                entries,
+            ),
         )
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe("see of whose connections it is full").with_command("conntrack -L; conntrack -S"))
+        .remedy(Remedy::safe("list its connections").with_command("conntrack -L; conntrack -S"))
         .remedy(Remedy::changing(
-            "raise net.netfilter.nf_conntrack_max, or leave traffic that needs no tracking out of it (notrack)",
+            "raise net.netfilter.nf_conntrack_max, or exclude traffic that needs no tracking (notrack)",
             "each entry costs some 300 bytes of memory that cannot be swapped",
         )),
     )

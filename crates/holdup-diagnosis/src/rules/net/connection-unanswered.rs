@@ -18,7 +18,7 @@ const REPEATED: Ns = 1_000_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ConnectionUnanswered,
-    about: "nobody answers a request for a connection",
+    about: "a connection request gets no answer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
@@ -68,14 +68,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .map(|address| address.ip())
         .or_else(|_| peer.parse())
         .ok();
-    let title = format!("{name} does not answer requests for a connection");
+    let title = format!("{name} does not answer connection requests");
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
         .and_if(say::clock(run, group))
         .and_if(given_up(run))
         .and_if(came_to_nothing(run, group.main()).then(|| {
             let text = "no request to it was answered before its socket was closed";
-            Evidence::new(text, "the socket's state as it was looked at (sock_diag)")
+            Evidence::new(text, "a sample of the state of the socket (sock_diag)")
         }))
         .confidence(Confidence::Strong);
     if group.timed_out() > 0 {
@@ -88,20 +88,26 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Some(ip) if ip.is_loopback() => finding
             .remedy(
                 Remedy::safe(
-                    "the listener is on this machine: see whether its queue is full (Recv-Q above Send-Q)",
+                    "check whether the queue of the listener on this machine is full (Recv-Q above Send-Q)",
                 )
                 .with_command("ss -ltn"),
             )
-            .remedy(Remedy::safe("let it accept faster, or give it a longer backlog")),
+            .remedy(Remedy::safe(
+                "make it accept faster, or configure a longer backlog",
+            )),
         ip => {
-            let route = Remedy::safe("see which way the packets go, and who drops them there");
+            let route = Remedy::safe("trace the route of the packets, and find where they are dropped");
             finding
                 .remedy(match ip {
                     Some(ip) => route.with_command(format!("ip route get {ip}")),
                     None => route,
                 })
-                .remedy(Remedy::safe("let the firewall reject instead of drop: the program then fails at once"))
-                .remedy(Remedy::safe("give the program a time-out of its own for connecting, or take the dead address out of its list"))
+                .remedy(Remedy::safe(
+                    "configure the firewall to reject instead of drop: the program then fails at once",
+                ))
+                .remedy(Remedy::safe(
+                    "set a connect timeout in the program, or remove the dead address from its list",
+                ))
         }
     }
 }

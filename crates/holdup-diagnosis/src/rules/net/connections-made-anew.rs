@@ -19,7 +19,7 @@ const TIMES: u64 = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ConnectionsMadeAnew,
-    about: "connections are made anew for each request",
+    about: "a new connection is opened for each request",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetTls],
     from: MATTERS,
@@ -60,11 +60,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let (count, rate) = (many.count, many.count as f64 / REMEMBERED);
     let title = match many.by {
         SocketKey::Peer => format!(
-            "Connections to {} are made anew all the time: some {rate:.0} a second end",
+            "Connections to {} are not reused: about {rate:.0} a second end",
             many.of
         ),
         _ => format!(
-            "Clients of {} make their connections anew: some {rate:.0} a second end",
+            "Connections of clients of {} are not reused: about {rate:.0} a second end",
             many.of
         ),
     };
@@ -91,10 +91,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .and_if(listed)
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "keep connections: a pool of the client's (large enough for its idle ones), keep-alive at the server and at proxies between",
+            "reuse connections: a pool in the client (large enough for idle connections), keep-alive at the \
+             server and at proxies",
         ))
         .remedy(Remedy::pointless(
-            "fewer seconds of TIME-WAIT: the cost is in making the connections, and in their TLS handshakes",
+            "a shorter TIME-WAIT: the cost is in opening connections and in their TLS handshakes",
         )),
     )
 }

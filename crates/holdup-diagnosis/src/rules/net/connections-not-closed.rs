@@ -93,15 +93,24 @@ fn finding(observed: &Observed, table: &SocketTable, count: &SocketCount) -> Fin
         Cause::NetConnect,
         sockets::evidence(observed, text, &count.quote),
     )
-    .about(sockets::socket(&count.of), sockets::asker((count.by == SocketKey::Process).then_some(&*count.of)))
+    .about(
+        sockets::socket(&count.of),
+        sockets::asker((count.by == SocketKey::Process).then_some(&*count.of)),
+    )
     .and_if(open)
     .confidence(Confidence::Strong)
     .remedy(
-        Remedy::safe("see what the program does with them: its threads wait for something else, or it forgets to close")
-            .with_command("ss -tanp state close-wait"),
+        Remedy::safe(
+            "find out what the program does with them: its threads wait for something else, or it \
+         does not close them",
+        )
+        .with_command("ss -tanp state close-wait"),
     )
-    .remedy(Remedy::safe("look at its threads: a pool whose workers all wait reads no end of a connection"))
+    .remedy(Remedy::safe(
+        "look at its threads: if all workers of a pool wait, none of them reads the end of \
+     a connection",
+    ))
     .remedy(Remedy::pointless(
-        "settings of the kernel (tcp_fin_timeout, tcp_tw_reuse, keep-alives): only the program can close these",
+        "kernel settings (tcp_fin_timeout, tcp_tw_reuse, keep-alives): only the program can close these",
     ))
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::DeviceQueueFull,
-    about: "data stands in a network device's queue on this machine",
+    about: "data waits in the queue of a network device of this machine",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
     from: MATTERS,
@@ -45,23 +45,24 @@ fn finding(group: &Waits<'_>) -> Finding {
         "" => "The network device".to_owned(),
         device => format!("The network device {device}"),
     };
-    let title = format!("{name} of this machine takes what {who} sends only slowly");
+    let title = format!("{name} of this machine is slow to send the data of {who}");
     let text = format!(
-        "{} of {} began while as much as one connection may have stood in the device's queue, with room at the receiver",
+        "{} of {} began with the limit of one connection in the device queue, and room at the receiver",
         tcp.throttled,
         say::several(tcp.seen, "wait")
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
-        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .and(Evidence::new(text, "the state of the socket when the wait began"))
         .proved_if(true);
     if !device.is_empty() {
         let peer = main.resource.name.as_str();
         finding.resource =
             Resource::named(ResourceKind::Device, device).with(|facts| facts.peer = Some(peer.into()));
     }
-    let look =
-        Remedy::safe("see whether a limit is set on it (tbf, htb, cake), and whether its overlimits grow");
+    let look = Remedy::safe(
+        "check whether a rate limit is set on it (tbf, htb, cake), and whether its overlimits grow",
+    );
     let look = match device {
         "" => look.with_command("tc -s qdisc show"),
         device => look.with_command(format!("tc -s qdisc show dev {}", say::quoted(device))),
@@ -69,8 +70,10 @@ fn finding(group: &Waits<'_>) -> Finding {
     finding
         .remedy(look)
         .remedy(Remedy::changing(
-            "raise or remove the limit; without one, the device is as fast as it can be, and less has to be sent",
-            "whoever set the limit protected something behind it",
+            "raise or remove the limit; without one, send less",
+            "the limit may protect something behind it",
         ))
-        .remedy(Remedy::pointless("a larger send buffer: more would stand in the same queue"))
+        .remedy(Remedy::pointless(
+            "a larger send buffer: more data would wait in the same queue",
+        ))
 }

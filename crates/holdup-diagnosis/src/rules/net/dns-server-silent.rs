@@ -70,29 +70,29 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let finding = match server {
         RESOLVED => finding.remedy(
             Remedy::safe(
-                "that is systemd-resolved on this machine: see which servers it asks, and mend those",
+                "check the servers of systemd-resolved, which is this local server, and repair them",
             )
             .with_command("resolvectl status"),
         ),
         _ => finding.remedy(Remedy::changing(
-            format!("take {server} out of /etc/resolv.conf, put one that answers before it, or mend it"),
-            "every program of this machine that starts afterwards asks the others instead",
+            format!("remove {server} from /etc/resolv.conf, put a working server before it, or repair it"),
+            "programs that start afterwards use the other servers",
         )),
     };
     let finding = match by_address(group) {
         true => finding.remedy(Remedy::safe(
-            "ask for the names of addresses where they are read, not where they are written: have a log keep the address \
-             (getHostAddress, `resolveHosts=false`, `HostnameLookups Off`)",
+            "log addresses instead of names, and resolve them when the log is read (getHostAddress, \
+             `resolveHosts=false`, `HostnameLookups Off`)",
         )),
         false => finding,
     };
     finding
         .remedy(Remedy::changing(
-            "until then: options timeout:1 attempts:2 in /etc/resolv.conf, or a local cache",
-            "a slow but living server is given up sooner, too",
+            "set options timeout:1 attempts:2 in /etc/resolv.conf until then, or use a local cache",
+            "a slow but working server then also times out sooner",
         ))
         .remedy(Remedy::pointless(
-            "a longer time-out or more threads: each look-up waits for the same silence",
+            "a longer timeout or more threads: each lookup waits for the same server",
         ))
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::FatalAlertEndsSession,
-    about: "a fatal alert ends TLS sessions, which can't be resumed then",
+    about: "a fatal alert ends TLS sessions, which then cannot be resumed",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetTls],
     from: MATTERS,
@@ -56,7 +56,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     )
     .and(quote(
         observed,
-        "a session that a fatal alert ended is not taken up again: the next handshake with this peer is a full one",
+        "a session that ended with a fatal alert is not resumed: the next handshake with this peer is a full \
+         one",
         &first.quote,
     ))
     .confidence(Confidence::Strong);
@@ -66,14 +67,16 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let own = raised_by.is_some_and(|by| by.contains(CLOSING));
     let remedy = match own {
         true => Remedy::safe(
-            "use a JDK that only throws there and raises no alert (17 does), or a client that closes the socket without \
-             shutting its input down first",
+            "use a JDK that throws there without an alert (such as 17), or a client that closes the socket \
+             without shutting down its input first",
         ),
-        false => Remedy::safe(
-            "look at what the alert says: one side refuses the other's certificate, protocol or data",
-        ),
+        false => {
+            Remedy::safe("read the alert: one side refuses the certificate, protocol or data of the other")
+        }
     };
-    fires(finding.remedy(remedy).remedy(Remedy::safe(
-        "keep connections open and use them again, so that fewer are closed at all",
-    )))
+    fires(
+        finding
+            .remedy(remedy)
+            .remedy(Remedy::safe("reuse connections, so that fewer are closed")),
+    )
 }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::Ipv6FailsFirst,
-    about: "IPv6 is tried first and does not work, IPv4 does",
+    about: "IPv6 is tried first and fails, IPv4 works",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
     from: MATTERS,
@@ -63,10 +63,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .is_some()
         {
             return Verdict::CannotTell(
-                "whether the same port answers by IPv4: connections that were over between two looks are not seen".to_owned(),
+                "whether the same port answers by IPv4: connections that ended between two samples are not \
+                 observed"
+                    .to_owned(),
             );
         }
-        return Verdict::Clear("no IPv6 address was tried in vain whose port answered by IPv4".to_owned());
+        return Verdict::Clear("no IPv6 address failed whose port answered by IPv4".to_owned());
     };
     let groups = run.worth(&vain, vain.split(address), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
@@ -80,12 +82,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         None => Default::default(),
     };
     let title = format!(
-        "{who} tries {} by IPv6 first, where nobody answers; by IPv4 it gets through",
+        "{who} tries {} by IPv6 first, which gets no answer; IPv4 works",
         six.peer
     );
     let vain = six.given_up + six.failed;
     let text = format!(
-        "{} to {} in vain; {} to {} made",
+        "{} to {} failed; {} to {} succeeded",
         say::several(vain, "request"),
         six.peer,
         say::several(four.made, "connection"),
@@ -93,22 +95,18 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     );
     let ip = address(main).map_or_else(String::new, |ip| ip.to_string());
     RULE.finding(Severity::Warning, title, group)
-        .and(Evidence::new(
-            text,
-            "what became of each request for a connection",
-        ))
+        .and(Evidence::new(text, "the result of each connection request"))
         .and_if(say::clock(run, group))
         .proved_if(true)
         .remedy(
-            Remedy::safe("see which way IPv6 goes here, and mend it")
-                .with_command(format!("ip -6 route get {ip}")),
+            Remedy::safe("check the IPv6 route, and repair it").with_command(format!("ip -6 route get {ip}")),
         )
         .remedy(Remedy::changing(
-            "or take the half-working IPv6 address off this machine: without one, programs use IPv4 at once",
-            "what can only be reached by IPv6 cannot be reached then",
+            "or remove the IPv6 address from this machine: programs then use IPv4 at once",
+            "hosts that have only IPv6 are then unreachable",
         ))
         .remedy(Remedy::changing(
             "or put IPv4 first for all programs: precedence ::ffff:0:0/96 100 in /etc/gai.conf",
-            "programs with an order of their own do not read it",
+            "programs with their own address order ignore it",
         ))
 }

@@ -76,17 +76,17 @@ fn finding(link: &Intervals<'_>) -> Finding {
     let first = link.evidence(format!(
         "{name} uses {used} % of its link; it receives {received:.0} and sends {sent:.0} KiB/s"
     ));
-    let title = format!("{name} {verb} as much as its link can: {used} % of its speed");
+    let title = format!("{name} {verb} at the limit of its link: {used} % of its speed");
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, cause, first)
         .about(resource, Asker::default())
         .and_if(drops)
-        .remedy(Remedy::safe("see which connections carry it").with_command("ss -tin state established"))
         .remedy(
-            Remedy::safe("see whether the link runs at the speed it should")
-                .with_command("ethtool INTERFACE"),
+            Remedy::safe("list the connections with the most traffic")
+                .with_command("ss -tin state established"),
         )
+        .remedy(Remedy::safe("check the speed of the link").with_command("ethtool INTERFACE"))
         .remedy(Remedy::changing(
-            "spread or limit what can wait (backups, replication), or use a faster link",
-            "what is limited takes longer",
+            "spread or limit traffic that can wait (backups, replication), or use a faster link",
+            "limited traffic takes longer",
         ))
 }

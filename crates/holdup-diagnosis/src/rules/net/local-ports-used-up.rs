@@ -58,7 +58,8 @@ fn by_waits(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         None => {
             let failed = run.attributed.connections.iter().map(|peer| peer.no_port).sum();
             Verdict::Clear(format!(
-                "{} failed for want of a local port, and the sleep between them is not most of the sleep",
+                "{} failed because no local port was free, and the sleep between them is not most of the \
+                 sleep",
                 say::several(failed, "connection")
             ))
         }
@@ -68,7 +69,7 @@ fn by_waits(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding {
     let slept = peer.slept_without_port_ns;
     let title = format!(
-        "{} has no local port left to connect to {} from and tries again: {} of sleep in between",
+        "{} has no free local port for connections to {} and retries: {} of sleep between attempts",
         say::who(&peer.by),
         peer.peer,
         duration(slept)
@@ -88,10 +89,7 @@ fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding 
     });
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
-        .and(Evidence::new(
-            failed,
-            "what became of each request for a connection",
-        ))
+        .and(Evidence::new(failed, "the result of each connection request"))
         .and_if(range)
         .proved_if(true);
     finding.ns = finding.ns.map(|ns| ns.min(slept));
@@ -100,8 +98,11 @@ fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding 
     let held = format!("ss -tan dst {}", say::quoted(&peer.peer));
     remedies(
         finding.remedy(
-            Remedy::safe("see what has the ports: TIME-WAIT is connections that this machine closed first")
-                .with_command(held),
+            Remedy::safe(
+                "list the connections that use the ports: TIME-WAIT means that this machine closed \
+             them first",
+            )
+            .with_command(held),
         ),
     )
 }
@@ -109,14 +110,14 @@ fn tries_again(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding 
 fn remedies(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
-            "keep connections instead of making new ones: a pool, keep-alive",
+            "reuse connections instead of opening new ones: a connection pool, keep-alive",
         ))
         .remedy(Remedy::changing(
-            "widen net.ipv4.ip_local_port_range, or give the peer or this machine more addresses",
+            "widen net.ipv4.ip_local_port_range, or use more addresses on the peer or this machine",
             "ports of the range that a service listens on must be reserved (ip_local_reserved_ports)",
         ))
         .remedy(Remedy::pointless(
-            "more descriptors or more memory: neither is what is used up",
+            "more descriptors or more memory: neither is used up",
         ))
 }
 
@@ -167,7 +168,7 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
     let text = match told {
         Some(ports) => format!("{count} connections to {peer}; ip_local_port_range has {ports} ports"),
         None => {
-            format!("{count} connections to {peer}; Linux has {USUAL} ports for them unless told otherwise")
+            format!("{count} connections to {peer}; Linux has {USUAL} ports for them by default")
         }
     };
     fires(remedies(
@@ -175,7 +176,7 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
             RULE.id.id(),
             Severity::Warning,
             format!(
-                "Hardly a port is left for connections to {peer}: {count} of {} are in use",
+                "Local ports for connections to {peer} are nearly used up: {count} of {} are in use",
                 say::several(ports, "port")
             ),
             Cause::NetConnect,

@@ -20,7 +20,7 @@ const METADATA: [IpAddr; 3] = [
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::MetadataServiceUnanswered,
-    about: "a cloud's metadata service is asked where there is none",
+    about: "the program asks for a cloud metadata service that does not exist",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetReceive],
     from: MATTERS,
@@ -60,13 +60,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let ip = address(main).map_or_else(String::new, |ip| ip.to_string());
     let answers = main.cause == Cause::NetReceive;
     let title = match answers {
-        false => format!("{who} looks for a cloud's metadata service at {ip}, where nobody answers"),
+        false => format!("{who} asks for a cloud metadata service at {ip}, and gets no answer"),
         true => format!(
-            "{who} asks the cloud's metadata service at {ip}, which takes the question and does not answer"
+            "{who} asks the cloud metadata service at {ip}, which accepts the request and does not answer"
         ),
     };
     let evidence = Evidence::new(
-        format!("{ip} is where clouds tell a machine about itself, and programs look for their credentials"),
+        format!("{ip} is the address of cloud metadata services, from which programs get their credentials"),
         "its address",
     );
     let timed_out = group.timed_out();
@@ -82,15 +82,16 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let finding = match answers {
         false => finding,
         true => finding.remedy(Remedy::changing(
-            "in a container on a cloud's machine: allow the answer one hop more (HttpPutResponseHopLimit 2)",
-            "every container on that machine can then ask for the machine's credentials",
+            "allow one more hop for containers on a cloud machine (HttpPutResponseHopLimit 2)",
+            "every container on that machine can then read the credentials of the machine",
         )),
     };
     finding
         .remedy(Remedy::safe(
-            "not in a cloud: tell the program so (AWS_EC2_METADATA_DISABLED=true, GCE_METADATA_TIMEOUT, NO_GCE_CHECK=true)",
+            "disable the metadata request outside of a cloud (AWS_EC2_METADATA_DISABLED=true, \
+             GCE_METADATA_TIMEOUT, NO_GCE_CHECK=true)",
         ))
         .remedy(Remedy::safe(
-            "or give it what it looks for: credentials and region in its environment or configuration",
+            "or set credentials and region in its environment or configuration",
         ))
 }

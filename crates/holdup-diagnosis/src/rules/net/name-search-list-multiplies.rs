@@ -12,7 +12,7 @@ const LISTED: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::NameSearchListMultiplies,
-    about: "the search list multiplies look-ups",
+    about: "the search list multiplies lookups",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetDns],
     from: MATTERS,
@@ -51,10 +51,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let Some(vain) = waits.only(vain).filter(|vain| run.matters(vain.cost(), MATTERS)) else {
         return Verdict::Clear(match (asked.len(), search.len()) {
-            (0, _) => "the names that were asked for were not seen".to_owned(),
+            (0, _) => "the requested names were not observed".to_owned(),
             (_, 0) => "there is no search list".to_owned(),
             (names, _) => format!(
-                "of {}, next to nothing was for one with a domain of the search list behind it",
+                "of {}, almost none was for a name with a domain of the search list",
                 say::several(names as u64, "name")
             ),
         });
@@ -80,7 +80,7 @@ fn finding(run: &Run<'_>, vain: &Waits<'_>, search: &[String]) -> Finding {
         all => format!(" (and {} like it)", say::several(all as u64 - 1, "name")),
     };
     let title = format!(
-        "{who} wants {wanted}{others} and is made to look up {} first, which do not exist: {}",
+        "{who} needs {wanted}{others} and first looks up {}, which do not exist: {}",
         say::several(names.len() as u64, "other name"),
         duration(vain.cost())
     );
@@ -106,10 +106,10 @@ fn finding(run: &Run<'_>, vain: &Waits<'_>, search: &[String]) -> Finding {
         .and(Evidence::new(format!("asked for, besides the name itself: {listed}{more}"), "the questions sent"))
         .and(Evidence::new(text, "/etc/resolv.conf"))
         .proved_if(true)
-        .remedy(Remedy::safe(format!("write the name with a dot at its end where it is configured: {wanted}.")))
+        .remedy(Remedy::safe(format!("configure the name with a trailing dot: {wanted}.")))
         .remedy(Remedy::changing(
             "options ndots:1 in /etc/resolv.conf (Kubernetes: dnsConfig of the pod), or a shorter search list",
-            "short names that rely on the list's later domains are found later, or not at all",
+            "short names that need later domains of the list are found later, or not at all",
         ))
-        .remedy(Remedy::safe("a cache on this machine that remembers which names do not exist"))
+        .remedy(Remedy::safe("use a local cache that also stores names that do not exist"))
 }

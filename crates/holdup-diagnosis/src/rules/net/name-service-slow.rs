@@ -63,7 +63,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(local) = local.filter(|local| run.matters(local.cost(), MATTERS)) else {
         let all = say::several(waits.count(), "wait");
         return Verdict::Clear(format!(
-            "{all} for names, next to nothing of it for a service of this machine"
+            "{all} for names, almost none of it for a service of this machine"
         ));
     };
     let groups = run.worth(&local, local.split(|wait| wait.resource.name.clone()), MATTERS);
@@ -83,11 +83,8 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let longest = group.longest().max;
     let silent = group.timed_out() > 0 || longest >= SILENT;
     let title = match silent {
-        true => format!("{who} does not answer questions for names"),
-        false => format!(
-            "{who} takes {} to answer a question for a name",
-            duration(longest)
-        ),
+        true => format!("{who} does not answer name queries"),
+        false => format!("{who} takes {} to answer a name query", duration(longest)),
     };
     let severity = match group.handed_on() {
         true => Severity::Note,
@@ -100,7 +97,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(say::clock(run, group))
         .proved_if(group.timed_out() > 0 || !holders.is_empty());
     let look = Remedy::safe(
-        "see what the service itself waits for: a directory or a name server behind it, or a lock",
+        "find out what the service waits for: a directory or a name server behind it, or a lock",
     );
     let look = match service {
         Some((.., Ask::Look(command))) => look.with_command(*command),
@@ -110,16 +107,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let finding = match service {
         Some((_, name, Ask::Restart(command))) => finding.remedy(
             Remedy::changing(
-                format!(
-                    "restart {name}: while it runs and is silent, every program on this machine asks it first"
-                ),
-                "what it had remembered is asked for anew",
+                format!("restart {name}: every program on this machine asks it first"),
+                "its cache is lost",
             )
             .with_command(*command),
         ),
         _ => finding,
     };
     finding.remedy(Remedy::pointless(
-        "another name server in /etc/resolv.conf: this program has not got as far as asking one",
+        "another name server in /etc/resolv.conf: this program has not asked one yet",
     ))
 }

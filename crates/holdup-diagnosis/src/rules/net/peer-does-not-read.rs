@@ -8,7 +8,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PeerDoesNotRead,
-    about: "the other end of a connection does not read what it is sent",
+    about: "the peer of a connection does not read",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
     from: MATTERS,
@@ -24,7 +24,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let tcp = waits.tcp();
         let clear = || {
             Verdict::Clear(format!(
-                "of {} to send, {} were spent with no room at the other end",
+                "of {} to send, {} were spent with no room at the peer",
                 say::several(tcp.seen, "wait"),
                 tcp.no_room
             ))
@@ -46,14 +46,14 @@ fn finding(group: &Waits<'_>) -> Finding {
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),
         None => address.to_owned(),
     };
-    let title = format!("{peer} does not read what {who} sends");
+    let title = format!("{peer} does not read the data from {who}");
     let severity = match group.handed_on() {
         true => Severity::Note,
         false => Severity::Warning,
     };
     let tcp = group.tcp();
     let text = format!(
-        "{} of {} were spent with no room at the receiver, though the way to it would have allowed more",
+        "{} of {} were spent with no room at the receiver, although the network allowed more",
         tcp.no_room,
         say::several(tcp.seen, "wait")
     );
@@ -61,17 +61,16 @@ fn finding(group: &Waits<'_>) -> Finding {
         .finding(severity, title, group)
         .and(Evidence::new(
             text,
-            "the kernel's count of what kept the connection from sending",
+            "the kernel counters of what limits the connection",
         ))
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
         .proved_if(true);
     finding
         .remedy(
-            Remedy::safe(format!("look at {peer}: what does it do instead of reading?"))
-                .with_command("ss -tnpi"),
+            Remedy::safe(format!("find out what {peer} does instead of reading")).with_command("ss -tnpi"),
         )
         .remedy(Remedy::pointless(
-            "a larger send buffer or a faster network: neither is what is full",
+            "a larger send buffer or a faster network: neither is full",
         ))
 }

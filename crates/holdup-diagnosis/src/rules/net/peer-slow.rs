@@ -16,7 +16,7 @@ const ENOUGH: u64 = 100;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PeerSlow,
-    about: "the other end of a socket is slow",
+    about: "the peer of a socket is slow",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::NetReceive,
@@ -45,12 +45,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let who = say::who(&waits.main().asker.name);
         let listened = duration(waits.own());
         return Verdict::Clear(format!(
-            "{who} listened on a message bus for {listened}, and had called nobody there"
+            "{who} listened on a message bus for {listened}, without a call in progress"
         ));
     };
     let Some(known) = asked.only(|wait| wait.resource.common() != Some(Common::UnseenSocket)) else {
         return Verdict::CannotTell(format!(
-            "whom {} waits for: {} on sockets whose ends were not seen",
+            "the peer of {}: {} on sockets whose peers were not observed",
             say::who(&asked.main().asker.name),
             duration(asked.own())
         ));
@@ -109,7 +109,7 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
         .collect();
     (!names.is_empty()).then(|| {
         let text = format!(
-            "connected there, too, and not asked about: {}: a pool that is used up waits for those who have its connections",
+            "also connected there, and not observed: {}; a full pool waits for the users of its connections",
             names.join(", ")
         );
         Evidence::new(text, "/proc/net/tcp and /proc/PID/fd")
@@ -137,7 +137,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         None => address.to_owned(),
     };
     let title = match main.cause {
-        Cause::NetSend => format!("{who} waits for {peer} to take what it sends"),
+        Cause::NetSend => format!("{who} waits for {peer} to receive its data"),
         Cause::NetConnect => format!("{who} waits for {peer} to accept its connections"),
         Cause::NetDns => format!("{who} waits for names from {peer}"),
         Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
@@ -160,31 +160,29 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .proved_if(!holders.is_empty());
     if judged_there {
         return finding.remedy(Remedy::safe(format!(
-            "make {peer} faster: its own time is what this wait is"
+            "make {peer} faster: this wait is its running time"
         )));
     }
     match main.cause {
         Cause::NetSend => finding
-            .remedy(
-                Remedy::safe("see whether the peer reads at all, and at what rate").with_command("ss -tnoi"),
-            )
+            .remedy(Remedy::safe("check whether the peer reads, and at what rate").with_command("ss -tnoi"))
             .remedy(Remedy::pointless(
-                "a larger send buffer: it only delays the wait while the peer is slower",
+                "a larger send buffer: it only delays the wait as long as the peer is slower",
             )),
-        Cause::NetConnect | Cause::NetTls => finding.remedy(Remedy::safe(
-            "keep connections open and use them again (keep-alive, a pool)",
-        )),
-        Cause::NetDns => finding.remedy(Remedy::safe(
-            "ask once and remember, or run a cache on this machine",
-        )),
+        Cause::NetConnect | Cause::NetTls => {
+            finding.remedy(Remedy::safe("reuse connections (keep-alive, a connection pool)"))
+        }
+        Cause::NetDns => finding.remedy(Remedy::safe("store the result, or run a cache on this machine")),
         _ => finding
             .remedy(look(
-                Remedy::safe(format!("look at {peer} while this runs: what does it wait for?")),
+                Remedy::safe(format!(
+                    "look at {peer} while this runs, and find out what it waits for"
+                )),
                 main,
                 holders.first(),
             ))
             .remedy(Remedy::safe(
-                "ask for less, ask for several things at once, or ask ahead of need",
+                "request less, request several things at once, or request in advance",
             )),
     }
 }

@@ -16,7 +16,7 @@ const LONG: Ns = 1_000_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ReceivedNotRead,
-    about: "a program does not read what came for it",
+    about: "a program does not read its received data",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
@@ -38,11 +38,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     full.sort_by_key(|one| std::cmp::Reverse((is_old(one), one.unread)));
     if full.is_empty() {
         return match sockets::total(observed) {
-            0 => Verdict::CannotTell("how much stands unread at which connection: `ss -tnpi`".to_owned()),
+            0 => Verdict::CannotTell("how much unread data each connection has: `ss -tnpi`".to_owned()),
             all => {
                 let most = sockets::connections(observed).map(|(_, one)| one.unread).max();
                 Verdict::Clear(format!(
-                    "at most {} stand unread at one of {}, or their sender is in the list",
+                    "at most {} are unread at one of {}, or their sender is in the list",
                     say::bytes(most.unwrap_or(0)),
                     say::several(all, "socket")
                 ))
@@ -65,14 +65,14 @@ fn finding(observed: &Observed, one: &SeenConnection) -> Finding {
     let old = is_old(one);
     let bytes = say::bytes(one.unread);
     let title = match old {
-        true => format!("{who} does not read what {} sends", one.peer),
+        true => format!("{who} does not read the data from {}", one.peer),
         false => format!("{who} has not read {bytes} from {} yet", one.peer),
     };
     let since = match (old, one.silent) {
         (true, Some(silent)) => format!("; the last of them came {} before", duration(silent)),
-        _ => "; whether it reads at all, a second list or `ss -tnpi` tells".to_owned(),
+        _ => "; a second list or `ss -tnpi` shows whether it reads at all".to_owned(),
     };
-    let text = format!("{bytes} stand unread at {} (Recv-Q){since}", one.local);
+    let text = format!("{bytes} are unread at {} (Recv-Q){since}", one.local);
     Finding::without_duration(
         RULE.id.id(),
         if old { Severity::Warning } else { Severity::Note },
@@ -90,7 +90,7 @@ fn finding(observed: &Observed, one: &SeenConnection) -> Finding {
         Confidence::Suspect
     })
     .remedy(
-        Remedy::safe("see what the program does instead of reading: its stacks, or `holdup attach` to it")
+        Remedy::safe("find out what the program does instead of reading: its stacks, or `holdup attach`")
             .with_command("ss -tnpi"),
     )
     .remedy(Remedy::pointless(

@@ -11,7 +11,7 @@ const PART: f64 = 0.1;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::RequestsHeldByTimer,
-    about: "a server lets requests wait until a timer of its own has run out",
+    about: "a server delays requests with a timer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
@@ -27,7 +27,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let part = held.count as f64 / requests.count.max(1) as f64;
     if part < PART || mean < HARM_FLOOR {
         return Verdict::Clear(format!(
-            "{} of {} were answered as a timer had run out, {} after they came on average",
+            "{} of {} were answered when a timer expired, {} after they arrived on average",
             held.count,
             say::several(requests.count, "request"),
             duration(mean)
@@ -41,14 +41,14 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let longest = waits.max_by_key(|wait| wait.ns);
     let who = longest.map_or_else(|| "The server".to_owned(), |wait| say::who(&wait.asker.name));
     let title = format!(
-        "{who} lets {} of its requests wait until a timer of its own has run out, {} on average",
+        "{who} delays {} of its requests until its own timer expires, {} on average",
         percent(part.min(1.0)),
         duration(mean)
     );
     let seen = Evidence::new(
         format!(
-            "{} of {} requests were open while a poll's time limit ran out, nothing else became ready, and were answered then; the longest \
-             took {}",
+            "{} of {} requests were open until a poll timed out with nothing ready, and were answered then; \
+             the longest took {}",
             held.count,
             requests.count,
             duration(held.longest)
@@ -67,14 +67,14 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let finding = finding.remedy(Remedy::safe(match longest.and_then(|wait| wait.asker.frame.as_deref()) {
         Some(frame) => format!(
             "find the timer that is set before {frame} waits: a rate limit that delays (nginx: limit_req without nodelay), a pause before \
-             another try, a handler that sleeps"
+             a retry, a handler that sleeps"
         ),
-        None => "find the timer: a rate limit that delays (nginx: limit_req without nodelay), a pause before another try, a handler that \
+        None => "find the timer: a rate limit that delays (nginx: limit_req without nodelay), a pause before a retry, a handler that \
                  sleeps"
             .to_owned(),
     }));
     let finding = finding.remedy(Remedy::pointless(
-        "more workers or a faster machine: it is the timer that they wait for",
+        "more workers or a faster machine: requests wait for the timer",
     ));
     fires(match longest {
         Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),

@@ -25,7 +25,7 @@ const PAIRS: [(Metric, Metric, f64); 2] = [
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SegmentsSentAgain,
-    about: "much of what TCP sends has to be sent again",
+    about: "TCP retransmits much of its data",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     from: MATTERS,
@@ -61,7 +61,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             say::several(count as u64, "interval")
         )),
         None => {
-            let what = "how much TCP sends again, and of how much (`sar -n TCP,ETCP`)";
+            let what = "how much TCP retransmits, and of how much (`sar -n TCP,ETCP`)";
             let metric = match observed.of(Metric::TcpSegmentsSentAgain).next() {
                 Some(_) => Metric::TcpSegmentsSentAgain,
                 None => Metric::TcpRetransmitsPerSecond,
@@ -101,14 +101,14 @@ fn finding(again: &Intervals<'_>, shares: &[f64]) -> Finding {
         _ => "segments/s",
     };
     let first = again.evidence(format!("{} {unit} are sent again", told(&again.values(), 0)));
-    let title = format!("TCP sends {percent} % of its segments again: packets are lost");
+    let title = format!("TCP retransmits {percent} % of its segments: packets are lost");
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::NetSend, first)
         .about(Default::default(), Asker::default())
         .and_if(drops)
-        .remedy(Remedy::safe("see which connections lose them").with_command("ss -tin state established"))
-        .remedy(Remedy::safe("see whether a queue of this machine drops them").with_command("tc -s qdisc"))
-        .remedy(Remedy::safe("look for errors on the link and its switch").with_command("ip -s link"))
+        .remedy(Remedy::safe("list the connections that lose them").with_command("ss -tin state established"))
+        .remedy(Remedy::safe("check whether a queue of this machine drops them").with_command("tc -s qdisc"))
+        .remedy(Remedy::safe("check for errors on the link and its switch").with_command("ip -s link"))
         .remedy(Remedy::pointless(
-            "larger socket buffers: what is lost on the way is lost with them, too",
+            "larger socket buffers: packets are lost in the network all the same",
         ))
 }

@@ -15,7 +15,7 @@ const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SmallWritesHeldBack,
-    about: "small pieces of a request are held back until the first is acknowledged",
+    about: "small pieces of a request are delayed until the first is acknowledged",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive],
     from: MATTERS,
@@ -35,7 +35,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let (all, held) = (waits.tcp().seen, waits.tcp().held_back);
         let clear = || {
             Verdict::Clear(format!(
-                "of {} for an answer over TCP, {held} began with a part of the request held back",
+                "of {} for an answer over TCP, {held} began with a delayed part of the request",
                 say::several(all, "wait")
             ))
         };
@@ -51,33 +51,32 @@ fn finding(group: &Waits<'_>) -> Finding {
     let who = say::who(&main.asker.name);
     let peer = &say::peer(&main.resource);
     let title = format!(
-        "{who} sends requests to {} in small pieces, and the kernel holds back each second one",
+        "{who} sends requests to {} in small pieces, and the kernel delays each second one",
         say::name_or(peer, "its peer")
     );
     let tcp = group.tcp();
     let text = format!(
-        "{} of {} for the answer began while less than a segment was held back, because an earlier piece was not \
+        "{} of {} for the answer began with less than a segment delayed, because an earlier piece was not \
          acknowledged and TCP_NODELAY is off",
         tcp.held_back,
         say::several(tcp.seen, "wait")
     );
     let text_too = format!(
-        "the other end delays its acknowledgement, by 40 ms or more, in the hope of sending it along with an answer: {} \
-         at the median",
+        "the peer delays its acknowledgement by 40 ms or more, to send it with an answer: median {}",
         duration(group.median())
     );
     RULE.finding(Severity::Warning, title, group)
-        .and(Evidence::new(text, "the socket's state as the wait began"))
+        .and(Evidence::new(text, "the state of the socket when the wait began"))
         .and(Evidence::new(text_too, say::SCHEDULER))
         .proved_if(true)
         .remedy(Remedy::safe(
             "write a request in one piece: gather it in a buffer first, or use writev or sendmsg",
         ))
         .remedy(Remedy::changing(
-            "or switch the holding back off: TCP_NODELAY on this socket",
+            "or set TCP_NODELAY on this socket, which disables the delay",
             "a program that writes byte by byte then sends as many packets",
         ))
         .remedy(Remedy::pointless(
-            "a faster server or network: both ends are idle while they wait for each other",
+            "a faster server or network: both ends are idle and wait for each other",
         ))
 }

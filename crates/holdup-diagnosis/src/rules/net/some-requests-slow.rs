@@ -69,8 +69,8 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         .filter(|(_, ns)| *ns as f64 >= longer as f64 * EXPLAINS);
     let Some((cause, more)) = main else {
         return Verdict::CannotTell(format!(
-            "what the slow ones waited for, {} each: no cause explains half of it, for instance because another thread \
-             answers than the one that reads",
+            "the cause of the slow ones, {} each: no cause explains half of it, perhaps because the thread \
+             that answers is not the one that reads",
             duration(longer)
         ));
     };
@@ -91,7 +91,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
 fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), end: Cause) -> Finding {
     let line = slow.line.as_deref().map(|line| format!(", such as {line}"));
     let meanwhile = match slow.nobody_else {
-        true => ", and nobody else is answered meanwhile",
+        true => ", and all other clients wait",
         false => "",
     };
     let title = format!(
@@ -101,12 +101,12 @@ fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), 
         end.phrase()
     );
     let one_thread = slow.nobody_else.then(|| {
-        let text = "one thread answers all clients, and answered no other while it was at one of these: what they wait for it is not in \
-                    their requests' time, which begins when they are read";
+        let text = "one thread answers all clients, and answered no other during these requests: the wait of \
+         the others is not in their request time, which begins with the read";
         Evidence::new(text, SOURCE)
     });
     let end_of_it = (end != cause).then(|| {
-        let text = format!("who was waited for was mostly {}", end.phrase());
+        let text = format!("the blocker was mostly {}", end.phrase());
         Evidence::new(text, "who woke whom")
     });
     let first = Evidence::new(
@@ -123,10 +123,8 @@ fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), 
     );
     let cost = slow.ns.saturating_sub(slow.usual).saturating_mul(slow.number);
     let mend = match cause.on_cpu() {
-        true => {
-            "make what the slow ones compute cheaper: where the time on the CPU went is above, by function"
-        }
-        false => "mend what the slow ones wait for: the wait is above, with who asked and who was in the way",
+        true => "make the computation of the slow requests cheaper: its CPU time by function is above",
+        false => "remove the wait of the slow requests: it is above, with its asker and blocker",
     };
     let finding = Finding::new(RULE.id.id(), Severity::Warning, title, end, cost, first)
         .and_if(end_of_it)
@@ -143,7 +141,7 @@ fn finding(requests: &Requests, slow: &SlowRequest, (cause, more): (Cause, Ns), 
         .remedy(Remedy::safe(mend).with_command(format!("holdup explain {cause}")));
     if slow.nobody_else {
         return finding.remedy(Remedy::safe(
-            "leave what takes long to another thread or process, so that the one that answers can go on",
+            "move slow work to another thread or process, so that the answering thread is not blocked",
         ));
     }
     finding.remedy(Remedy::pointless(

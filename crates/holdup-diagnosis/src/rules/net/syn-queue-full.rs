@@ -8,7 +8,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SynQueueFull,
-    about: "requests for connections overflow a listener's queue",
+    about: "connection requests overflow the queue of a listener",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
     from: MATTERS,
@@ -46,14 +46,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         observed,
         first,
         format!(
-            "the kernel said so {}; it says so once a listener",
+            "the kernel reported it {}; it reports it once for each listener",
             logs::times(told.len())
         ),
     ));
     fires(
         finding
             .remedy(
-                Remedy::safe("tell an attack from a busy service: who sends them, and how long the listener's queue may be")
+                Remedy::safe("check whether it is an attack: list the senders, and the limit of the queue")
                     .with_command(format!("ss -ltn 'sport = :{port}'; ss -tn state syn-recv 'sport = :{port}' | head")),
             )
             .remedy(Remedy::changing(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::TlsNeverResumed,
-    about: "every TLS handshake is a full one: no session is taken up again",
+    about: "every TLS handshake is a full one: no session is resumed",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetTls],
     from: MATTERS,
@@ -79,7 +79,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if resumed > 0 && !several {
         let known: usize = all.iter().map(|seen| seen.full().max(seen.fresh)).sum();
         return Verdict::Clear(format!(
-            "{resumed} of {} handshakes took up an earlier session",
+            "{resumed} of {} handshakes resumed an earlier session",
             known + resumed
         ));
     }
@@ -87,8 +87,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         return Verdict::CannotTell(match (most.hello, most.tried) {
             (Some((hello, id, ticket)), _) => unanswered(observed, hello, id, ticket),
             (None, Some((first, _))) => format!(
-                "whether sessions are taken up: the connections of {} had none to offer (of TLS 1.3, `-reconnect` does not \
-                 wait for a ticket); `openssl s_client -sess_out FILE`, then `-sess_in FILE`",
+                "whether sessions are resumed: the connections of {} had none to offer (with TLS 1.3, \
+                 `-reconnect` does not wait for a ticket); `openssl s_client -sess_out FILE`, then `-sess_in \
+                 FILE`",
                 observed.place(&first.quote)
             ),
             (None, None) => {
@@ -104,8 +105,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let first = quote(observed, shown.text.clone(), &shown.quote);
     let title = match (several, most.certificates) {
-        (true, _) => format!("None of {full} TLS handshakes took up an earlier session"),
-        (false, 0) => format!("{full} full TLS handshakes: no earlier session was taken up"),
+        (true, _) => format!("None of {full} TLS handshakes resumed an earlier session"),
+        (false, 0) => format!("{full} full TLS handshakes: no earlier session was resumed"),
         (false, _) => "The server sent its certificate: a full TLS handshake".to_owned(),
     };
     let severity = if several {
@@ -119,7 +120,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             "{full} full handshakes with {}, 0 resumed: a full one costs both sides a signature and a round trip more",
             most.peer.unwrap_or("peers that the log does not name")
         ),
-        false => format!("{full} full and 0 resumed: too few to say that sessions are never taken up"),
+        false => format!("{full} full and 0 resumed: too few to say that sessions are never resumed"),
     };
     finding = finding.and(quote(observed, counts, &shown.quote));
     if let Some((first, bytes)) = most.tried.filter(|_| proved) {
@@ -150,7 +151,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                 (false, _) => Confidence::Suspect,
             })
             .remedy(Remedy::safe(
-                "keep connections open and use them again: HTTP keep-alive, a pool of connections",
+                "reuse connections: HTTP keep-alive, a connection pool",
             ))
             .remedy(Remedy::safe(match proved {
                 true => "let the server keep sessions or give tickets (nginx: `ssl_session_cache`, `ssl_session_tickets`), with \
@@ -176,7 +177,8 @@ fn unanswered(observed: &Observed, hello: &Happening, id: u32, ticket: Option<bo
         Some(false) => "; it offers no ticket and no key",
     };
     format!(
-        "whether a session is taken up: the ClientHello of {place} has no ServerHello, and one alone proves neither; {by_id}{tickets}"
+        "whether a session is resumed: the ClientHello of {place} has no ServerHello, and alone proves \
+         neither; {by_id}{tickets}"
     )
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::UpstreamTimesOut,
-    about: "a proxy's log says that the server behind it did not answer in time",
+    about: "a proxy logs that its upstream server did not answer in time",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect, Cause::NetReceive],
     from: MATTERS,
@@ -54,7 +54,7 @@ fn finding(observed: &Observed, upstream: &str, doing: &str, lines: &[&Happening
     let connecting = doing == CONNECTING;
     let (title, cause) = match connecting {
         true => (
-            format!("{upstream} did not take the proxy's connection in time, {times}"),
+            format!("{upstream} did not accept the connection of the proxy in time, {times}"),
             Cause::NetConnect,
         ),
         false => (
@@ -62,7 +62,7 @@ fn finding(observed: &Observed, upstream: &str, doing: &str, lines: &[&Happening
             Cause::NetReceive,
         ),
     };
-    let first = lines.first().expect("a server is told of by a line");
+    let first = lines.first().expect("every line names a server");
     let mut finding = Finding::new(
         RULE.id.id(),
         Severity::Warning,
@@ -79,21 +79,30 @@ fn finding(observed: &Observed, upstream: &str, doing: &str, lines: &[&Happening
         observed,
         first,
         match connecting {
-            true => "it gave up while connecting: the machine is not there, drops the packets, or its queue of connections is full",
-            false => "it had its connection, and had sent the request: the server has it, or is too busy to read it",
+            true => {
+                "it timed out while connecting: the machine is down, drops the packets, or its \
+             connection queue is full"
+            }
+            false => {
+                "it was connected and had sent the request: the server works on it, or is too busy to \
+             read it"
+            }
         },
     ));
     let finding = match connecting {
         true => finding.remedy(
-            Remedy::safe("on that server, look whether the queue of what listens there is full, and for packets that are dropped")
-                .with_command("ss -ltn; nstat -az TcpExtListenOverflows TcpExtListenDrops"),
+            Remedy::safe(
+                "check on that server whether the queue of the listener is full, and whether \
+             packets are dropped",
+            )
+            .with_command("ss -ltn; nstat -az TcpExtListenOverflows TcpExtListenDrops"),
         ),
         false => finding.remedy(
-            Remedy::safe("on that server, see what its requests wait for while it happens; what the proxy waits for is there")
+            Remedy::safe("find out on that server what its requests wait for while it happens")
                 .with_command("holdup attach --name PROGRAM -d 10"),
         ),
     };
     finding.remedy(Remedy::pointless(
-        "a longer time-out of the proxy: its clients wait longer, and the server has more to do at once",
+        "a longer timeout of the proxy: its clients wait longer, and the server has more to do at once",
     ))
 }

@@ -23,6 +23,6 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = format!("{} waits for a client at {address}", say::who(&main.asker.name));
     let finding = RULE.finding(Severity::Note, title, waits);
     fires(finding.remedy(Remedy::safe(
-        "nothing is wrong with a server that nobody asks; measure it under load",
+        "measure it under load: a server without clients is not a problem",
     )))
 }

@@ -18,7 +18,7 @@ const MEMORY_SHORT: f64 = 0.97;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CgroupLimitNear,
-    about: "a cgroup has nearly all the processes or memory that it may have",
+    about: "a cgroup is near its limit of processes or memory",
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork, Cause::MemReclaim],
     from: MATTERS,
@@ -79,18 +79,18 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
     let refused = one.refused.filter(|count| *count > 0);
     let is_tasks = one.what == Limited::Tasks;
     let then = match (is_tasks, refused) {
-        (true, Some(_)) => "none can be started there",
-        (true, None) => "soon none can be started there",
+        (true, Some(_)) => "no process can be started there",
+        (true, None) => "soon no process can be started there",
         (false, Some(_)) => "a process was ended there for it",
-        (false, None) => "what asks for more there is ended",
+        (false, None) => "processes that need more are killed",
     };
     let title = match is_tasks {
         true => format!(
-            "The cgroup {} has {:.0} of the {limit} (processes and threads) that it may have: {then}",
+            "The cgroup {} has {:.0} of at most {limit} (processes and threads): {then}",
             one.cgroup, one.used
         ),
         false => format!(
-            "The cgroup {} has {used} of the {limit} of memory that it may have: {then}",
+            "The cgroup {} uses {used} of at most {limit} of memory: {then}",
             one.cgroup
         ),
     };
@@ -113,7 +113,7 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
         let text = match is_tasks {
             true => format!("{} while it was watched", say::several(count, "refused start")),
             false => format!(
-                "{} for want of memory while it was watched",
+                "{} for memory while it was watched",
                 if count == 1 {
                     "1 process was ended".to_owned()
                 } else {
@@ -130,15 +130,16 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
         .confidence(Confidence::Proved);
     let finding = match is_tasks {
         true => finding.remedy(
-            Remedy::safe("see what runs in there, and what does not end")
+            Remedy::safe("list its processes, and find those that do not end")
                 .with_command(format!("systemd-cgls {}", say::quoted(&one.cgroup))),
         ),
         false => finding.remedy(Remedy::safe(
-            "see who in there has the memory, and whether it grows (memory.stat: anon, shmem, kernel)",
+            "find the process that uses the memory, and check whether it grows (memory.stat: anon, shmem, \
+             kernel)",
         )),
     };
     finding.remedy(Remedy::changing(
         format!("raise its limit ({setting})"),
-        "a leak reaches the next limit as well, and the machine has limits of its own",
+        "a leak also reaches the next limit, and the machine has its own limits",
     ))
 }

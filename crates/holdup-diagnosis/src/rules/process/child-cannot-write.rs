@@ -77,7 +77,7 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
     let parent = say::who(&main.asker.name);
     let child = circle(main).map_or_else(|| "its child".to_owned(), |child| say::who_with_pid(&child.name));
     let title =
-        format!("{parent} waits for {child} to end, and that one waits for {parent} at a pipe between them");
+        format!("{parent} waits for {child} to end, and {child} waits for {parent} at a pipe between them");
     RULE.finding(Severity::Critical, title, waits)
         .and(Evidence::new(
             format!("{parent} has the other end of the pipe at which {child} waits"),
@@ -85,10 +85,13 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
         ))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+            "read the output of the child until it ends, and then wait for it (in Python: communicate() or \
+             run(), not wait())",
         ))
-        .remedy(Remedy::safe("if it is the child that reads: close its input when all is written"))
-        .remedy(Remedy::pointless("waiting longer: neither can go on"))
+        .remedy(Remedy::safe(
+            "close the input of the child when all is written, if the child reads",
+        ))
+        .remedy(Remedy::pointless("waiting longer: neither can continue"))
 }
 
 /// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very
@@ -128,10 +131,11 @@ fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
     finding.ns = Some(pair.both);
     finding
         .remedy(Remedy::safe(
-            "read the child's output until it ends, and wait for it then (in Python: communicate() or run(), not wait())",
+            "read the output of the child until it ends, and then wait for it (in Python: communicate() or \
+             run(), not wait())",
         ))
         .remedy(Remedy::safe("or send its output to a file, or to /dev/null"))
         .remedy(Remedy::pointless(
-            "waiting longer: neither can go on, a pipe holds 64 KiB and no more",
+            "waiting longer: neither can continue, because a pipe holds only 64 KiB",
         ))
 }

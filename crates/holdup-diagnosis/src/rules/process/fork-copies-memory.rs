@@ -47,9 +47,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let who = say::who(&group.main().asker.name);
     let share = percent(run.share_of_own(group.cost()));
-    let title = format!("{who} spends {share} of its time on copying its own page tables to start processes");
+    let title = format!("{who} spends {share} of its time in copying its page tables to start processes");
     let text = format!(
-        "in {}, while the process itself stands still",
+        "in {}, while the process is blocked",
         group.main().call.as_deref().unwrap_or("fork")
     );
     RULE.finding(Severity::Warning, title, group)
@@ -57,13 +57,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(say::kernel_top(group))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "start programs with posix_spawn or vfork, which copy nothing (in Python: subprocess without preexec_fn)",
+            "start programs with posix_spawn or vfork, which copy no page tables (in Python: subprocess \
+             without preexec_fn)",
         ))
         .remedy(Remedy::safe(
-            "start a small helper process early, and let it start the others",
+            "start other programs from a small helper process that is started early",
         ))
         .remedy(Remedy::changing(
-            "use huge pages for the large memory: there is then one entry to copy where there were 512",
-            "it may take more memory",
+            "use huge pages for the large memory: one entry to copy instead of 512",
+            "it may use more memory",
         ))
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ManyShortPrograms,
-    about: "many programs are started that hardly do anything",
+    about: "many short-lived programs are started",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::CpuUser,
@@ -116,7 +116,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             return verdict;
         }
         return Verdict::Clear(format!(
-            "{} that hardly did anything took {} of the elapsed time",
+            "{} that did almost nothing took {} of the elapsed time",
             say::several(starts, "program"),
             percent(run.share(path))
         ));
@@ -129,11 +129,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let most = spoken.max_by_key(|waits| waits.path());
     match most {
         Some(most) if most.cause() == waits.cause() => fires(finding(run, most, &short, starts, path)),
-        _ => Verdict::Clear(format!(
-            "{} is not what most of {} went into",
-            waits.cause(),
-            duration(path)
-        )),
+        _ => Verdict::Clear(format!("{} is not most of {}", waits.cause(), duration(path))),
     }
 }
 
@@ -169,7 +165,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     };
     if ended < MANY || path < HARM_FLOOR || !run.matters_without_queueing(path, MATTERS) {
         return Verdict::Clear(format!(
-            "{} ended within a second, {} of the time went into making and ending them",
+            "{} ended within a second; starting and ending them took {} of the time",
             say::several(ended, "process"),
             percent(run.share_of_own(path))
         ));
@@ -177,15 +173,11 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     // One finding for all causes, under the one that costs most.
     let most = all.split(|wait| wait.cause).into_iter().max_by_key(Waits::path);
     let Some(most) = most.filter(|most| most.cause() == waits.cause()) else {
-        return Verdict::Clear(format!(
-            "{} is not what most of {} went into",
-            waits.cause(),
-            duration(path)
-        ));
+        return Verdict::Clear(format!("{} is not most of {}", waits.cause(), duration(path)));
     };
     let who = say::name_or(&by.by.name.process, "The program").to_owned();
     let title = format!(
-        "{who} starts {:.0} processes a second: {} of the time goes into starting and ending them",
+        "{who} starts {:.0} processes a second: starting and ending them takes {} of the time",
         churn.per_second(ended),
         percent(run.share_of_own(path))
     );
@@ -196,7 +188,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         .map(|called| called.name.as_str())
         .collect();
     let lived = format!(
-        "{} ({}) started and ended, living {} at the median",
+        "{} ({}) started and ended, median lifetime {}",
         say::several(ended, "process"),
         named.join(", "),
         duration(by.p50)
@@ -207,15 +199,15 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     });
     let mut finding = RULE
         .finding(Severity::Warning, title, &most)
-        .and(Evidence::new(lived, "births and ends"))
+        .and(Evidence::new(lived, "process and thread starts and exits"))
         .and_if(place)
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "keep a few processes and hand them work (workers made beforehand, a pool, FastCGI instead of CGI) instead of \
-             starting one for each piece",
+            "use a pool of processes (pre-forked workers, FastCGI instead of CGI) instead of one process for \
+             each piece of work",
         ))
         .remedy(Remedy::safe(
-            "where another program is started each time, use a library for it, or start it once for many pieces",
+            "use a library instead of the other program, or start it once for many pieces of work",
         ));
     finding.ns = Some(path);
     finding.asker = by.by.clone();
@@ -249,16 +241,17 @@ fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
     let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
     let named: Vec<&str> = names.into_iter().take(NAMED).collect();
     let title = format!(
-        "{parent} starts one program after the other ({}) that is over before it is looked at: {} of the time goes into them",
+        "{parent} starts one short program after the other ({}): they take {} of the time",
         named.join(", "),
         percent(run.share(all.path()))
     );
     let text = format!(
-        "at least {starts} started and ended between two looks, by the CPU time that their parent was charged with"
+        "at least {starts} started and ended between two samples, by the CPU time that their parent was \
+         charged"
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, most)
-        .and(Evidence::new(text, "births and ends"))
+        .and(Evidence::new(text, "process and thread starts and exits"))
         .confidence(Confidence::Suspect);
     finding.ns = Some(all.path());
     Some(fires(with_remedies(finding)))
@@ -317,7 +310,8 @@ fn finding(
     // Who lived between two looks is not counted one by one.
     let about = if run.attributed.by_looks { "at least " } else { "" };
     let title = format!(
-        "{parent} starts {about}{starts} programs that hardly do anything: {} of the time goes into starting and ending them",
+        "{parent} starts {about}{starts} programs that do almost nothing: starting and ending them takes {} \
+         of the time",
         percent(run.share(path))
     );
     let text = format!(
@@ -327,7 +321,7 @@ fn finding(
     );
     let mut finding = RULE
         .finding(Severity::Warning, title, most)
-        .and(Evidence::new(text, "births and ends"))
+        .and(Evidence::new(text, "process and thread starts and exits"))
         .confidence(Confidence::Strong);
     finding.ns = Some(path);
     with_remedies(finding)
@@ -336,7 +330,10 @@ fn finding(
 fn with_remedies(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
-            "do the work of many in one: a shell's own words instead of expr, basename, sed; one awk for the whole input",
+            "do the work of many in one: shell builtins instead of expr, basename, sed; one awk for the \
+             whole input",
         ))
-        .remedy(Remedy::safe("give a program many files at once (xargs, find -exec … +)"))
+        .remedy(Remedy::safe(
+            "give a program many files at once (xargs, find -exec … +)",
+        ))
 }

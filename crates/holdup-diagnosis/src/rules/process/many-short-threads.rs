@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ManyShortThreads,
-    about: "many threads are started that hardly do anything",
+    about: "many short-lived threads are started",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: 0.0,
@@ -69,26 +69,29 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         making.filter(|making| count >= MANY && run.matters_without_queueing(making.cost(), MATTERS));
     let (Some(making), Some((_, (count, lived)))) = (making, most) else {
         return Verdict::Clear(format!(
-            "{} that hardly did anything, {} of the elapsed time in the calls that make and end them",
+            "{} that did almost nothing, {} of the elapsed time in the calls that start and end them",
             say::several(count, "thread"),
             percent(run.share(cost))
         ));
     };
     let who = say::name_or(&making.main().asker.name.process, "The program").to_owned();
-    let title = format!("{who} starts {count} threads that hardly do anything");
+    let title = format!("{who} starts {count} threads that do almost nothing");
     let text = format!(
-        "each lives {} without queueing; making and ending them takes {} of the program's time in the kernel",
+        "each lives {} without queueing; starting and ending them takes {} of the kernel time of the program",
         duration(lived / count.max(&1)),
         percent(run.share_of_own(making.cost()))
     );
     fires(
         RULE.finding(Severity::Warning, title, &making)
-            .and(Evidence::new(text, "births and ends, CPU samples"))
+            .and(Evidence::new(
+                text,
+                "process and thread starts and exits, CPU samples",
+            ))
             .confidence(Confidence::Strong)
             .remedy(Remedy::safe(
-                "keep a few threads and hand them work (a pool) instead of starting one for each piece",
+                "use a thread pool instead of one thread for each piece of work",
             ))
-            .remedy(Remedy::safe("give each thread more to do at once")),
+            .remedy(Remedy::safe("give each thread more work at once")),
     )
 }
 
@@ -106,7 +109,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let making = making.filter(|_| ended >= MANY_LIVE && run.matters_without_queueing(cost, MATTERS));
     let (Some(making), Some((_, (_, by)))) = (making, most) else {
         return Verdict::Clear(format!(
-            "{} ended within a second, {} of the time went into the calls that make and end them",
+            "{} ended within a second; the calls that start and end them took {} of the time",
             say::several(ended, "thread"),
             percent(run.share_of_own(cost))
         ));
@@ -114,11 +117,11 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let rate = churn.per_second(ended);
     let who = say::name_or(&by.by.name.process, "The program").to_owned();
     let title = format!(
-        "{who} starts {rate:.0} threads a second: {} of its time goes into making and ending them",
+        "{who} starts {rate:.0} threads a second: starting and ending them takes {} of its time",
         percent(run.share_of_own(cost))
     );
     let lived = format!(
-        "{} started and ended, living {} at the median",
+        "{} started and ended, median lifetime {}",
         say::several(ended, "thread"),
         duration(by.p50)
     );
@@ -128,11 +131,11 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     });
     let mut finding = RULE
         .finding(Severity::Warning, title, &making)
-        .and(Evidence::new(lived, "births and ends"))
+        .and(Evidence::new(lived, "process and thread starts and exits"))
         .and_if(place)
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "keep a few threads and hand them work (a pool) instead of starting one for each piece",
+            "use a thread pool instead of one thread for each piece of work",
         ));
     finding.asker = by.by.clone();
     fires(finding)
@@ -154,7 +157,9 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .map(|lives| (lives, short(lives)))
         .max_by_key(|(_, count)| *count)
     else {
-        return Verdict::CannotTell("whether threads came and went: a log with `-Xlog:os+thread`".to_owned());
+        return Verdict::CannotTell(
+            "whether threads started and ended: a log with `-Xlog:os+thread`".to_owned(),
+        );
     };
     let log = covered(observed, SpanKind::JvmLogCovers, lives.source);
     let rate = count as f64 / (log as f64 / 1e9).max(1.0);
@@ -175,11 +180,11 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         _ => format!("A JVM starts {count} threads that end within a second, {rate:.1} a second"),
     };
     let lived = match median {
-        0 => "less than the log's clock can tell".to_owned(),
+        0 => "below the resolution of the log".to_owned(),
         median => duration(median),
     };
     let text = format!(
-        "{} started and ended, living {lived} at the median",
+        "{} started and ended, median lifetime {lived}",
         say::several(count, "thread")
     );
     let severity = if many { Severity::Warning } else { Severity::Note };
@@ -201,18 +206,19 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     finding = finding.and(quote(
         observed,
-        "who starts them the log does not say, nor what it costs",
+        "the log does not show what starts them, nor their cost",
         &place,
     ));
     fires(
         finding
             .confidence(Confidence::Suspect)
             .remedy(Remedy::safe(
-                "find who starts them: a profile of the JVM's thread starts, or of `clone3`, has the stack",
+                "find out what starts them: a profile of thread starts of the JVM, or of `clone3`, has the \
+                 stack",
             ))
             .remedy(Remedy::safe(
-                "keep a few threads and hand them work (a pool); HttpsURLConnection starts one after each TLS handshake, so \
-                 keep its connections open",
+                "use a thread pool; HttpsURLConnection starts a thread after each TLS handshake, so reuse \
+                 its connections",
             )),
     )
 }

@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ProfileInOnePlace,
-    about: "much of a profile goes to one thing under one piece of code",
+    about: "much of a profile is in one function under one piece of code",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive],
     from: WORTH_A_NOTE,
@@ -73,7 +73,7 @@ fn finding(run: &Run<'_>, observed: &Observed, samples: &Samples, part: &Part, s
     let of = match samples.waiting {
         Some(true) => "of waiting",
         Some(false) => "of running",
-        None => "whether of running or of all time the profile does not tell",
+        None => "the profile does not show whether of CPU time or of all time",
     };
     let place = run.observed.unwrap_or(observed).place(&samples.quote);
     let text = format!(
@@ -89,8 +89,8 @@ fn finding(run: &Run<'_>, observed: &Observed, samples: &Samples, part: &Part, s
         Evidence::new(text, place),
     );
     let advice = match cause.on_cpu() {
-        true => Remedy::safe("what it computes there is where a faster program begins"),
-        false => Remedy::safe("look at the other side of this wait: a profile shows the waiter only"),
+        true => Remedy::safe("optimise this computation first"),
+        false => Remedy::safe("look at the blocker of this wait: a profile shows only the waiter"),
     };
     finding.confidence(Confidence::Suspect).remedy(advice)
 }

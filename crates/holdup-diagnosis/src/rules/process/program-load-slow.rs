@@ -7,7 +7,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ProgramLoadSlow,
-    about: "starting programs takes the time",
+    about: "the start of programs takes the time",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
@@ -30,7 +30,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ))
         .and_if(say::kernel_top(waits))
         .remedy(Remedy::safe(
-            "run it again: a second start finds the program in memory",
+            "run it again: for a second start the program is cached",
         ));
     fires(finding.remedy(Remedy::safe(
         "start fewer programs: do the work of many short ones in one",

@@ -27,16 +27,16 @@ fn at_terminal(wait: &AttributedWait) -> Option<Vec<Remedy>> {
         _ => return None,
     };
     let mut remedies = vec![Remedy::safe(
-        "under timeout, which puts what it starts into the background: timeout --foreground",
+        "use timeout --foreground: timeout puts its command into the background",
     )];
     if reads {
-        remedies.push(Remedy::safe("if it needs no input, start it with </dev/null"));
+        remedies.push(Remedy::safe("start it with </dev/null if it needs no input"));
     }
     remedies.push(Remedy::safe(
-        "bring it to the foreground: fg in the shell that started it; a program that starts others and waits for them gives them the \
-         terminal (tcsetpgrp)",
+        "bring it to the foreground with fg in its shell; a program that starts others and waits for them \
+         must give them the terminal (tcsetpgrp)",
     ));
-    remedies.push(Remedy::pointless("kill -CONT: its next try stops it again"));
+    remedies.push(Remedy::pointless("kill -CONT: its next attempt stops it again"));
     Some(remedies)
 }
 
@@ -63,8 +63,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             format!("{who} {tried} from the background, and is stopped for that")
         }
         Some(holder) => format!("{who} was {verb} by {}", say::who_with_pid(&holder.name)),
-        None if waits.open() => format!("{who} was {verb}, and does nothing until it is told to go on"),
-        None => format!("{who} was {verb}, and did nothing until it was told to go on"),
+        None if waits.open() => format!("{who} was {verb}, and does nothing until it is continued"),
+        None => format!("{who} was {verb}, and did nothing until it was continued"),
     };
     let mut finding = RULE
         .finding(
@@ -90,23 +90,23 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let before = run.attributed.of_threads && main.max > run.attributed.wall;
     if by.is_none() && before {
         finding = finding.and(Evidence::new(
-            format!("by whom is not known: it was {verb} before observation began"),
-            "no signal was seen",
+            format!("the sender is not known: it was {verb} before observation began"),
+            "no signal was observed",
         ));
     }
     finding = finding.and_if(say::kernel_top(waits));
-    let had_a_reason = "whoever stopped it may have had a reason";
+    let had_a_reason = "it may have been stopped for a reason";
     let remedy = match (main.cause, traced) {
         (Cause::ProcessFrozen, _) => Remedy::changing(
-            "find out who froze the cgroup (a container was paused?), and thaw it",
+            "find out what froze the cgroup (a paused container?), and thaw it",
             had_a_reason,
         ),
-        (_, true) => Remedy::safe("detach the debugger or tracer, or let it stop the program less often"),
+        (_, true) => Remedy::safe("detach the debugger or tracer, or make it stop the program less often"),
         _ => {
             if let Some(terminal) = at_terminal(main) {
                 return fires(terminal.into_iter().fold(finding, Finding::remedy));
             }
-            Remedy::changing("find out why it was stopped, and let it go on", had_a_reason)
+            Remedy::changing("find out why it was stopped, and continue it", had_a_reason)
                 .with_command(format!("kill -CONT {}", main.asker.name.pid))
         }
     };

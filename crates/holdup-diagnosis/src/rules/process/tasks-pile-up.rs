@@ -87,7 +87,7 @@ fn pile<'a>(series: &Series<'a>, group: &Group<'a>, confidence: Confidence) -> F
     let mut finding = Finding::without_duration(RULE.id.id(), severity, title, channel.cause, first);
     if lists == 1 {
         finding = finding.and(Evidence::new(
-            "one list shows one instant: whether they are still there is told by a second one",
+            "one list shows one instant: only a second list shows whether they are still there",
             series.place(),
         ));
     }

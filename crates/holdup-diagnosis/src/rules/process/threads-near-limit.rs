@@ -18,7 +18,7 @@ const LIMITS: [&str; 2] = ["kernel/pid_max", "kernel/threads-max"];
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ThreadsNearLimit,
-    about: "there are nearly as many threads as the kernel allows",
+    about: "the number of threads is near the limit of the kernel",
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork],
     from: MATTERS,
@@ -61,7 +61,7 @@ fn most(threads: &figures::Intervals<'_>) -> Option<Evidence> {
 fn near(threads: &figures::Intervals<'_>, name: &str, limit: f64) -> Finding {
     let count = threads.most();
     let title = format!(
-        "{count:.0} threads are there, {} of what the kernel allows: soon none can be started",
+        "{count:.0} threads exist, {} of the limit: soon none can be started",
         say::percent(count / limit)
     );
     let first = threads.evidence(format!("{count:.0} threads; {name} is {limit:.0}"));
@@ -69,24 +69,24 @@ fn near(threads: &figures::Intervals<'_>, name: &str, limit: f64) -> Finding {
         .and_if(most(threads))
         .confidence(Confidence::Strong)
         .remedy(
-            Remedy::safe("see who has so many, and why they do not end")
+            Remedy::safe("find the process with the most threads, and why they do not end")
                 .with_command("ps -eo nlwp,pid,comm --sort=-nlwp | head"),
         )
         .remedy(Remedy::changing(
             format!("raise it: sysctl {}", name.replace('/', ".")),
-            "each thread takes memory of the kernel's; a leak reaches the next limit as well",
+            "each thread uses kernel memory; a leak also reaches the next limit",
         ))
 }
 
 fn many(threads: &figures::Intervals<'_>) -> Finding {
     let count = threads.most();
-    let title = format!("{count:.0} threads are there; how many there may be is not told");
+    let title = format!("{count:.0} threads exist; the limit is not known");
     let first = threads.evidence(format!("{count:.0} threads"));
     Finding::without_duration(RULE.id.id(), Severity::Note, title, Cause::KernelWork, first)
         .and_if(most(threads))
         .confidence(Confidence::Suspect)
         .remedy(
-            Remedy::safe("see the limits")
+            Remedy::safe("print the limits")
                 .with_command("cat /proc/sys/kernel/pid_max /proc/sys/kernel/threads-max"),
         )
 }

@@ -7,7 +7,7 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::WaitUnexplained,
-    about: "much of the time could not be told",
+    about: "the cause of much of the time is unknown",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::PollWait, Cause::Unknown],
     from: WORTH_A_NOTE,
@@ -23,10 +23,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let who = say::who(&main.asker.name);
     let title = match main.cause {
         Cause::PollWait => format!(
-            "{who} waits in {}, and what for is not known",
+            "{who} waits in {}; the reason is unknown",
             call(main.call.as_deref())
         ),
-        _ => format!("{share} of the time went to something that could not be told"),
+        _ => format!("{share} of the time has no known cause"),
     };
     let why = main
         .why_unknown
@@ -40,7 +40,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .and_if(on)
         .and_if(say::kernel_top(waits))
         .confidence(Confidence::Suspect);
-    let doctor = Remedy::safe("see what holdup can't observe here, and what would change that");
+    let doctor =
+        Remedy::safe("run `holdup doctor` to see what holdup cannot observe here, and how to change that");
     fires(finding.remedy(doctor.with_command("holdup doctor")))
 }
 

@@ -52,8 +52,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let waits = own.as_ref().unwrap_or(waits);
     let explain = |cause: Cause| {
-        Remedy::safe("read what this kind of wait means, and who can end it")
-            .with_command(format!("holdup explain {cause}"))
+        Remedy::safe("read the page of this kind of wait").with_command(format!("holdup explain {cause}"))
     };
     if let Some(awaited) = awaited_threads::of(waits) {
         let finding = RULE
@@ -77,7 +76,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .filter(|holder| holder.how_known == HowKnown::Child);
     let title = match child {
         Some(child) => format!(
-            "{} waits for a signal, perhaps the one by which its only child ends: {}",
+            "{} waits for a signal, perhaps for the exit of its only child: {}",
             say::who(&main.asker.name),
             say::who_with_pid(&child.name)
         ),
@@ -94,7 +93,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .confidence(Confidence::Suspect);
     let finding = match child {
         Some(child) => finding.remedy(Remedy::safe(format!(
-            "look at what {} does",
+            "look at {}",
             say::who_with_pid(&child.name)
         ))),
         None => finding,

@@ -75,18 +75,20 @@ fn finding(group: &Waits<'_>) -> Finding {
         .proved_if(!children.is_empty());
     match (halted, children.first()) {
         (Some(Halted::Stopped), Some(stopped)) => finding.remedy(
-            Remedy::changing("find out why it was stopped, and let it go on", HAD_A_REASON)
+            Remedy::changing("find out why it was stopped, and continue it", HAD_A_REASON)
                 .with_command(format!("kill -CONT {}", stopped.name.pid)),
         ),
         (Some(_), _) => finding.remedy(Remedy::changing(
-            "find out who froze the cgroup (a container was paused?), and thaw it",
+            "find out what froze the cgroup (a paused container?), and thaw it",
             HAD_A_REASON,
         )),
-        (None, _) => finding.remedy(Remedy::safe(format!("look at {child}: this wait is its time"))),
+        (None, _) => finding.remedy(Remedy::safe(format!(
+            "look at {child}: this wait is its running time"
+        ))),
     }
 }
 
-const HAD_A_REASON: &str = "whoever stopped it may have had a reason";
+const HAD_A_REASON: &str = "it may have been stopped for a reason";
 
 /// How a child is kept from doing anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

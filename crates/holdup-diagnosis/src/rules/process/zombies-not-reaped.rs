@@ -19,7 +19,7 @@ const GROWN: usize = 10;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ZombiesNotReaped,
-    about: "processes that are over pile up because their parent does not see to them",
+    about: "zombie processes pile up because their parent does not wait for them",
     needs: &[Need::Artefacts],
     causes: &[Cause::ProcessChild],
     from: MATTERS,
@@ -45,13 +45,13 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         (Some(worst), _) if zombies(worst).count() >= SOME => fires(listed(observed, &lists, worst)),
         (_, Some(counted)) if counted.most() >= SOME as f64 => fires(by_number(&counted)),
         (Some(worst), _) => Verdict::Clear(format!(
-            "at most {} processes are over and not seen to, in {}",
+            "at most {} zombie processes in {}",
             zombies(worst).count(),
             say::several(lists.len() as u64, "list")
         )),
         (None, Some(counted)) => Verdict::Clear(format!("at most {:.0} zombies", counted.most())),
         (None, None) => {
-            Verdict::CannotTell("which processes are over (Z): `ps -eo pid,ppid,stat,comm`".to_owned())
+            Verdict::CannotTell("which processes are zombies (Z): `ps -eo pid,ppid,stat,comm`".to_owned())
         }
     }
 }
@@ -84,10 +84,10 @@ fn listed(observed: &Observed, lists: &[&Snapshot], worst: &Snapshot) -> Finding
     };
     let title = match &who {
         Some(who) => format!(
-            "{} children of {who} are over, and it does not see to them",
+            "{} children of {who} are zombies: it does not wait for them",
             children.len()
         ),
-        None => format!("{all} processes are over, and their parents do not see to them"),
+        None => format!("{all} processes are zombies: their parents do not wait for them"),
     };
     let growth = growth(lists);
     let severity = match children.len() >= MANY || growth.is_some() {
@@ -111,16 +111,14 @@ fn listed(observed: &Observed, lists: &[&Snapshot], worst: &Snapshot) -> Finding
     }
     if let Some((from, to)) = growth {
         let text = format!(
-            "they grow: {from} in the first list, {to} in the last of {}",
+            "their number grows: {from} in the first list, {to} in the last of {}",
             lists.len()
         );
         finding = finding.and(Evidence::new(text, blocked::read_at(observed, &worst.quote)));
     }
     let resource = Resource {
         kind: ResourceKind::Process,
-        name: who
-            .clone()
-            .unwrap_or_else(|| "a parent that is not told".to_owned()),
+        name: who.clone().unwrap_or_else(|| "an unknown parent".to_owned()),
         ..Resource::default()
     };
     remedies(finding.about(resource, Asker::default()), who.as_deref()).confidence(match who {
@@ -152,7 +150,7 @@ fn by_number(counted: &figures::Intervals<'_>) -> Finding {
     } else {
         Severity::Note
     };
-    let title = format!("{most:.0} processes are over, and their parents do not see to them");
+    let title = format!("{most:.0} processes are zombies: their parents do not wait for them");
     let first = counted.evidence(format!("{} zombies", figures::told(&counted.values(), 0)));
     let finding = Finding::without_duration(RULE.id.id(), severity, title, Cause::ProcessChild, first);
     remedies(finding, None).confidence(Confidence::Suspect)
@@ -162,19 +160,20 @@ fn remedies(finding: Finding, parent: Option<&str>) -> Finding {
     let finding = match parent {
         Some(parent) => finding
             .remedy(Remedy::safe(format!(
-                "mend {parent}: it must wait for its children, or ignore SIGCHLD; see what it waits for itself meanwhile"
+                "fix {parent}: it must wait for its children, or ignore SIGCHLD; find out what it waits for"
             )))
             .remedy(Remedy::changing(
-                format!("restart {parent}: its dead children go to init, which sees to them at once"),
-                "what it does meanwhile is interrupted",
+                format!("restart {parent}: init then waits for its dead children at once"),
+                "its current work is interrupted",
             )),
-        None => finding.remedy(Remedy::safe("see whose children they are").with_command("ps -eo pid,ppid,stat,comm | grep ' Z'")),
+        None => finding
+            .remedy(Remedy::safe("list their parents").with_command("ps -eo pid,ppid,stat,comm | grep ' Z'")),
     };
     finding
         .remedy(Remedy::safe(
-            "in a container give it an init that sees to orphans (`docker run --init`)",
+            "run an init in a container, which waits for orphans (`docker run --init`)",
         ))
         .remedy(Remedy::pointless(
-            "killing the zombies: they are over, and take no memory and no CPU, only a process id each",
+            "killing the zombies: they have exited, and use only a process id each",
         ))
 }

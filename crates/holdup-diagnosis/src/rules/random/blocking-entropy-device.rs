@@ -15,7 +15,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::BlockingEntropyDevice,
-    about: "random bytes are read from something that makes its readers wait",
+    about: "random bytes are read from a source that blocks its readers",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RandomDevice],
     from: MATTERS,
@@ -34,8 +34,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .fd_kind
         .filter(|kind| *kind != FdKind::CharacterDevice);
     let title = match impostor {
-        Some(kind) => format!("{path} is a {}, and it makes its readers wait", plain(kind)),
-        None => format!("{path} makes its readers wait"),
+        Some(kind) => format!("{path} is a {}, and it blocks its readers", plain(kind)),
+        None => format!("{path} blocks its readers"),
     };
     let mut finding = RULE.finding(Severity::Warning, title, waits);
     if let Some(kind) = impostor {
@@ -75,7 +75,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         };
         let others = readers.by_ref().count() - 1;
         let title = format!(
-            "{} waits in a read of a blocking source of randomness, although its state is {}",
+            "{} waits in a read of a blocking random source, although its state is {}",
             dumped::name(reader),
             state(reader.thread.state)
         );
@@ -197,22 +197,22 @@ fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<FdKind>, finding:
     let mut finding = match (impostor, run.facts.random.blocking_pool) {
         (Some(_), _) => finding
             .remedy(
-                Remedy::safe("see what was put over the device")
+                Remedy::safe("find out what was mounted or created over the device")
                     .with_command(format!("findmnt --target {0}; ls -l {0}", say::quoted(&path))),
             )
             .remedy(Remedy::changing(
                 format!("put the kernel's device back in the place of {path} (character device 1:8)"),
-                "whoever put the other thing there may count on it",
+                "another program may depend on the present file",
             )),
         (None, Some(true)) => finding
             .remedy(Remedy::safe(
-                "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
+                "read /dev/urandom or call getrandom: once seeded they are as good and never block",
             ))
             .remedy(Remedy::safe(
                 "give the machine a source: for a guest -device virtio-rng-pci",
             )),
         (None, _) => finding.remedy(Remedy::safe(
-            "read /dev/urandom, or call getrandom: once seeded they are as good and never wait",
+            "read /dev/urandom or call getrandom: once seeded they are as good and never block",
         )),
     };
     let frames = java::frames(main);
@@ -226,7 +226,7 @@ fn remedies(run: &Run<'_>, waits: &Waits<'_>, impostor: Option<FdKind>, finding:
             false => seeds.remedies(&path, !frames.is_empty(), finding),
         };
     }
-    let feeds_itself = "rngd -r /dev/urandom: it adds nothing, it only counts the same bytes again";
+    let feeds_itself = "rngd -r /dev/urandom: it only counts the same bytes again";
     if run.facts.random.blocking_pool == Some(true) {
         finding = finding.remedy(Remedy::pointless(feeds_itself));
     }

@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::GeneratorShared,
-    about: "threads queue for the lock of one generator of random numbers",
+    about: "threads queue for the lock of one random number generator",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     from: 0.0,
@@ -54,7 +54,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
     let called = java::entry(&frames, generates).unwrap_or("java.security.SecureRandom");
     let who = say::name_or(&main.asker.name.process, "the program");
     let threads = java::threads(waits);
-    let title = format!("{threads} threads of {who} take turns at one generator of random numbers");
+    let title = format!("{threads} threads of {who} contend for the lock of one random number generator");
     let asked = java::askers(waits, 3).join(", ");
     let text = format!("they wait for its lock in {called}, called by {asked}");
     let identifiers = frames.iter().any(|frame| frame.starts_with(IDENTIFIERS));
@@ -82,6 +82,6 @@ fn finding(waits: &Waits<'_>) -> Finding {
             "new SecureRandom() in each thread: on Linux that is NativePRNG, and all of them have one lock",
         ))
         .remedy(Remedy::pointless(
-            "-Djava.security.egd, rngd, haveged: nobody waits for randomness here, all wait for a lock",
+            "-Djava.security.egd, rngd, haveged: these threads wait for a lock, not for randomness",
         ))
 }

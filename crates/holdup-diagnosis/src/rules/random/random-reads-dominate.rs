@@ -13,7 +13,7 @@ const OLD_POOL: u32 = 4096;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::RandomReadsDominate,
-    about: "the time goes into making random bytes",
+    about: "the time is spent on generating random bytes",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
@@ -37,13 +37,13 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
     let Some(waits) = random.filter(|waits| run.matters(waits.cost(), WORTH_A_NOTE)) else {
         let (cost_text, share) = (duration(cost), percent(run.share(cost)));
         return Verdict::Clear(format!(
-            "making random bytes took {cost_text}, {share} of the elapsed time"
+            "generating random bytes took {cost_text}, {share} of the elapsed time"
         ));
     };
     let main = waits.main();
     let from = say::name_or(&main.resource.name, "getrandom");
     let title = format!(
-        "{} of the time goes into making random bytes",
+        "{} of the time is spent on generating random bytes",
         percent(run.share(waits.cost()))
     );
     let mut finding = RULE
@@ -79,9 +79,11 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
     fires(
         finding
             .remedy(Remedy::safe(
-                "ask once and keep: seed a generator inside the program with a few bytes, and take the rest from it",
+                "seed a generator inside the program with a few bytes, and use that generator",
             ))
-            .remedy(Remedy::pointless("an entropy daemon: the bytes are there, making them is what takes time")),
+            .remedy(Remedy::pointless(
+                "an entropy daemon: the generator is seeded, and generating bytes takes the time",
+            )),
     )
 }
 

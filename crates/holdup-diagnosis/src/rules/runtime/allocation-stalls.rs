@@ -12,7 +12,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::AllocationStalls,
-    about: "threads wait for memory that a concurrent collector has not freed yet",
+    about: "threads wait for memory that a concurrent garbage collector has not freed yet",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
     from: MATTERS,
@@ -27,7 +27,7 @@ fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let stalls = waits.only(|wait| wait.resource.detail.collector_behind.is_some());
     let Some(stalls) = stalls.filter(|stalls| run.matters(stalls.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "less than {} of the time was spent in waiting for a collector that works beside the program",
+            "less than {} of the time was spent in waiting for a concurrent collector",
             percent(MATTERS)
         ));
     };
@@ -44,13 +44,13 @@ fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn remedied(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::changing(
-            "give the heap more room (-Xmx): the collector needs it to work ahead of the threads",
-            "the memory must be there, or the machine pages",
+            "enlarge the heap (-Xmx): the collector needs free memory to stay ahead of the threads",
+            "the machine must have the memory, or it swaps",
         ))
         .remedy(Remedy::safe(
             "give the collector more threads (-XX:ConcGCThreads) where CPUs are idle",
         ))
-        .remedy(Remedy::safe("make less garbage: profile allocations"))
+        .remedy(Remedy::safe("allocate less: profile allocations"))
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -7,7 +7,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ClassesLoadedAnew,
-    about: "a JVM reads, checks and links thousands of classes each time that it starts",
+    about: "a JVM loads, verifies and links thousands of classes at each start",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: MATTERS,
@@ -112,10 +112,13 @@ fn finding(busy: &Waits<'_>, jvm: &Jvm, loaded: &Loaded) -> Finding {
     let release = jvm.version.as_deref().and_then(release);
     RULE.finding(Severity::Warning, title, busy)
         .confidence(Confidence::Strong)
-        .and(Evidence::new(counted, "the JVM's performance data (what jstat -class prints)"))
+        .and(Evidence::new(
+            counted,
+            "the JVM's performance data (what jstat -class prints)",
+        ))
         .remedy(Remedy::safe(archive(release)))
         .remedy(Remedy::safe(
-            "load less: a shorter class path, no scanning of it for annotations, what is not needed at the start later",
+            "load less: a shorter class path, no annotation scanning, and lazy loading",
         ))
 }
 

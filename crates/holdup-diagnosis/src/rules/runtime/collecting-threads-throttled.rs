@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CollectingThreadsThrottled,
-    about: "more threads collect garbage than the CPU quota pays for, and are stopped with it half done",
+    about: "garbage collection has more threads than the CPU quota allows, and is throttled",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled],
     from: MATTERS,
@@ -57,7 +57,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn finding(run: &Run<'_>, waits: &Waits<'_>, jvm: &Jvm, threads: u32, cpus: f64) -> Finding {
     let who = say::name_or(&waits.main().asker.name.process, "a JVM");
     let title = format!(
-        "{threads} threads of {who} collect garbage with a quota of {cpus:.2} CPUs: {} of the time it may not run",
+        "{threads} threads of {who} collect garbage with a quota of {cpus:.2} CPUs: it is throttled for {} \
+         of the time",
         percent(run.share(waits.cost()))
     );
     let told = jvm.options.iter().find(|option| {
@@ -71,23 +72,23 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, jvm: &Jvm, threads: u32, cpus: f64)
     });
     RULE.finding(Severity::Warning, title, waits)
         .confidence(Confidence::Strong)
-        .and_if(told.map(|option| {
-            Evidence::new(
-                format!("it was told to by {option}"),
-                "the JVM's performance data",
-            )
-        }))
+        .and_if(
+            told.map(|option| {
+                Evidence::new(format!("{option} sets this number"), "the JVM's performance data")
+            }),
+        )
         .and(Evidence::new(
-            "whoever is stopped in the middle of a collection keeps all threads of the program waiting until the next period",
+            "a thread that is throttled during a collection delays all threads until the next period",
             say::SCHEDULER,
         ))
         .remedy(Remedy::safe(format!(
-            "let as many threads collect as the quota has CPUs: -XX:ParallelGCThreads={:.0}, or leave it to the JVM, which knows \
-             its quota since JDK 8u191 (no -XX:-UseContainerSupport, no larger -XX:ActiveProcessorCount)",
+            "use as many collecting threads as the quota has CPUs: -XX:ParallelGCThreads={:.0}, or the \
+             default of the JVM, which knows its quota since JDK 8u191 (no -XX:-UseContainerSupport, no \
+             larger -XX:ActiveProcessorCount)",
             cpus.ceil()
         )))
         .remedy(Remedy::changing(
             "raise the quota or take it away",
-            "others on this machine get less CPU",
+            "other programs on this machine get less CPU",
         ))
 }

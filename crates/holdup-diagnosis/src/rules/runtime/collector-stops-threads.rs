@@ -38,7 +38,7 @@ fn stopped(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let stopped = waits.only(|wait| wait.resource.detail.collector_behind.is_none());
     let Some(stopped) = stopped.filter(|stopped| run.matters(stopped.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
-            "{} less than {} of the time went by while threads stood still for a collection",
+            "{}: threads were stopped for a collection for less than {} of the time",
             waits.cause().id(),
             percent(MATTERS)
         ));
@@ -65,13 +65,12 @@ fn of_machine(run: &Run<'_>, stopped: &Waits<'_>) -> Finding {
         .and_if(cause.map(|cause| Evidence::new(format!("the last one's cause: {cause}"), FIGURES)));
     finding = match cause {
         Some(cause) if cause.starts_with("System.gc") => finding.remedy(Remedy::changing(
-            "the program itself asks for collections (System.gc()): find who does, or have that ignored: \
-             -XX:+DisableExplicitGC",
-            "memory outside of the heap that is freed by such collections alone is freed later",
+            "find the code that calls System.gc(), or ignore these calls: -XX:+DisableExplicitGC",
+            "off-heap memory that only such collections free is then freed later",
         )),
         Some(cause) if cause.starts_with("GCLocker") => finding.remedy(Remedy::safe(
-            "native code keeps arrays in place (GetPrimitiveArrayCritical) while memory runs out: let it copy them, or keep \
-             them for a shorter time",
+            "copy arrays in native code, or pin them for less time: GetPrimitiveArrayCritical pins them \
+             while memory runs out",
         )),
         _ => finding,
     };
@@ -82,13 +81,13 @@ fn of_machine(run: &Run<'_>, stopped: &Waits<'_>) -> Finding {
     finding
         .remedy(Remedy::changing(
             &heap,
-            "the memory must be there, or the machine pages",
+            "the machine must have the memory, or it swaps",
         ))
         .remedy(
-            Remedy::safe("see what the heap is full of")
+            Remedy::safe("print a histogram of the heap")
                 .with_command(format!("jcmd {pid} GC.class_histogram")),
         )
-        .remedy(Remedy::safe("make less garbage: profile allocations"))
+        .remedy(Remedy::safe("allocate less: profile allocations"))
 }
 
 /// Where a machine's own figures are read.
@@ -175,7 +174,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .filter(|(_, left)| *left >= FULL);
     let full = left.map(|(heap, left)| {
         let text = format!(
-            "after a collection {left:.0} % of the heap is still in use, at the median of {}",
+            "after a collection {left:.0} % of the heap is still in use (median of {})",
             heap.count
         );
         let place = heap
@@ -186,9 +185,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let room = match full {
         Some(_) => Remedy::changing(
             "give the heap more room (-Xmx)",
-            "the memory must be there, or the machine pages",
+            "the machine must have the memory, or it swaps",
         ),
-        None => Remedy::safe("make less garbage: profile allocations where the pauses are many and short"),
+        None => Remedy::safe("allocate less: profile allocations if the pauses are many and short"),
     };
     fires(
         Finding::new(
@@ -206,7 +205,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ))
         .and_if(full)
         .remedy(room)
-        .remedy(Remedy::safe("see what the heap is full of").with_command("jcmd PID GC.class_histogram")),
+        .remedy(Remedy::safe("print a histogram of the heap").with_command("jcmd PID GC.class_histogram")),
     )
 }
 

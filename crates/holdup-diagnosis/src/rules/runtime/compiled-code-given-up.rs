@@ -9,7 +9,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CompiledCodeGivenUp,
-    about: "a JVM gave up the compiled code of many methods at once",
+    about: "a JVM discarded the compiled code of many methods at once",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser],
     from: MATTERS,
@@ -36,7 +36,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     if all.is_empty() {
         return Verdict::CannotTell(
-            "whether compiled code was given up: a log with `-Xlog:jit+compilation=debug` or `-XX:+PrintCompilation`"
+            "whether compiled code was discarded: a log with `-Xlog:jit+compilation=debug` or \
+             `-XX:+PrintCompilation`"
                 .to_owned(),
         );
     }
@@ -55,7 +56,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             all.len()
         ));
     };
-    let title = format!("A JVM gave up the compiled code of {count} methods at once");
+    let title = format!("A JVM discarded the compiled code of {count} methods at once");
     fires(
         Finding::without_duration(
             RULE.id.id(),
@@ -64,21 +65,25 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             Cause::CpuUser,
             quote(
                 observed,
-                format!("{count} methods within 100 ms, {method} the first of them: {}", first.text),
+                format!(
+                    "{count} methods within 100 ms, {method} the first of them: {}",
+                    first.text
+                ),
                 &first.quote,
             ),
         )
         .and(quote(
             observed,
-            "they run interpreted until they are compiled again; what brought it about can't be told from these lines",
+            "they run interpreted until they are compiled again; these lines do not show the reason",
             &first.quote,
         ))
         .remedy(
-            Remedy::safe("have the compiler say why: the log has the reason of each")
+            Remedy::safe("enable the compiler log, which has the reason for each method")
                 .with_command("-XX:+UnlockDiagnosticVMOptions -XX:+LogCompilation"),
         )
         .remedy(Remedy::safe(
-            "look for what happened at that instant: a class that was loaded, an agent that was attached or began to trace",
+            "find out what happened at that instant: a class was loaded, an agent was attached or began to \
+             trace",
         )),
     )
 }

@@ -11,7 +11,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::CompilingTakesTheCpu,
-    about: "a JVM compiles its code on the CPU that the program itself needs",
+    about: "the JIT compiler uses the CPU that the program needs",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedThrottled],
     from: MATTERS,
@@ -31,14 +31,14 @@ const MOST: f64 = 0.5;
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let of_jvm = |pid: u32| run.facts.jvms.iter().find(|jvm| jvm.pid == pid);
     let Some(ready) = waits.only(|wait| of_jvm(wait.asker.name.pid).is_some()) else {
-        return Verdict::Clear("0 of the threads that were ready to run are of a JVM".to_owned());
+        return Verdict::Clear("0 of the runnable threads belong to a JVM".to_owned());
     };
     let pid = ready.main().asker.name.pid;
     let (Some(jvm), Some(program)) = (
         of_jvm(pid),
         ready.only(|wait| wait.asker.name.pid == pid && !compiles(&wait.asker.name.thread)),
     ) else {
-        return Verdict::Clear("0 of the threads that were ready to run are the program's".to_owned());
+        return Verdict::Clear("0 of the runnable threads belong to the program".to_owned());
     };
     let ran = |which: &dyn Fn(&str) -> bool| {
         let own = |cause| matches!(cause, Cause::CpuUser | Cause::CpuKernel);
@@ -58,12 +58,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         match by_itself(&ready) {
             None => {
                 return Verdict::CannotTell(
-                    "who had the CPU while the JVM's threads were ready to run".to_owned(),
+                    "the threads that had the CPU while threads of the JVM were runnable".to_owned(),
                 );
             }
             Some(own) if own <= MOST => {
                 return Verdict::Clear(format!(
-                    "its own threads had the CPU for {} of the time that it was ready to run",
+                    "its own threads had the CPU for {} of the time that it was runnable",
                     percent(own)
                 ));
             }
@@ -86,11 +86,11 @@ fn by_itself(ready: &Waits<'_>) -> Option<f64> {
 fn finding(run: &Run<'_>, program: &Waits<'_>, jvm: &Jvm, compiling: Ns, all: Ns) -> Finding {
     let who = say::name_or(&program.main().asker.name.process, "a JVM");
     let title = format!(
-        "{who} compiles its code on the CPU that it needs to run: {} of the time it is ready and waits",
+        "{who} is runnable without a CPU for {} of the time, because its JIT compiler has it",
         percent(run.share(program.cost()))
     );
     let counted = format!(
-        "threads that compile used the CPU for {}, which is {} of what the whole JVM used",
+        "compiler threads used the CPU for {}, which is {} of the CPU time of the JVM",
         duration(compiling),
         percent(compiling as f64 / all.max(1) as f64)
     );
@@ -110,14 +110,15 @@ fn finding(run: &Run<'_>, program: &Waits<'_>, jvm: &Jvm, compiling: Ns, all: Ns
         .and_if(has)
         .and_if(queueing::who_ran(run, program))
         .remedy(Remedy::safe(
-            "give it one CPU more, or a larger quota, for as long as it starts: compiling goes on beside the program then",
+            "give it one more CPU, or a larger quota, while it starts: compilation then runs in parallel",
         ))
         .remedy(Remedy::changing(
-            "for a program that runs for seconds: -XX:TieredStopAtLevel=1 compiles each method once, quickly",
-            "code that runs for long stays slower than the second compiler makes it",
+            "use -XX:TieredStopAtLevel=1 for a program that runs for seconds: each method is compiled once, \
+             quickly",
+            "long-running code is slower without the second compiler",
         ))
         .remedy(Remedy::safe(
-            "from JDK 25 a cache that was made in an earlier run tells what is worth compiling: -XX:AOTCacheOutput=app.aot once, \
-             then -XX:AOTCache=app.aot",
+            "use an AOT cache of an earlier run (JDK 25 and later): -XX:AOTCacheOutput=app.aot once, then \
+             -XX:AOTCache=app.aot",
         ))
 }

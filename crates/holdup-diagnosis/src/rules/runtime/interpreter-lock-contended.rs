@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::InterpreterLockContended,
-    about: "an interpreter's threads take turns",
+    about: "threads contend for the global lock of an interpreter",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeInterpreter],
     from: 0.0,
@@ -76,7 +76,7 @@ fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let main = waits.main();
     let who = say::name_or(&main.asker.name.process, "the program");
     let lock = say::name_or(&main.resource.name, "the interpreter's global lock");
-    let title = format!("Threads of {who} wait for {lock}, which one keeps while it does not run");
+    let title = format!("Threads of {who} wait for {lock}, whose holder does not run");
     let keeper = keeper(run, waits).map(|wait| {
         let name = &wait.asker.name;
         let text = format!(
@@ -89,21 +89,23 @@ fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             ),
             duration(wait.max)
         );
-        Evidence::new(text, "what its other threads did meanwhile")
+        Evidence::new(text, "the other threads of the process in that time")
     });
     RULE.finding(Severity::Warning, title, waits)
         .and(Evidence::new(
-            "its threads were hardly on a CPU meanwhile: whoever has the lock waits with it in hand",
+            "its threads were almost never on a CPU in that time: the lock holder is blocked",
             say::SCHEDULER,
         ))
         .and_if(keeper)
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "let the code that waits give the lock back meanwhile: Py_BEGIN_ALLOW_THREADS in an extension, nogil in Cython, CDLL and not \
-             PyDLL in ctypes",
+            "release the lock around blocking code: Py_BEGIN_ALLOW_THREADS in an extension, nogil in Cython, \
+             CDLL instead of PyDLL in ctypes",
         ))
-        .remedy(Remedy::safe("see what each thread is in: py-spy dump --native --pid"))
-        .remedy(Remedy::pointless("a faster CPU: nobody runs"))
+        .remedy(Remedy::safe(
+            "print the stack of each thread: py-spy dump --native --pid",
+        ))
+        .remedy(Remedy::pointless("a faster CPU: no thread runs"))
 }
 
 fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
@@ -114,7 +116,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let who = say::name_or(&main.asker.name.process, "the program");
     let lock = say::name_or(&main.resource.name, "the interpreter's global lock");
     let threads: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
-    let title = format!("Threads of {who} take turns: only the one that has {lock} runs");
+    let title = format!("Threads of {who} contend for {lock}: only its holder runs");
     let text = format!(
         "{} waited for it, together {} as long as the whole run",
         say::several(threads.len() as u64, "thread"),
@@ -124,10 +126,10 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         .and(Evidence::new(text, "user stacks"))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "use processes instead of threads for what computes (multiprocessing, ProcessPoolExecutor)",
+            "use processes instead of threads for computation (multiprocessing, ProcessPoolExecutor)",
         ))
         .remedy(Remedy::safe(
-            "compute in code that lets go of the lock meanwhile, as numpy, zlib and hashlib do with large inputs",
+            "compute in code that releases the lock, such as numpy, zlib and hashlib with large inputs",
         ))
-        .remedy(Remedy::pointless("more threads: one at a time runs"))
+        .remedy(Remedy::pointless("more threads: only one runs at a time"))
 }

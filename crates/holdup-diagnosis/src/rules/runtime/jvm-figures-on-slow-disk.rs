@@ -9,7 +9,7 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::JvmFiguresOnSlowDisk,
-    about: "a JVM waits for a disk to write its own performance figures",
+    about: "a JVM waits for a disk to write its performance data",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
         Cause::DiskWrite,
@@ -58,15 +58,15 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     }
     let who = say::name_or(&main.asker.name.process, "a JVM");
-    let title = format!(
-        "{who} waits for a disk to write its own performance figures, and all its threads wait with it"
-    );
+    let title =
+        format!("{who} waits for a disk to write its performance data, and all its threads wait with it");
     let tells = device(run, main);
     let mut finding = RULE
         .finding(Severity::Warning, title, &stores)
         .confidence(Confidence::Proved)
         .and(Evidence::new(
-            "it counts collections and safepoints in a mapped file while all threads are stopped, and a store into it waited",
+            "it counts collections and safepoints in a mapped file while all threads are stopped, and a \
+             write to it blocked",
             say::SCHEDULER,
         ));
     // What the one that stores waits is what all others stand still.
@@ -75,13 +75,15 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         tells
             .tell(finding)
             .remedy(Remedy::changing(
-                "let the JVM keep its figures to itself: -XX:+PerfDisableSharedMem",
+                "disable the mapped file: -XX:+PerfDisableSharedMem",
                 "jps and jstat no longer see it; jcmd does",
             ))
             .remedy(Remedy::changing(
                 "put /tmp on a tmpfs",
-                "what is written there takes memory and is gone after a reboot",
+                "its content uses memory and is lost at a reboot",
             ))
-            .remedy(Remedy::pointless("tuning the collector: it waits for the disk")),
+            .remedy(Remedy::pointless(
+                "tuning the garbage collector: it waits for the disk",
+            )),
     )
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::LogHoldsUp,
-    about: "threads queue to write a log that is written slowly",
+    about: "threads queue to write to a slow log",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     from: MATTERS,
@@ -98,23 +98,26 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         .confidence(Confidence::Strong);
     let sink = match doing {
         Some(Cause::IpcPipe | Cause::IpcTty) => {
-            "have the other end of the log's pipe or terminal read faster: a container's log driver, `docker logs`, a supervisor"
+            "make the reader of the log pipe or terminal faster: a log driver of containers, `docker logs`, \
+             a supervisor"
         }
-        Some(Cause::IpcUnix) => "have the log daemon read faster, or send to it without waiting",
+        Some(Cause::IpcUnix) => "make the log daemon read faster, or send to it without blocking",
         Some(Cause::DiskSync | Cause::DiskWrite | Cause::DiskWriteback | Cause::DiskJournal) => {
-            "put the log on another disk, and do not have each line on it at once (immediateFlush with a sync, rwd)"
+            "put the log on another disk, and do not sync each line (immediateFlush with a sync, rwd)"
         }
         Some(Cause::NetSend | Cause::NetConnect | Cause::NetReceive | Cause::NetDns) => {
-            "do not log over the network from the thread that works; and no look-up of names in a log's lines"
+            "do not log over the network from worker threads, and do not resolve names in log lines"
         }
-        _ => "log less: fewer lines, and nothing at levels that nobody reads",
+        _ => "log less: fewer lines, and no unused levels",
     };
     finding
         .remedy(Remedy::safe(sink))
         .remedy(Remedy::changing(
-            "write from a thread of its own, and throw lines away rather than wait when its queue is full (logback AsyncAppender with \
-             neverBlock, Log4j 2 AsyncQueueFullPolicy=Discard)",
+            "write from a separate thread, and discard lines when its queue is full (logback AsyncAppender \
+             with neverBlock, Log4j 2 AsyncQueueFullPolicy=Discard)",
             "lines are lost when there are too many, and the last ones in a crash",
         ))
-        .remedy(Remedy::pointless("more threads: each one more waits in the same queue"))
+        .remedy(Remedy::pointless(
+            "more threads: each one waits in the same queue",
+        ))
 }

@@ -19,7 +19,7 @@ const TOLD: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ManyWaitInOnePlace,
-    about: "many threads of a dump wait in the same line of the program",
+    about: "many threads of a dump wait in the same line of code",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetReceive, Cause::LockFutex],
     from: MATTERS,
@@ -152,15 +152,12 @@ fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
             "wait for a free connection of a pool".to_owned(),
             Cause::LockFutex,
         ),
-        _ if sends(first) => (
-            "wait until somebody takes what they send".to_owned(),
-            Cause::LockFutex,
-        ),
+        _ if sends(first) => ("wait for a receiver of their data".to_owned(), Cause::LockFutex),
         _ => ("wait in the same line".to_owned(), Cause::Unknown),
     };
     let known = gathered.doing != Doing::WaitsUnknown;
     let text = format!(
-        "{count} of the {} {kind} that have something to do stand in {}",
+        "{count} of the {} {kind} that are not idle are in {}",
         gathered.busy, gathered.place
     );
     let waited = gathered
@@ -170,7 +167,7 @@ fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
         .min();
     let waited = waited.map(|waited| {
         let text = format!(
-            "the one that came last has stood there for at least {}",
+            "the last one to arrive has been there for at least {}",
             duration(waited)
         );
         Evidence::new(text, dumped::place(run, first))
@@ -181,24 +178,28 @@ fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
     };
     let remedy = match gathered.doing {
         Doing::Waits(_) if dumped::wants_lock(first) && first.kind == SnapshotKind::Go => {
-            "take the goroutines with their arguments (`/debug/pprof/goroutine?debug=2`, or SIGQUIT): they show which lock it is"
+            "dump the goroutines with their arguments (`/debug/pprof/goroutine?debug=2`, or SIGQUIT): they \
+             show the lock"
         }
         Doing::Waits(_) if dumped::wants_lock(first) => {
-            "find which lock that is and who has it: stacks with arguments (gdb and the C library's debugging symbols), or \
-             `holdup attach -p PID`, which names both"
+            "find the lock and its holder: `holdup attach -p PID` names both, or use stacks with arguments \
+             (gdb and the debug symbols of the C library)"
         }
         Doing::Waits(_) => {
-            "look at the other end of what they wait for, and give the call a time limit, so that it fails instead of standing"
+            "look at the peer of this wait, and set a timeout for the call, so that it fails instead of \
+             hanging"
         }
         Doing::WaitsForPool => {
-            "find who keeps the connections: one that is not given back, or work that takes long while it has one"
+            "find the code that keeps the connections: it does not return one, or does long work while it \
+             has one"
         }
         _ if sends(first) => {
-            "look who is to receive from that channel: it has ended, or is held up itself; let the sender give up with its context"
+            "find the receiver of that channel: it has ended, or is blocked; cancel the sender with its \
+             context"
         }
         _ => {
-            "look at that line: it takes a lock or calls C code that no frame shows; `py-spy dump --native`, or `holdup attach -p \
-             PID` while they stand, names it"
+            "look at that line: it takes a lock or calls C code that no frame shows; `py-spy dump --native`, \
+             or `holdup attach -p PID` during the wait, names it"
         }
     };
     let lock = first.thread.waits_for.as_ref().map(dumped::lock);
@@ -220,7 +221,7 @@ fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
         .confidence(confidence)
         .remedy(Remedy::safe(remedy))
         .remedy(Remedy::pointless(format!(
-            "more {kind}: they would stand there too"
+            "more {kind}: they would wait there too"
         ))),
     )
 }

@@ -15,7 +15,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SafepointSlowToReach,
-    about: "the threads of a JVM take long to come to a safepoint",
+    about: "the threads of a JVM are slow to reach a safepoint",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     from: MATTERS,
@@ -43,12 +43,12 @@ fn late(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .find(|holder| holder.how_known == HowKnown::LastToStop);
     let title = match late {
         Some(late) => format!(
-            "Threads of {who} stand and wait until {} comes to a safepoint too, up to {}",
+            "Threads of {who} wait for {} to reach a safepoint, up to {}",
             say::who(&late.name),
             duration(reaching.longest().max)
         ),
         None => format!(
-            "Threads of {who} stand and wait until all have come to a safepoint, up to {}",
+            "Threads of {who} wait until all have reached a safepoint, up to {}",
             duration(reaching.longest().max)
         ),
     };
@@ -62,16 +62,16 @@ fn late(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     fires(if computes || late.is_none() {
         finding
             .remedy(Remedy::safe(
-                "if it is a counted loop, let it stop within: -XX:+UseCountedLoopSafepoints, which G1 has by itself since \
-                 JDK 10",
+                "use -XX:+UseCountedLoopSafepoints if it is a counted loop (the default of G1 since JDK 10)",
             ))
             .remedy(
-                Remedy::safe("have the JVM name the thread that is late")
+                Remedy::safe("make the JVM log the slow thread")
                     .with_command("-XX:+SafepointTimeout -XX:SafepointTimeoutDelay=100"),
             )
     } else {
         finding.remedy(Remedy::safe(
-            "it did not compute: look at what kept it, a busy CPU, a quota, swap or a slow disk under a mapped file",
+            "check what delayed it: it did not compute, so it was a busy CPU, a quota, swap or a slow disk \
+             under a mapped file",
         ))
     })
 }
@@ -92,7 +92,7 @@ fn own_count(run: &Run<'_>, pid: u32) -> Option<Evidence> {
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(series) = most(observed, Metric::SafepointReachMs) else {
         return Verdict::CannotTell(
-            "how long threads took to come to a safepoint: a log with `-Xlog:safepoint`, or before JDK 9 \
+            "the time to safepoint: a log with `-Xlog:safepoint`, or before JDK 9 \
              `-XX:+PrintGCApplicationStoppedTime`"
                 .to_owned(),
         );
@@ -116,7 +116,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     let title = format!(
-        "A JVM's threads take up to {} to come to a safepoint",
+        "Threads of a JVM take up to {} to reach a safepoint",
         duration(worst.ns)
     );
     let operation = match worst.name.as_str() {
@@ -125,10 +125,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let first = quote(
         observed,
-        format!(
-            "{} until all threads had come to a stop{operation}",
-            duration(worst.ns)
-        ),
+        format!("{} until all threads had stopped{operation}", duration(worst.ns)),
         &worst.quote,
     );
     let all = format!(
@@ -145,19 +142,25 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         }
     );
     fires(
-        Finding::new(RULE.id.id(), Severity::Warning, title, Cause::RuntimeSafepoint, total, first)
-            .and(quote(observed, all, &worst.quote))
-            .remedy(
-                Remedy::safe("have the JVM name the thread that is late")
-                    .with_command("-XX:+SafepointTimeout -XX:SafepointTimeoutDelay=100"),
-            )
-            .remedy(Remedy::safe(
-                "if it is a counted loop, let it stop within: -XX:+UseCountedLoopSafepoints, which G1 has by itself since \
-                 JDK 10",
-            ))
-            .remedy(Remedy::safe(
-                "if each time it is another thread, look for what keeps threads off the CPU: swap, a CPU quota, a busy \
-                 machine, a slow disk under a mapped file",
-            )),
+        Finding::new(
+            RULE.id.id(),
+            Severity::Warning,
+            title,
+            Cause::RuntimeSafepoint,
+            total,
+            first,
+        )
+        .and(quote(observed, all, &worst.quote))
+        .remedy(
+            Remedy::safe("make the JVM log the slow thread")
+                .with_command("-XX:+SafepointTimeout -XX:SafepointTimeoutDelay=100"),
+        )
+        .remedy(Remedy::safe(
+            "use -XX:+UseCountedLoopSafepoints if it is a counted loop (the default of G1 since JDK 10)",
+        ))
+        .remedy(Remedy::safe(
+            "if it is another thread each time, check what keeps threads off the CPU: swap, a CPU quota, \
+                 a busy machine, a slow disk under a mapped file",
+        )),
     )
 }

@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::StoppedByJvmOperation,
-    about: "a JVM stops all its threads for something else than collecting garbage",
+    about: "a JVM stops all its threads for an operation other than garbage collection",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     from: MATTERS,
@@ -28,30 +28,31 @@ const KNOWN: [(&[&str], &str, &str); 5] = [
             "GetAllStackTraces",
             "GetThreadListStackTraces",
         ],
-        "to look at its threads' stacks",
-        "find who asks for stacks that often: thread dumps by monitoring, an agent, Thread.getAllStackTraces or a \
-         ThreadMXBean in the program itself; a profiler that samples by signals stops nobody",
+        "to read the stacks of its threads",
+        "find the program that reads stacks so often: thread dumps by monitoring, an agent, \
+         Thread.getAllStackTraces or a ThreadMXBean in the program itself; a profiler that samples with \
+         signals stops no threads",
     ),
     (
         &["HeapDumper"],
         "to write a dump of its heap",
-        "take heap dumps of an instance that serves nobody: all threads stand still until it is written",
+        "take heap dumps of an instance without clients: all threads are stopped until it is written",
     ),
     (
         &["GC_HeapInspection", "HeapIterateOperation", "HeapWalkOperation"],
         "to walk through its heap",
-        "find who asks for histograms of the heap or has an agent walk through it: jmap -histo, jcmd GC.class_histogram, \
-         monitoring",
+        "find the program that reads heap histograms or walks the heap: jmap -histo, jcmd \
+         GC.class_histogram, monitoring",
     ),
     (
         &["RedefineClasses"],
         "to have classes redefined",
-        "look for an agent that redefines classes while the program runs, and let it do so once, at the start",
+        "find the agent that redefines classes, and make it do so once, at the start",
     ),
     (
         &["EnableBiasedLocking", "BulkRevokeBias", "RevokeBias"],
-        "to take locks back from threads that they are biased to",
-        "switch biased locks off: -XX:-UseBiasedLocking (the default since JDK 15; later JDKs have none)",
+        "to revoke biased locks",
+        "disable biased locking: -XX:-UseBiasedLocking (the default since JDK 15; later JDKs do not have it)",
     ),
 ];
 
@@ -92,7 +93,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         (None, Some(_)) => finding.remedy(Remedy::safe(ASKS)),
         (None, None) => finding
             .remedy(
-                Remedy::safe("have the JVM name the operation of each safepoint (JDK 9 and later)")
+                Remedy::safe("make the JVM log the operation of each safepoint (JDK 9 and later)")
                     .with_command(format!("jcmd {} VM.log what=safepoint", main.asker.name.pid)),
             )
             .remedy(Remedy::safe(ASKS)),
@@ -100,8 +101,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 /// Where such operations come from.
-const ASKS: &str = "look for who asks for it: thread dumps and heap histograms by monitoring, agents that redefine classes, \
-                    on JDK 17 and before locks biased to threads (-XX:-UseBiasedLocking)";
+const ASKS: &str = "find what requests it: thread dumps and heap histograms by monitoring, agents that \
+ redefine classes, and biased locking on JDK 17 and before (-XX:-UseBiasedLocking)";
 
 /// What the machine has counted itself while it was looked at.
 pub(super) fn counted(run: &Run<'_>, pid: u32) -> Option<Evidence> {
@@ -111,5 +112,5 @@ pub(super) fn counted(run: &Run<'_>, pid: u32) -> Option<Evidence> {
         .map(|(name, count)| format!("{name} {count} times"))
         .collect();
     let text = format!("it stopped all its threads for {}", listed.join(", "));
-    (!listed.is_empty()).then(|| Evidence::new(text, "the JVM's own account of its safepoints"))
+    (!listed.is_empty()).then(|| Evidence::new(text, "the safepoint statistics of the JVM"))
 }

@@ -40,11 +40,11 @@ const STARTS: [&str; 4] = [
     "Java_java_lang_Thread_start0",
 ];
 
-const KEEP: &str = "keep connections open and use them again, so that there are few handshakes: let the server keep them open after \
-                    an answer (keep-alive), and the client have a pool";
-const OTHER_CLIENT: &str = "an HTTP client that registers no HandshakeCompletedListener (java.net.http.HttpClient, Apache's) saves the \
-                            thread and not the handshake: look afterwards whether it takes up sessions as this one does, for a full \
-                            handshake costs more than the thread";
+const KEEP: &str = "reuse connections, so that there are few handshakes: enable keep-alive in the server, \
+ and a connection pool in the client";
+const OTHER_CLIENT: &str = "use an HTTP client that registers no HandshakeCompletedListener \
+ (java.net.http.HttpClient, Apache's): it saves the thread, but check that it also resumes sessions, because \
+ a full handshake costs more than the thread";
 
 fn live(run: &Run<'_>, churn: &Churn) -> Verdict {
     let of_kind = |one: &Births| -> u64 {
@@ -73,10 +73,10 @@ fn live(run: &Run<'_>, churn: &Churn) -> Verdict {
     );
     let lived = Evidence::new(
         format!(
-            "{count} threads called {NAME} started and ended, living {} at the median",
+            "{count} threads called {NAME} started and ended, median lifetime {}",
             duration(most.p50)
         ),
-        "births and ends",
+        "process and thread starts and exits",
     );
     let handshakes = churn.connections.iter().filter(|one| one.by.name.pid == pid);
     let handshakes: u64 = handshakes.map(|one: &Conversations| one.tls.all()).sum();
@@ -91,7 +91,7 @@ fn live(run: &Run<'_>, churn: &Churn) -> Verdict {
     });
     let begins = begins.map(|ns| {
         let text = format!(
-            "whoever starts one waits until it has begun: {} at least",
+            "the starting thread waits until the new one has begun: at least {}",
             duration(ns)
         );
         Evidence::new(text, "user stacks of waits")
@@ -133,7 +133,7 @@ fn started_in(most: &Births) -> String {
         (true, None) => format!("started in {STARTED_IN}, by {who}"),
         (false, Some(asker)) => format!("started in {asker}, by {who}"),
         (false, None) => {
-            format!("started by {who}; where in Java can't be told: its frames could not be read")
+            format!("started by {who}; the Java code is not known: its frames could not be read")
         }
     }
 }
@@ -141,7 +141,7 @@ fn started_in(most: &Births) -> String {
 fn with_remedies(finding: Finding) -> Finding {
     finding.remedy(Remedy::safe(KEEP)).remedy(Remedy::changing(
         OTHER_CLIENT,
-        "without sessions taken up each request may become slower than before",
+        "without session resumption each request may become slower than before",
     ))
 }
 
@@ -187,7 +187,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let title = format!("A JVM starts a thread after each TLS handshake: {count} of them in the dumps");
     let first = Evidence::new(
         format!(
-            "a thread called {NAME}: one is started after each handshake for which somebody listens, and lives for a moment"
+            "a thread called {NAME}: one is started after each handshake with a listener, and ends at once"
         ),
         run.observed.unwrap_or(observed).place(&dump.quote),
     );

@@ -16,7 +16,7 @@ const TOLD: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::ThreadStandsStill,
-    about: "threads stand in the same wait in every dump of a series",
+    about: "threads are in the same wait in every dump of a series",
     needs: &[Need::Artefacts],
     causes: &[Cause::LockMonitor, Cause::NetReceive],
     from: MATTERS,
@@ -54,7 +54,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     if findings.is_empty() {
         return Verdict::Clear(format!(
-            "{} stand where they stood, 0 of them in a wait for something that the dumps tell",
+            "{} did not move, 0 of them in a wait for something that the dumps show",
             say::several(all.len() as u64, "thread")
         ));
     }
@@ -75,17 +75,17 @@ fn finding(run: &Run<'_>, cause: Cause, asker: &str, same: &[&Still<'_, '_>]) ->
         1 => dumped::name(one.first),
         more => format!("{more} threads"),
     };
-    let verb = if same.len() == 1 { "stands" } else { "stand" };
+    let verb = if same.len() == 1 { "is stuck" } else { "are stuck" };
     let title = format!(
-        "{who} {verb} still: {} in all {} dumps of {span}",
+        "{who} {verb}: {} in all {} dumps of {span}",
         cause.phrase(),
         one.dumps
     );
-    let text = format!("{asker} has not come back from the first dump to the last");
+    let text = format!("{asker} has not returned between the first dump and the last");
     let cpu = one.last.thread.cpu.zip(one.first.thread.cpu);
     let used = cpu.and_then(|(last, first)| last.checked_sub(first)).map(|used| {
         let text = format!(
-            "it used {} of a CPU meanwhile: it waits, it does not spin",
+            "it used {} of a CPU in that time: it waits, it does not spin",
             duration(used)
         );
         Evidence::new(text, dumped::place(run, one.last))
@@ -113,7 +113,8 @@ fn finding(run: &Run<'_>, cause: Cause, asker: &str, same: &[&Still<'_, '_>]) ->
             Confidence::Suspect
         })
         .remedy(Remedy::safe(
-            "look at the other end of what it waits for; give the call a time limit, so that it fails instead of standing",
+            "look at the peer of this wait, and set a timeout for the call, so that it fails instead of \
+             hanging",
         )),
     )
 }

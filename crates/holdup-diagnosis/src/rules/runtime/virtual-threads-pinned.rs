@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::VirtualThreadsPinned,
-    about: "virtual threads wait without letting go of their carriers",
+    about: "virtual threads wait without releasing their carriers",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::LockFutex,
@@ -77,10 +77,12 @@ fn finding(waits: &Waits<'_>) -> Finding {
         .find(|frame| holdup_knowledge::java::method(frame) == INITIALISER);
     let why = match initialiser {
         Some(frame) => format!(
-            "it waits inside of {}, which the virtual machine has called: such a stack can't be taken off its carrier",
+            "it waits inside of {}, which the JVM has called: such a stack cannot be unmounted from its carrier",
             holdup_knowledge::java::bare(frame)
         ),
-        None => "its stack can't be taken off its carrier: there is a native frame on it, or, before Java 24, a monitor is held".to_owned(),
+        None => "its stack cannot be unmounted from its carrier: it has a native frame, or, before Java 24, \
+         holds a monitor"
+            .to_owned(),
     };
     let places = format!(
         "as many of the scheduler's threads are taken, by {}",
@@ -94,23 +96,24 @@ fn finding(waits: &Waits<'_>) -> Finding {
         .confidence(Confidence::Strong);
     let finding = match initialiser {
         Some(_) => finding.remedy(Remedy::safe(
-            "do not wait while a class is initialised: load what it needs before, or when it is first asked for",
+            "do not block in a class initialiser: load its data before, or on first use",
         )),
         None => finding
             .remedy(Remedy::safe(
-                "before Java 24: take a ReentrantLock in the place of `synchronized` around what waits",
+                "use a ReentrantLock instead of `synchronized` around blocking code (before Java 24)",
             ))
             .remedy(Remedy::safe(
-                "call what waits in native code on threads of a pool of its own, and have the virtual thread await the result",
+                "call blocking native code on a separate thread pool, and await the result in the virtual \
+                 thread",
             )),
     };
     finding
         .remedy(
-            Remedy::safe("have the JVM tell each such wait of 20 ms or more, with its stack")
+            Remedy::safe("make the JVM record each such wait of 20 ms or more, with its stack")
                 .with_command("jcmd PID JFR.start settings=default name=pinned"),
         )
         .remedy(Remedy::changing(
             "give the scheduler more carriers: -Djdk.virtualThreadScheduler.parallelism=N",
-            "it only moves the limit: as many more waits take those too",
+            "it only moves the limit: more waits occupy those too",
         ))
 }

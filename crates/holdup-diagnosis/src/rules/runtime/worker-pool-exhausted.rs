@@ -22,7 +22,7 @@ const TOLD: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::WorkerPoolExhausted,
-    about: "all workers of a pool stand in the same wait",
+    about: "all workers of a pool are in the same wait",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::LockMonitor,
@@ -144,17 +144,22 @@ fn pool_taken(pool: &Full<'_>) -> Finding {
         does.join(", ")
     );
     RULE.finding(Severity::Warning, title, &pool.waits)
-        .and(Evidence::new(text, "user stacks, and when each wait began and ended"))
+        .and(Evidence::new(
+            text,
+            "user stacks, and when each wait began and ended",
+        ))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "see what they wait for: it keeps fs, dns.lookup, crypto and zlib calls of all others waiting, and the event loop looks idle",
+            "find out what they wait for: fs, dns.lookup, crypto and zlib calls queue behind them, while the \
+             event loop looks idle",
         ))
         .remedy(Remedy::changing(
             "more threads: UV_THREADPOOL_SIZE, set before the program starts",
-            "what is slow gets more to do",
+            "the slow resource gets more load",
         ))
         .remedy(Remedy::safe(
-            "for names: dns.resolve asks the server without the pool; for pipes and devices: a socket or a stream, and no file",
+            "use dns.resolve for names, which does not use the pool; use a socket or a stream for pipes and \
+             devices",
         ))
 }
 
@@ -180,21 +185,23 @@ fn tasks_wanted(pool: &Waits<'_>) -> Finding {
 fn keeps_connections(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
-            "find who keeps the connections: let the pool log those that are not given back \
-             (leakDetectionThreshold, removeAbandoned), and make transactions shorter",
+            "find the code that keeps the connections: log unreturned connections (leakDetectionThreshold, \
+             removeAbandoned), and make transactions shorter",
         ))
         .remedy(Remedy::pointless(
-            "more workers: each one more waits for the same connections",
+            "more workers: each one waits for the same connections",
         ))
 }
 
 fn tasks_of_tasks(finding: Finding) -> Finding {
     finding
         .remedy(Remedy::safe(
-            "let tasks that wait for tasks run in a pool of their own: if these were given to the same pool, none can \
-             ever begin",
+            "run tasks that wait for other tasks in a separate pool: in the same pool, the other tasks can \
+             never begin",
         ))
-        .remedy(Remedy::pointless("waiting longer, where the tasks are queued in the same pool"))
+        .remedy(Remedy::pointless(
+            "waiting longer, if the tasks are queued in the same pool",
+        ))
 }
 
 fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
@@ -279,7 +286,7 @@ fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &See
         Doing::WaitsForTask => format!("All {count} workers of {pool} wait for the result of other tasks"),
         _ => format!("All {count} workers of {pool} are {}", cause.phrase()),
     };
-    let text = format!("{count} of {count} workers stand in the same place: none is left for new work");
+    let text = format!("{count} of {count} workers are in the same place: none is left for new work");
     let finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
@@ -304,11 +311,11 @@ fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &See
         Doing::WaitsForTask => tasks_of_tasks(finding),
         _ => finding
             .remedy(Remedy::safe(
-                "give what is waited for a time limit, and look why it does not answer",
+                "set a timeout for this wait, and find out why there is no answer",
             ))
             .remedy(Remedy::changing(
-                "more workers, if what they wait for can take more at a time",
-                "what is slow gets more to do",
+                "use more workers, if the resource they wait for can serve more at a time",
+                "the slow resource gets more load",
             )),
     })
 }

@@ -11,7 +11,7 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::PermissionScannerSlow,
-    about: "a scanner of files decides slowly about each open",
+    about: "a file scanner is slow to allow each open",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
     from: MATTERS,
@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         _ => "open files",
     };
     let each = duration(waits.own() / waits.count().max(1));
-    let title = format!("{who} may {calls} only after {by} has looked at each: {each} a time");
+    let title = format!("{who} waits {each} for {by} to allow each request to {calls}");
     let mut finding = RULE
         .finding(Severity::Warning, title, &waits)
         .and_if(scanner.map(say::meanwhile))
@@ -53,19 +53,19 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     let exclude = match scanner {
         Some(holder) => format!(
-            "exclude this directory, or this program, from what {} looks at",
+            "exclude this directory or this program from the scans of {}",
             say::who(&holder.name)
         ),
-        None => "exclude this directory, or this program, from what the scanner looks at".to_owned(),
+        None => "exclude this directory or this program from the scans of the scanner".to_owned(),
     };
     fires(
         finding
-            .remedy(Remedy::changing(exclude, "what is excluded is not scanned"))
+            .remedy(Remedy::changing(exclude, "excluded files are not scanned"))
             .remedy(Remedy::safe(
                 "open fewer files: one archive instead of many small files, a cache that keeps them open",
             ))
             .remedy(Remedy::pointless(
-                "a faster disk: the file's data is not waited for",
+                "a faster disk: the wait is not for the data of the file",
             )),
     )
 }

@@ -11,7 +11,7 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SyscallSupervisorSlow,
-    about: "a sandbox's supervisor decides slowly about a system call",
+    about: "the supervisor of a sandbox is slow to allow a system call",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
     from: MATTERS,
@@ -53,11 +53,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     fires(
         finding
             .remedy(Remedy::safe(
-                "see what the supervisor itself waits for: holdup run its command",
+                "find out what the supervisor waits for: `holdup attach -p PID`",
             ))
             .remedy(Remedy::changing(
-                format!("let the sandbox's filter allow {call} without asking, or make the call less often"),
-                "what the filter allows is no longer looked at",
+                format!(
+                    "allow {call} in the filter of the sandbox without the supervisor, or make the call \
+                 less often"
+                ),
+                "the supervisor then no longer checks it",
             )),
     )
 }

@@ -25,7 +25,7 @@ const HANDS_ON: u64 = 2;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SleepPolling,
-    about: "it sleeps a fixed time again and again, to look again",
+    about: "it polls with sleeps of a fixed length",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
@@ -71,34 +71,37 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         unsure.iter().find(|group| run.matters(group.cost(), MATTERS)),
     ) {
         return Verdict::CannotTell(format!(
-            "whether {} sleeps are of one length: they were met now and then, and only their mean is known; tracing tells",
+            "whether {} sleeps have one length: they were sampled, and only their mean is known. Tracing \
+             shows it",
             group.count()
         ));
     }
     if let (true, Some(group)) = (habits.is_empty(), paced.first()) {
         let text = match group.main().pace {
             Pace::FixedTimes => "what delays one does not delay the others: it does something at fixed times",
-            _ => "each until an instant: at fixed times, as far as so few tell",
+            _ => "each until an instant: at fixed times, as far as so few sleeps show",
         };
         return Verdict::Clear(format!("it slept {} times, {text}", group.count()));
     }
     if let (true, Some(group)) = (habits.is_empty(), working.first()) {
         if in_requests(run, group) {
             return Verdict::Clear(format!(
-                "it slept {} times, mostly with a request to answer: the sleep is a part of the answer, and no look for something",
+                "it slept {} times, mostly with a request in progress: the sleep is part of the answer, not \
+                 polling",
                 group.count()
             ));
         }
         return Verdict::Clear(format!(
-            "it slept {} times, and {} times let another thread go on that waited for it: the sleep is its work, and no look for \
-             something",
+            "it slept {} times, and {} times woke a thread that waited for it: the sleep is its work, not \
+             polling",
             group.count(),
             handed_on(run, group)
         ));
     }
     if let (true, Some(group)) = (habits.is_empty(), fed.first()) {
         return Verdict::Clear(format!(
-            "it slept {} times while others waited for it to take what they sent: it had enough to do, and did not look for it",
+            "it slept {} times while other threads waited for it to receive their data: it had work, so it \
+             did not poll",
             group.count()
         ));
     }
@@ -240,14 +243,18 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         None => format!("{sleeper} {times}"),
     };
     let text = format!(
-        "what it looks for is on average found {} late",
+        "polling finds the event {} late on average",
         duration(group.median() / 2)
     );
     RULE.finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "half of the length of a sleep"))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "wait for the event itself: inotify for files, wait for children, poll for sockets, a condition for threads",
+            "wait for the event instead: inotify for files, waitpid for children, poll for sockets, a \
+             condition variable for threads",
         ))
-        .remedy(Remedy::changing("sleep for a shorter time", "it then looks more often, and uses more of a CPU"))
+        .remedy(Remedy::changing(
+            "sleep for a shorter time",
+            "it then polls more often, and uses more CPU time",
+        ))
 }

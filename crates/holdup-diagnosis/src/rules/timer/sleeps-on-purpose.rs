@@ -13,7 +13,7 @@ const TURNS: u64 = 2;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::SleepsOnPurpose,
-    about: "it sleeps because it was told to",
+    about: "it sleeps on purpose",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     from: MATTERS,
@@ -69,28 +69,29 @@ fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let who = say::who(&waits.main().asker.name);
     let title = format!("{} of sleep that {who} asked for", say::cost(waits));
     RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
-        "sleep less, or wait for the event that the sleep stands for",
+        "sleep less, or wait for an event instead of sleeping",
     ))
 }
 
 fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait) -> Finding {
     let who = say::who(&longest.asker.name);
     let title = format!(
-        "{who} sleeps for up to {} in the thread of its event loop: nothing else goes on there meanwhile",
+        "{who} sleeps for up to {} in the thread of its event loop, and blocks all other work there",
         duration(longest.max)
     );
     RULE.finding(Severity::Warning, title, waits)
         .about_if_unnamed(Some(longest.resource.clone()))
         .and(Evidence::new(
-            "the same thread waits with epoll for all that it looks after",
+            "the same thread waits with epoll for its other work",
             say::SCHEDULER,
         ))
         .remedy(Remedy::safe(
-            "use the loop's own timer (await asyncio.sleep, setTimeout), or leave what blocks to another thread (asyncio.to_thread, \
-             run_in_executor, a worker)",
+            "use the timer of the loop (await asyncio.sleep, setTimeout), or move blocking code to another \
+             thread (asyncio.to_thread, run_in_executor, a worker)",
         ))
         .remedy(Remedy::safe(
-            "to find the place: asyncio's debug mode (PYTHONASYNCIODEBUG=1) names each callback that takes over 100 ms",
+            "set PYTHONASYNCIODEBUG=1 to find the place: asyncio then names each callback that takes over \
+             100 ms",
         ))
 }
 
@@ -98,22 +99,25 @@ fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait) -> Finding {
 fn ran_out(waits: &Waits<'_>) -> Finding {
     let who = say::who(&waits.main().asker.name);
     let title = format!(
-        "{who} waits for another thread until its time runs out: {}",
+        "{who} waits for another thread until a timeout: {}",
         say::cost(waits)
     );
     let count = waits.count().max(1);
     let nobody = format!(
-        "{}: no other thread released or signalled it meanwhile",
+        "{}: no other thread released or signalled it in that time",
         say::ran_out(count, count)
     );
     RULE.finding(Severity::Note, title, waits)
         .and(Evidence::new(nobody, say::SCHEDULER))
         .remedy(Remedy::safe(
-            "find who should have released or signalled it, and what that one does: it may wait in the same queue, or have signalled \
-             before the wait began, which is lost unless the waiter looks first",
+            "find the thread that should have released or signalled it, and what it does: it may wait in the \
+             same queue, or have signalled before the wait began, which is lost unless the waiter checks \
+             first",
         ))
-        .remedy(Remedy::safe("if it is a sleep that may be cut short: sleep less"))
+        .remedy(Remedy::safe(
+            "sleep less, if it is only a sleep that can be interrupted",
+        ))
         .remedy(Remedy::pointless(
-            "a shorter limit by itself: what was waited for has then not happened either",
+            "only a shorter timeout: the event has then not happened either",
         ))
 }

@@ -210,7 +210,7 @@ impl Reader {
         });
         if self.backwards.saturating_mul(IN_ORDER) > self.lines.max(IN_ORDER) {
             out.problem(format!(
-                "times run backwards in {} of {} lines: it is not in order, so gaps can't be told",
+                "times run backwards in {} of {} lines: it is not in order, so gaps are not known",
                 self.backwards, self.lines
             ));
             return;

@@ -49,10 +49,7 @@ pub(super) fn this_boot(root: &Root, readers: &mut Readers) -> Vec<String> {
         }
     }
     if !Path::new(SYSTEMD).exists() {
-        missing.push(
-            "systemd is not the init here, so nothing tells of services: which of them waited, and for what"
-                .to_owned(),
-        );
+        missing.push("the waits of services: systemd is not the init here".to_owned());
         return missing;
     }
     let journal: [&[&str]; 2] = [
@@ -155,7 +152,7 @@ impl Read for Said {
         let wait = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         let mut waiting = [PollFd::new(self.stdout.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waiting, wait) {
-            Ok(0) => Err(Error::new(ErrorKind::TimedOut, "its time ran out")),
+            Ok(0) => Err(Error::new(ErrorKind::TimedOut, "it timed out")),
             Ok(_) => self.stdout.read(buffer),
             Err(nix::errno::Errno::EINTR) => Err(ErrorKind::Interrupted.into()),
             Err(error) => Err(error.into()),

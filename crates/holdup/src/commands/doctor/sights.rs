@@ -173,12 +173,12 @@ impl Sight {
                 "task_rename" => ("names of threads that rename themselves", None),
                 "signal_generate" => ("who stopped a process (process.stopped)", None),
                 "sk_data_ready" => (
-                    "which socket ended a wait, and so the peer in the way of net.receive",
+                    "the socket that ended a wait, and so the blocker of net.receive",
                     None,
                 ),
                 "contention_begin" => (
-                    "who holds a lock inside the kernel (lock.kernel, mem.mmaplock): the one that let go is named \
-                     instead, and which file or process the lock belongs to is not",
+                    "the holder of a lock inside the kernel (lock.kernel, mem.mmaplock): the thread that \
+                     released it is named instead, without the file or process of the lock",
                     None,
                 ),
                 "mm_filemap_add_to_page_cache" => (

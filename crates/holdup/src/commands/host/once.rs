@@ -147,7 +147,7 @@ impl Once {
         if devices.seen.iter().any(|device| hidden(&device)) && !is_root(&self.root) {
             super::hole(
                 sight,
-                "swap areas that are not switched on, on disks of which the device manager notes nothing",
+                "swap areas that are not enabled, on disks without data in the device manager",
                 "only root reads disks",
                 "sudo holdup host",
             );
@@ -271,7 +271,7 @@ fn cgroups(limits: Sight<(), Limits>, source: u32, sight: &mut HostSight) -> Vec
     const WHAT: &str = "limits of some cgroups";
     late(sight, &limits, WHAT);
     if limits.seen.iter().any(|(_, limits)| limits.cut) {
-        super::hole(sight, WHAT, "there are more cgroups than are looked at", "");
+        super::hole(sight, WHAT, "there are more cgroups than holdup reads", "");
     }
     let quote = Quote { source, line: 0 };
     let limits = limits.seen.into_iter().map(|((), limits)| limits).collect();

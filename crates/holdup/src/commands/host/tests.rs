@@ -359,7 +359,7 @@ fn nothing_at_all_is_said_to_be_nothing() {
     let report = told(host);
     assert_eq!(report.findings, []);
     assert!(
-        verdict(&report).starts_with("The load average is not told"),
+        verdict(&report).starts_with("The load average is not known"),
         "{}",
         verdict(&report)
     );

@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const GOES_ON: Duration = Duration::from_secs(60);
 
 /// What a coarser segment lacks.
-const LACKS: &str = "single pieces of the time line were not kept: no condition of --on held then";
+const LACKS: &str = "single pieces of the time line were not stored: no condition of --on was true";
 
 /// Conditions that are watched.
 #[derive(Debug, Clone)]

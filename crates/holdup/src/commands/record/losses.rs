@@ -19,8 +19,9 @@ const DROPPED: [LossClass; 5] = [
 const UNSHOWN: [LossClass; 2] = [LossClass::Waking, LossClass::Switch];
 
 /// What is said once of a machine whose kernel does not show everything.
-pub(super) const HIDDEN: &str = "this kernel does not show programs every waking and every switch: who ended such a wait, and now and then how \
-     long it was, is not known; each segment counts them, and this is said once (a larger --buffer changes nothing)";
+pub(super) const HIDDEN: &str = "this kernel does not report every wakeup and switch to BPF programs: the \
+ waker of such a wait, and sometimes its length, is not known. Each segment counts them; this message \
+ appears once (a larger --buffer does not help)";
 
 /// How many of these classes there are.
 fn count(lost: &[(String, u64, Ns)], classes: &[LossClass]) -> u64 {
@@ -51,8 +52,8 @@ pub(super) fn behind(lost: &[(String, u64, Ns)]) -> Option<String> {
     let records = count(lost, &DROPPED);
     let are = match records {
         0 => return None,
-        1 => "1 record of this segment is lost",
-        _ => &format!("{records} records of this segment are lost"),
+        1 => "1 record of this segment was dropped",
+        _ => &format!("{records} records of this segment were dropped"),
     };
     Some(format!(
         "fell behind: {are}, and counted in it; a larger --buffer takes more"
@@ -82,11 +83,17 @@ mod tests {
         let dropped = lost(&[(LossClass::WaitRecord, 40), (LossClass::Request, 2)]);
         assert_eq!(
             behind(&dropped).unwrap(),
-            "fell behind: 42 records of this segment are lost, and counted in it; a larger --buffer takes more"
+            "fell behind: 42 records of this segment were dropped, and counted in it; a larger --buffer \
+             takes more"
         );
         assert!(!hidden(&dropped));
         let one = lost(&[(LossClass::ObjectRecord, 1), (LossClass::Waking, 3)]);
-        assert!(behind(&one).unwrap().contains("1 record of this segment is lost") && hidden(&one));
+        assert!(
+            behind(&one)
+                .unwrap()
+                .contains("1 record of this segment was dropped")
+                && hidden(&one)
+        );
     }
 
     #[test]

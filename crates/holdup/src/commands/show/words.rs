@@ -67,7 +67,8 @@ pub(super) fn nothing_then(window: &Window, files: &[(PathBuf, Head)], zone: &Ti
 pub(super) fn nothing_of(args: &ShowArgs, is_look: bool) -> String {
     match &args.process {
         Some(process) if is_look => format!(
-            "process {process:?} is not told of alone: a look at the whole machine was recorded then; leave --process out"
+            "process {process:?} cannot be shown alone: a snapshot of the whole machine was recorded then; \
+             leave --process out"
         ),
         Some(process) => format!("no process {process:?} was recorded then"),
         None => "nothing was recorded then".to_owned(),
@@ -78,11 +79,11 @@ pub(super) fn nothing_of(args: &ShowArgs, is_look: bool) -> String {
 pub(super) fn earlier(looks: &[(PathBuf, Head)]) -> Option<String> {
     let (path, _) = looks.last()?;
     Some(format!(
-        "{} before it {} told of alone: `holdup show {}` tells of the one before",
+        "{} before it {} not shown: `holdup show {}` shows the previous one",
         counted(
             looks.len() as u64,
-            "look at this machine",
-            "looks at this machine"
+            "snapshot of this machine",
+            "snapshots of this machine"
         ),
         if looks.len() == 1 { "is" } else { "are" },
         path.display()
@@ -92,10 +93,10 @@ pub(super) fn earlier(looks: &[(PathBuf, Head)]) -> Option<String> {
 /// What is said where looks at a machine lie among recordings of what threads waited for.
 pub(super) fn beside((path, _): &(PathBuf, Head), earlier: &[(PathBuf, Head)]) -> String {
     format!(
-        "{} not among this: `holdup show {}` tells of the last one",
+        "{} not among this: `holdup show {}` shows the last one",
         match earlier.len() as u64 + 1 {
-            1 => "a look at the whole machine is".to_owned(),
-            several => format!("{several} looks at the whole machine are"),
+            1 => "a snapshot of the whole machine is".to_owned(),
+            several => format!("{several} snapshots of the whole machine are"),
         },
         path.display()
     )

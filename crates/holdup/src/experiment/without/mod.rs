@@ -101,7 +101,7 @@ fn why_not(cause: Cause) -> &'static str {
         | Cause::DiskWriteback
         | Cause::DiskDiscard
         | Cause::DiskJournal => {
-            "one kind of waiting for a disk can't be told from the others beforehand; `--without disk --memory DIR` takes those of \
+            "one kind of disk wait cannot be separated from the others beforehand; `--without disk --memory DIR` takes those of \
              all writes away"
         }
         Cause::NetConnect | Cause::NetAccept | Cause::NetReceive | Cause::NetSend | Cause::NetTls => {

@@ -25,7 +25,7 @@ pub(super) const WAY: Way = Way {
     causes: &[Cause::TimerSleep],
     means: Means::Calls(CALLS),
     how: "nanosleep and clock_nanosleep return at once",
-    risk: "ordering and load: what a sleep waited for may not be there yet, and a loop that slept between two looks uses a whole CPU \
+    risk: "ordering and load: what a sleep waited for may not be there yet, and a loop that polled with sleeps uses a whole CPU \
            and asks as often as it can",
     escapes: "sleeps that another call does: futex, poll, select and epoll with a time limit",
     settles: false,
