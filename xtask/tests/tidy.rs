@@ -14,8 +14,21 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-pages", &[]),
     ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
-    ("holdup-bpf", &["holdup-evidence"]),
-    ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
+    ("holdup-knowledge", &["holdup-evidence"]),
+    ("holdup-perf", &[]),
+    (
+        "holdup-bpf",
+        &["holdup-evidence", "holdup-knowledge", "holdup-perf"],
+    ),
+    (
+        "holdup-proc",
+        &[
+            "holdup-detached",
+            "holdup-evidence",
+            "holdup-knowledge",
+            "holdup-perf",
+        ],
+    ),
     ("holdup-readers", &["holdup-evidence"]),
     ("holdup-files", &["holdup-detached"]),
     (
@@ -27,7 +40,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-secrets",
         ],
     ),
-    ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
+    (
+        "holdup-symbols",
+        &["holdup-detached", "holdup-evidence", "holdup-knowledge"],
+    ),
     (
         "holdup-jvm",
         &[
@@ -37,7 +53,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-symbols",
         ],
     ),
-    ("holdup-analysis", &["holdup-evidence"]),
+    ("holdup-analysis", &["holdup-evidence", "holdup-knowledge"]),
     ("holdup-events", &["holdup-analysis", "holdup-evidence"]),
     // It must build without clang and libelf, so it knows nothing of collection.
     (
@@ -64,6 +80,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-evidence",
             "holdup-files",
             "holdup-jvm",
+            "holdup-knowledge",
             "holdup-pages",
             "holdup-proc",
             "holdup-readers",
@@ -99,6 +116,7 @@ const BPF: (&str, &[&str]) = ("holdup-bpf", &["libbpf-rs", "libbpf-sys", "libbpf
 /// everything from outside that they may use.
 const PURE: &[(&str, &[&str])] = &[
     ("holdup-evidence", &["schemars", "serde", "syscalls"]),
+    ("holdup-knowledge", &["syscalls"]),
     // foldhash and twox-hash only calculate: hashes of stacks and of frames.
     (
         "holdup-analysis",

@@ -19,6 +19,7 @@ use super::people::{Identity, Named, People};
 use super::thread::Thread;
 use crate::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
 use holdup_evidence::{Call, Cause, LockHolder, ThreadId, Wait};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::BTreeMap;
 
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
@@ -54,9 +55,9 @@ impl Orphan {
 /// Whether it is a wait for a private futex without a time limit that nobody ended.
 fn endless(wait: &Wait) -> bool {
     // Newer calls have other arguments.
-    let futex = !matches!(wait.call.name(), Some("futex_wait" | "futex_waitv"));
+    let newer = system_calls::is(&wait.call, Does::WaitsForFutex) && wait.call.name() != Some("futex");
     let waits = WAITS.contains(&(wait.call.args[1] & OPERATION));
-    futex && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
+    !newer && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
 }
 
 /// Whether a time limit was set.

@@ -8,6 +8,7 @@
 
 use crate::attributed::AttributedWait;
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::{BTreeMap, HashMap};
 
 /// Part of a thread's waits for futexes that must be for one cause, 0..1: below it those that others saw may be the rest.
@@ -15,7 +16,7 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// Tells again what threads in the way did.
 pub(super) fn retell(waits: &mut [AttributedWait]) {
-    let futex = |wait: &&AttributedWait| wait.call.as_deref().is_some_and(|call| call.starts_with("futex"));
+    let futex = |wait: &&AttributedWait| system_calls::is_named(wait.call.as_deref(), Does::WaitsForFutex);
     let rows = waits.iter().filter(futex);
     let told = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
     for wait in waits.iter_mut() {

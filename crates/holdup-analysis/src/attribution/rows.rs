@@ -20,6 +20,7 @@ use crate::attributed::{
     Asker, AttributedWait, How, HowKnown, Link, Pace, Resource, ResourceKind, SPINS, Tally, ThreadName,
 };
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -344,7 +345,7 @@ impl Rows<'_> {
     ) -> Vec<Vec<UserStackId>> {
         let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
         let mut groups = self.groups(stacks, wait);
-        if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
+        if of_cpu.is_none() && system_calls::is_named(row.call.as_deref(), Does::Execs) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
             groups.retain(|group| self.frames(group) > 1);

@@ -14,6 +14,7 @@ use super::people::People;
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
 };
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashSet;
 
 /// What those wait for.
@@ -116,7 +117,7 @@ impl Attribution {
             return false;
         };
         let pid = self.people.pid(thread.identity.process);
-        wait.call.name().is_some_and(|name| name.contains("poll"))
+        system_calls::is(&wait.call, Does::Polls | Does::WaitsForEpoll)
             && !wait.serves
             && self.served.serves(pid)
             && wait

@@ -6,6 +6,7 @@ use super::stack::Stack;
 use super::{Site, futex, on_disk};
 use crate::attributed::{Resource, ResourceKind};
 use holdup_evidence::{Call, Cause, Object, ObjectKind};
+use holdup_knowledge::system_calls::{self, Child};
 
 /// What a wait that the stack decided was about: the call's object where it can be that, else the function.
 pub(super) fn resource_for(site: &Site, cause: Cause, function: Option<&str>, kind: Kind) -> Resource {
@@ -148,23 +149,12 @@ pub(super) fn random_generator() -> Resource {
 
 /// Whom wait4 or waitid asked for.
 pub(super) fn child(call: &Call) -> Resource {
-    /// `P_PID` of waitid.
-    const P_PID: u64 = 1;
-    let asked = match call.name() {
-        Some("wait4") => call.args[0],
-        Some("waitid") if call.args[0] == P_PID => call.args[1],
-        _ => 0,
-    };
-    // The register holds a signed 32-bit pid; 0 and below ask for any child or a group.
-    #[expect(clippy::cast_possible_truncation, reason = "a pid is 32 bits wide")]
-    let pid = asked as u32 as i32;
-    if pid > 0 {
-        with(
+    match system_calls::awaited_child(call) {
+        Some(Child::Process(pid)) => with(
             named(ResourceKind::Process, format!("process {pid}")),
             "pid",
             pid.to_string(),
-        )
-    } else {
-        named(ResourceKind::Process, "a child")
+        ),
+        Some(Child::Any) | None => named(ResourceKind::Process, "a child"),
     }
 }

@@ -7,6 +7,7 @@
 use super::objects::{named, with};
 use crate::attributed::{Resource, ResourceKind};
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 
 /// Functions below which a thread of the runtime has nothing to do, and what it then waits for.
 const IDLE: [(&str, &str); 3] = [
@@ -23,7 +24,7 @@ const NEAR: usize = 8;
 
 /// What a thread of Go's runtime waited for; `None` where the stack shows no more than the kernel did, or is of another program.
 pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
-    let call = call.filter(|call| matches!(*call, "futex" | "nanosleep"))?;
+    let call = call.filter(|call| system_calls::is_named(Some(call), Does::WaitsForFutex | Does::Sleeps))?;
     if !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }

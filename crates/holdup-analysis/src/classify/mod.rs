@@ -35,6 +35,7 @@ use holdup_evidence::{
     Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, RuntimeLock, RuntimeLockKind, TaskState,
     WaitMemory, Waker,
 };
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use objects::{Use, named, with};
 use stack::{Stack, Verdict};
 
@@ -380,7 +381,7 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             with_limit(site, Cause::LockSysv, with(resource, "semaphore_set", set))
         }
         Kind::Queue if certain => {
-            let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));
+            let system_v = system_calls::is(&site.call, Does::SystemV);
             let resource = if system_v {
                 named(
                     ResourceKind::Kernel,

@@ -8,6 +8,7 @@ use super::objects::{named, with};
 use crate::attributed::{DATABASE_LOCK, Resource, ResourceKind};
 use crate::user_code;
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
 #[must_use]
@@ -24,7 +25,7 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
             with(resource, "call", call.unwrap_or("epoll_wait")),
         ));
     }
-    let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
+    let futex = system_calls::is_named(call, Does::WaitsForFutex);
     if futex && matches!(cause, Cause::LockFutex) && user_code::postgres_latch(stack) {
         let resource = named(ResourceKind::Lock, "a lock in PostgreSQL's own memory");
         return Some((Cause::LockFutex, with(resource, "call", call.unwrap_or("futex"))));

@@ -6,6 +6,7 @@
 use super::Question;
 use crate::attributed::{Attributed, Pace};
 use holdup_evidence::{Cause, Clock, Event, Ns, OpenState, Seq, ThreadId, Wait, Waker};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Steps that are kept, over all threads: 48 bytes each, and as much again while predicting.
@@ -234,7 +235,7 @@ impl Recorder {
         let line = self.met(wait.thread, &wait.clock, wait.end);
         self.advance(line, &wait.clock, wait.start);
         let exits = match &wait.waker {
-            Waker::Thread { call, .. } => matches!(call.name(), Some("exit" | "exit_group")),
+            Waker::Thread { call, .. } => system_calls::is(call, Does::Exits),
             _ => true,
         };
         let for_end = by.is_some() && exits;

@@ -9,6 +9,7 @@ use crate::attributed::{Attributed, AttributedWait, Holder, How, HowKnown, Threa
 use crate::connections::TcpSeen;
 use crate::finding::Verdict;
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
+use holdup_knowledge::system_calls::{self, Kind};
 use std::collections::BTreeSet;
 
 /// What rules judge.
@@ -171,7 +172,7 @@ impl<'a> Run<'a> {
             return 0;
         }
         let looks = |row: &&AttributedWait| {
-            let polls = row.call.as_deref().is_some_and(|call| call.contains("poll"));
+            let polls = system_calls::is_named(row.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll);
             let (own, other) = (&row.asker.name, &wait.asker.name);
             polls && row.cause == Cause::TimerSleep && own.pid == other.pid && own.tid != other.tid
         };

@@ -4,6 +4,7 @@ use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -18,10 +19,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn opens(wait: &AttributedWait) -> bool {
-    matches!(
-        wait.call.as_deref(),
-        Some("open" | "openat" | "openat2" | "creat")
-    )
+    system_calls::is_named(wait.call.as_deref(), Kind::Opens)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -4,6 +4,7 @@ use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -28,10 +29,7 @@ const LOG_SOCKETS: &[&str] = &[
 
 /// Whether it waits for room to log. A log daemon's own wait for messages is a receive.
 fn logs(wait: &AttributedWait) -> bool {
-    let sends = matches!(
-        wait.call.as_deref(),
-        Some("sendto" | "sendmsg" | "sendmmsg" | "write" | "writev")
-    );
+    let sends = system_calls::is_named(wait.call.as_deref(), Kind::Sends | Kind::Writes);
     sends && LOG_SOCKETS.contains(&wait.resource.name.as_str())
 }
 

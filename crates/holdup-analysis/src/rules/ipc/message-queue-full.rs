@@ -4,6 +4,7 @@ use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -19,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// POSIX's and System V's calls that wait for room in a queue.
 fn sends(wait: &AttributedWait) -> bool {
-    matches!(wait.call.as_deref(), Some("mq_timedsend" | "msgsnd"))
+    system_calls::is_named(wait.call.as_deref(), Kind::SendsToQueue)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -52,9 +53,10 @@ fn finding(group: &Waits<'_>) -> Finding {
     } else {
         Severity::Warning
     };
-    let see = match main.call.as_deref() {
-        Some("msgsnd") => "ipcs -q",
-        _ => "ls -l /dev/mqueue",
+    let see = if system_calls::is_named(main.call.as_deref(), Kind::SystemV) {
+        "ipcs -q"
+    } else {
+        "ls -l /dev/mqueue"
     };
     RULE.finding(severity, title, group)
         .and_if(holders.first().map(say::meanwhile))

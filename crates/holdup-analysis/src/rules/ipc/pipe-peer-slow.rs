@@ -4,6 +4,7 @@ use crate::attributed::AttributedWait;
 use crate::finding::{Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -23,10 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Whether it waits for room, so that the reader is the one in the way.
 fn writes(wait: &AttributedWait) -> bool {
-    matches!(
-        wait.call.as_deref(),
-        Some("write" | "writev" | "sendfile" | "splice" | "tee" | "vmsplice")
-    )
+    system_calls::is_named(wait.call.as_deref(), Kind::Writes | Kind::MovesData)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

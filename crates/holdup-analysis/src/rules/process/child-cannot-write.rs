@@ -4,6 +4,7 @@ use crate::attributed::{AttributedWait, Link};
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -95,7 +96,7 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
 fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
     let pid = child.asker.name.pid.to_string();
     child.cause == Cause::IpcPipe
-        && matches!(child.call.as_deref(), Some("write" | "writev"))
+        && system_calls::is_named(child.call.as_deref(), Kind::Writes)
         && parent.resource.detail.get("pid") == Some(&pid)
         && child
             .holders

@@ -5,6 +5,7 @@ use crate::classify::COPIES;
 use crate::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -30,7 +31,7 @@ const COPYING: &[&str] = &[
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
 fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let copying = |function: &String| COPYING.iter().any(|copying| function.starts_with(copying));
-    matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
+    system_calls::is_named(wait.call.as_deref(), Kind::Creates)
         && (wait.kernel_stack.iter().any(copying)
             || run.attributed.by_looks && wait.resource.detail.contains_key(COPIES))
 }

@@ -5,6 +5,7 @@ use crate::rules::{
     Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires, say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -31,9 +32,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         || "a scanner of files (fanotify)".to_owned(),
         |holder| format!("{} (fanotify)", say::who_with_pid(&holder.name)),
     );
-    let calls = match main.call.as_deref() {
-        Some("execve" | "execveat") => "start a program",
-        _ => "open files",
+    let calls = if system_calls::is_named(main.call.as_deref(), Kind::Execs) {
+        "start a program"
+    } else {
+        "open files"
     };
     let each = duration(waits.own() / waits.count().max(1));
     let title = format!("{who} may {calls} only after {by} has looked at each: {each} a time");

@@ -6,6 +6,7 @@ use crate::rules::{
     Check, Extend, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// Polls of a thread from which it is a loop: one that waits for a start or an end alone does so once.
 const TURNS: u64 = 2;
@@ -46,15 +47,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedWait> {
     let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
     let sleeps = |wait: &&AttributedWait| {
-        let sleeps = wait
-            .call
-            .as_deref()
-            .is_some_and(|call| call.ends_with("nanosleep"));
+        let sleeps = system_calls::is_named(wait.call.as_deref(), Kind::Sleeps);
         sleeps && wait.max >= HARM_FLOOR
     };
     let loops = |one: &AttributedWait| {
         let polls = |row: &AttributedWait| {
-            let epoll = row.call.as_deref().is_some_and(|call| call.starts_with("epoll_"));
+            let epoll = system_calls::is_named(row.call.as_deref(), Kind::WaitsForEpoll);
             epoll && row.count > 0 && thread(row) == thread(one)
         };
         run.waits(polls).is_some_and(|polls| polls.count() >= TURNS)
@@ -65,7 +63,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
 
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
-    let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+    let futex = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForFutex);
     futex && !wait.resource.detail.contains_key(SLEEPS)
 }
 
