@@ -113,6 +113,7 @@ pub static SYSTEM_CALLS: &[SystemCall] = &[
     row(Sysno::chmod, &[Metadata]).path(0),
     row(Sysno::fchmod, &[Metadata]).descriptor(0),
     row(Sysno::fchmodat, &[Metadata]).path_below(0, 1),
+    row(Sysno::fchmodat2, &[Metadata]).path_below(0, 1),
     row(Sysno::chown, &[Metadata]).path(0),
     row(Sysno::lchown, &[Metadata]).path(0),
     row(Sysno::fchown, &[Metadata]).descriptor(0),
