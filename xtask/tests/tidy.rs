@@ -16,11 +16,29 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-secrets", &[]),
     ("holdup-detached", &[]),
     ("holdup-files", &["holdup-detached"]),
+    ("holdup-perf", &[]),
+    // What is concluded, as types, and what is known: collection asks the tables, too.
+    ("holdup-model", &["holdup-evidence"]),
+    ("holdup-knowledge", &["holdup-evidence", "holdup-model"]),
     // Collection: what was observed.
-    ("holdup-bpf", &["holdup-evidence"]),
-    ("holdup-proc", &["holdup-detached", "holdup-evidence"]),
+    (
+        "holdup-bpf",
+        &["holdup-evidence", "holdup-knowledge", "holdup-perf"],
+    ),
+    (
+        "holdup-proc",
+        &[
+            "holdup-detached",
+            "holdup-evidence",
+            "holdup-knowledge",
+            "holdup-perf",
+        ],
+    ),
     ("holdup-readers", &["holdup-evidence"]),
-    ("holdup-symbols", &["holdup-detached", "holdup-evidence"]),
+    (
+        "holdup-symbols",
+        &["holdup-detached", "holdup-evidence", "holdup-knowledge"],
+    ),
     (
         "holdup-jvm",
         &[
@@ -31,8 +49,6 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     // Conclusions: each stage knows the ones before it by their types, and none of their users.
-    ("holdup-model", &["holdup-evidence"]),
-    ("holdup-knowledge", &["holdup-evidence", "holdup-model"]),
     (
         "holdup-attribution",
         &["holdup-evidence", "holdup-knowledge", "holdup-model"],
@@ -163,7 +179,7 @@ const BPF: (&str, &[&str]) = ("holdup-bpf", &["libbpf-rs", "libbpf-sys", "libbpf
 const PURE: &[(&str, &[&str])] = &[
     ("holdup-evidence", &["schemars", "serde", "syscalls"]),
     ("holdup-model", &["schemars", "serde"]),
-    ("holdup-knowledge", &[]),
+    ("holdup-knowledge", &["syscalls"]),
     ("holdup-attribution", &[]),
     ("holdup-artefacts", &[]),
     ("holdup-diagnosis", &[]),

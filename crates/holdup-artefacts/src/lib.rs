@@ -21,9 +21,9 @@ use holdup_evidence::{
     Call, Cause, DeviceNumber, Ns, ObjectId, ObjectKind, Observed, PolledFd, TaskState, ThreadId, WaitMemory,
     Waker,
 };
-use holdup_model::attributed::{
-    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName,
-};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
+use holdup_model::attributed::{Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName};
 use holdup_model::connections::Connections;
 use objects::object;
 
@@ -163,7 +163,7 @@ fn classified(call: &CallTime) -> Classified {
             object: Some(ObjectId(0)),
         }
     });
-    let polls = matches!(call.call.as_str(), "poll" | "ppoll" | "select" | "pselect6");
+    let polls = system_calls::is_named(Some(&call.call), Kind::Polls);
     let memory = WaitMemory {
         thread: ThreadId(0),
         first: 0,
@@ -209,10 +209,7 @@ fn classified(call: &CallTime) -> Classified {
             Cause::Unknown
         };
     }
-    let writes = matches!(
-        call.call.as_str(),
-        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2"
-    );
+    let writes = system_calls::is_named(Some(&call.call), Kind::Writes);
     if on_disk && classified.cause == Cause::Unknown && writes {
         classified.cause = match () {
             () if call.durable => Cause::DiskSync,

@@ -2,14 +2,10 @@
 //! processes that live for a millisecond, and without ever reading `/proc/PID/maps`, which can block.
 
 use holdup_evidence::Ns;
+use holdup_perf::{Of, Ring};
 use nix::errno::Errno;
 use perf_event_open_sys::bindings;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{Ordering, fence};
-
-/// Data pages of each CPU's buffer: 256 KiB hold some 2,000 announcements between two reads.
-const DATA_PAGES: usize = 64;
+use std::os::fd::OwnedFd;
 
 /// Something that changed a process's address space.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,16 +46,9 @@ pub struct Mapping {
 
 /// The announcements of all CPUs.
 pub struct Mappings {
-    buffers: Vec<Buffer>,
+    rings: Vec<Ring>,
     /// Announcements that the kernel dropped.
     pub lost: u64,
-}
-
-struct Buffer {
-    /// Keeps the event alive.
-    _event: OwnedFd,
-    base: NonNull<libc::c_void>,
-    size: usize,
 }
 
 impl Mappings {
@@ -69,9 +58,9 @@ impl Mappings {
     /// When the kernel refuses performance events (permission, or no support).
     pub fn listen(cpus: &[u32]) -> Result<Mappings, Errno> {
         Ok(Mappings {
-            buffers: cpus
+            rings: cpus
                 .iter()
-                .map(|cpu| Buffer::open(*cpu))
+                .map(|cpu| Ring::of(announcements(*cpu)?))
                 .collect::<Result<_, _>>()?,
             lost: 0,
         })
@@ -80,125 +69,43 @@ impl Mappings {
     /// Everything announced since the last call, in order of time.
     pub fn drain(&mut self) -> Vec<Mapped> {
         let mut mapped = Vec::new();
-        for buffer in &self.buffers {
-            buffer.drain(&mut mapped, &mut self.lost);
+        for ring in &mut self.rings {
+            ring.drain(|record| {
+                if kind(&record) == bindings::PERF_RECORD_LOST {
+                    self.lost += number(&record, 16).unwrap_or(0);
+                }
+                mapped.extend(announced(&record));
+            });
         }
         mapped.sort_by_key(|one| one.at);
         mapped
     }
 }
 
-impl Buffer {
-    fn open(cpu: u32) -> Result<Buffer, Errno> {
-        let mut attributes = bindings::perf_event_attr {
-            type_: bindings::PERF_TYPE_SOFTWARE,
-            size: u32::try_from(size_of::<bindings::perf_event_attr>()).expect("a small structure"),
-            config: u64::from(bindings::PERF_COUNT_SW_DUMMY),
-            sample_type: u64::from(bindings::PERF_SAMPLE_TIME),
-            clockid: libc::CLOCK_MONOTONIC,
-            ..Default::default()
-        };
-        attributes.set_mmap(1);
-        attributes.set_mmap2(1);
-        attributes.set_comm(1);
-        attributes.set_comm_exec(1);
-        attributes.set_sample_id_all(1);
-        attributes.set_use_clockid(1);
-        attributes.set_watermark(1);
-        attributes.__bindgen_anon_2.wakeup_watermark = u32::MAX;
-        let event = open_event(&mut attributes, cpu)?;
-        let size = (1 + DATA_PAGES) * page_size();
-        // SAFETY: a fresh mapping of an event's buffer, of the size that the kernel asks for.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                event.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(Errno::last());
-        }
-        let base = NonNull::new(base).ok_or(Errno::ENOMEM)?;
-        Ok(Buffer {
-            _event: event,
-            base,
-            size,
-        })
-    }
-
-    fn drain(&self, mapped: &mut Vec<Mapped>, lost: &mut u64) {
-        let page = self.base.as_ptr().cast::<bindings::perf_event_mmap_page>();
-        // SAFETY: the mapping lives as long as self; the kernel writes data_head, we alone write data_tail.
-        let (head, mut tail) = unsafe { ((&raw const (*page).data_head).read_volatile(), (*page).data_tail) };
-        fence(Ordering::Acquire);
-        while tail < head {
-            let header = self.copy(tail, size_of::<bindings::perf_event_header>());
-            let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-            if size < header.len() || tail + size as u64 > head {
-                break;
-            }
-            let record = self.copy(tail, size);
-            if kind(&record) == bindings::PERF_RECORD_LOST {
-                *lost += number(&record, 16).unwrap_or(0);
-            }
-            mapped.extend(announced(&record));
-            tail += size as u64;
-        }
-        fence(Ordering::Release);
-        // SAFETY: as above.
-        unsafe { (&raw mut (*page).data_tail).write_volatile(tail) };
-    }
-
-    /// Copies `len` bytes at the running offset `at`, around the buffer's end.
-    fn copy(&self, at: u64, len: usize) -> Vec<u8> {
-        let data = DATA_PAGES * page_size();
-        let begin = usize::try_from(at % data as u64).expect("below the buffer's size");
-        let first = len.min(data - begin);
-        let mut bytes = vec![0; len];
-        // SAFETY: both pieces lie within the data pages, which follow the first page.
-        unsafe {
-            let base = self.base.as_ptr().cast::<u8>().add(page_size());
-            std::ptr::copy_nonoverlapping(base.add(begin), bytes.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(base, bytes.as_mut_ptr().add(first), len - first);
-        }
-        bytes
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: unmaps what `open` mapped.
-        unsafe { libc::munmap(self.base.as_ptr(), self.size) };
-    }
+/// The event that announces mappings on a CPU.
+fn announcements(cpu: u32) -> Result<OwnedFd, Errno> {
+    let mut attributes = bindings::perf_event_attr {
+        type_: bindings::PERF_TYPE_SOFTWARE,
+        size: u32::try_from(size_of::<bindings::perf_event_attr>()).expect("a small structure"),
+        config: u64::from(bindings::PERF_COUNT_SW_DUMMY),
+        sample_type: u64::from(bindings::PERF_SAMPLE_TIME),
+        clockid: libc::CLOCK_MONOTONIC,
+        ..Default::default()
+    };
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_use_clockid(1);
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark = u32::MAX;
+    open_event(&mut attributes, cpu)
 }
 
 /// Opens a software event on one CPU, for all processes.
 pub(crate) fn open_event(attributes: &mut bindings::perf_event_attr, cpu: u32) -> Result<OwnedFd, Errno> {
-    let cpu = i32::try_from(cpu).map_err(|_| Errno::EINVAL)?;
-    // SAFETY: the attributes outlive the call.
-    let fd = unsafe {
-        perf_event_open_sys::perf_event_open(
-            attributes,
-            -1,
-            cpu,
-            -1,
-            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
-        )
-    };
-    if fd < 0 {
-        return Err(Errno::last());
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn page_size() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    holdup_perf::open(attributes, Of::Cpu(cpu), None)
 }
 
 fn number(record: &[u8], at: usize) -> Option<u64> {

@@ -2,7 +2,6 @@
 
 use crate::adopt::{self, Looked};
 use crate::allowance::Allowance;
-use crate::calls;
 use crate::capability::cpu_clock_attributes;
 use crate::decode::{RawEvent, decode};
 use crate::loaded::{Loaded, TraceError, refusal};
@@ -11,6 +10,7 @@ use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
 use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests};
+use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
@@ -342,7 +342,9 @@ impl Tracer {
         let mut polls = false;
         for event in &events {
             match event {
-                RawEvent::Wait(wait) | RawEvent::Peek(wait) => polls |= calls::is_poll(wait.call.number),
+                RawEvent::Wait(wait) | RawEvent::Peek(wait) => {
+                    polls |= system_calls::is(&wait.call, Kind::Polls)
+                }
                 RawEvent::Memory(memory) if !memory.on_cpu => self.user.came(),
                 RawEvent::KernelStack { .. } => self.kernel.came(),
                 RawEvent::Request(request) if matches!(request.step, RequestStep::Read { .. }) => {

@@ -8,6 +8,8 @@ use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{
     DeviceNumber, LockHolder, Object, ObjectId, ObjectKind, OtherEnd, SocketAddress, Wait,
 };
+use holdup_knowledge::file_systems;
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::descriptors::{self, FuseServer, Open};
 use holdup_proc::sockets::{self, Sockets};
 use holdup_proc::{Root, names, tasks};
@@ -75,7 +77,7 @@ impl Neighbours {
                 peer: peer_inode,
                 listener: *peer_pid,
             },
-            _ if object.file_system.starts_with("fuse") => Other::Fuse(object.device),
+            _ if file_systems::is_served_here(&object.file_system) => Other::Fuse(object.device),
             _ => return,
         };
         if self.others.len() < MOST_OBJECTS {
@@ -92,18 +94,15 @@ impl Neighbours {
         let mut servers: Option<Vec<FuseServer>> = None;
         for (pid, wait) in waits {
             self.by_lock(wait, &mut found);
-            match wait.call.name() {
-                Some("wait4" | "waitid" | "vfork" | "clone" | "clone3") => {
-                    found.processes.extend(tasks::children(&root, *pid));
-                }
-                // Who has one child may wait for the signal that it sends as it ends, as `timeout` does.
-                Some("rt_sigsuspend" | "rt_sigtimedwait" | "pause") => {
-                    let children = tasks::children(&root, *pid);
-                    found
-                        .processes
-                        .extend(children.first().filter(|_| children.len() == 1));
-                }
-                _ => {}
+            if system_calls::is(&wait.call, Kind::WaitsForChild | Kind::WaitsForExec) {
+                found.processes.extend(tasks::children(&root, *pid));
+            }
+            // Who has one child may wait for the signal that it sends as it ends, as `timeout` does.
+            if system_calls::is(&wait.call, Kind::WaitsForSignal) {
+                let children = tasks::children(&root, *pid);
+                found
+                    .processes
+                    .extend(children.first().filter(|_| children.len() == 1));
             }
             for (object, writes) in awaited(wait) {
                 let Some(other) = self.others.get(&object) else {
@@ -188,11 +187,7 @@ fn serving(servers: &[FuseServer], device: DeviceNumber) -> Vec<u32> {
 /// What a wait is for, and whether the thread wants to write there.
 fn awaited(wait: &Wait) -> impl Iterator<Item = (ObjectId, bool)> + '_ {
     const POLLOUT: u16 = 0x004;
-    let writes = wait.call.name().is_some_and(|name| {
-        ["write", "send", "splice", "tee", "vmsplice", "pwrite"]
-            .iter()
-            .any(|one| name.starts_with(one))
-    });
+    let writes = system_calls::is(&wait.call, Kind::Writes | Kind::Sends | Kind::MovesData);
     let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
     let polled = polled
         .filter(|fd| !fd.own)

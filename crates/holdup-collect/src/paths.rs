@@ -7,11 +7,11 @@
 
 use super::behind::Readers;
 use holdup_attribution::classify::{served_by, served_by_stack};
-use holdup_bpf::calls::path_arguments;
 use holdup_evidence::{
     Call, Cause, DeviceNumber, KernelStackId, Ns, Object, ObjectId, ObjectKind, Seq, ThreadId, Wait,
     WaitMemory,
 };
+use holdup_knowledge::system_calls;
 use holdup_proc::{Root, clocks, memory, mountinfo};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -27,16 +27,6 @@ const MOST_OBJECTS: u32 = 4096;
 
 /// `AT_FDCWD`: names begin at the working directory.
 const AT_FDCWD: i32 = -100;
-
-/// Calls with two paths, of which nothing says in which one a thread is stuck; and one whose first is not looked up.
-const AMBIGUOUS: [libc::c_long; 6] = [
-    libc::SYS_rename,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_link,
-    libc::SYS_linkat,
-    libc::SYS_symlink,
-];
 
 /// A path that a call names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,8 +67,6 @@ struct Question {
 #[derive(Debug)]
 pub(super) struct Paths {
     readers: Readers<Question, Option<Answer>>,
-    /// For each call number 1 + the index of its path.
-    arguments: Vec<u8>,
     /// Of each thread's last wait that was looked at; nothing where it could not be read.
     known: HashMap<ThreadId, (Seq, Option<Answer>)>,
     objects: HashMap<Named, ObjectId>,
@@ -90,7 +78,6 @@ impl Default for Paths {
     fn default() -> Paths {
         Paths {
             readers: Readers::new(|question| read(&Root::system(), question)),
-            arguments: path_arguments().to_vec(),
             known: HashMap::new(),
             objects: HashMap::new(),
             served: HashMap::new(),
@@ -120,7 +107,7 @@ impl Paths {
         {
             return false;
         }
-        let Some(question) = self.question(tid, &wait.call) else {
+        let Some(question) = question(tid, &wait.call) else {
             return false;
         };
         let answer = self.readers.ask(pid, question).flatten();
@@ -201,22 +188,24 @@ impl Paths {
     pub(super) fn forget(&mut self, thread: ThreadId) {
         self.known.remove(&thread);
     }
+}
 
-    fn question(&self, tid: u32, call: &Call) -> Option<Question> {
-        let number = libc::c_long::from(call.number);
-        let argument = *self.arguments.get(usize::try_from(call.number).ok()?)?;
-        let at_directory = argument == 2 && number != libc::SYS_mount;
-        let address = call.args.get(usize::from(argument.checked_sub(1)?))?;
-        // A descriptor is an int: the rest of the register is anything.
-        let directory = u32::try_from(call.args[0] & u64::from(u32::MAX))
-            .ok()?
-            .cast_signed();
-        (!AMBIGUOUS.contains(&number)).then_some(Question {
-            tid,
-            address: *address,
-            from: if at_directory { directory } else { AT_FDCWD },
-        })
-    }
+/// What to read to know the path that a call names.
+fn question(tid: u32, call: &Call) -> Option<Question> {
+    // Of two paths nothing says on which one a thread is stuck.
+    let path = system_calls::of(call)?.path.filter(|path| !path.one_of_two)?;
+    let address = call.args.get(usize::from(path.argument))?;
+    // A descriptor is an int: the rest of the register is anything.
+    let descriptor = |at: u8| {
+        let register = call.args.get(usize::from(at))? & u64::from(u32::MAX);
+        Some(u32::try_from(register).ok()?.cast_signed())
+    };
+    let from = path.directory.map_or(Some(AT_FDCWD), descriptor)?;
+    Some(Question {
+        tid,
+        address: *address,
+        from,
+    })
 }
 
 fn read(root: &Root, question: Question) -> Option<Answer> {
@@ -446,10 +435,9 @@ mod tests {
 
     #[test]
     fn a_call_has_its_path_where_its_manual_says() {
-        let paths = Paths::default();
         let asked = |number: libc::c_long, args| {
             let number = i32::try_from(number).unwrap();
-            let question = paths.question(7, &Call { number, args })?;
+            let question = super::question(7, &Call { number, args })?;
             Some((question.address, question.from))
         };
         let minus_one = u64::from(u32::MAX);
@@ -461,6 +449,8 @@ mod tests {
         assert_eq!(asked(libc::SYS_stat, [8, 9, 0, 0]), Some((8, AT_FDCWD)));
         assert_eq!(asked(libc::SYS_mount, [8, 9, 0, 0]), Some((9, AT_FDCWD)));
         assert_eq!(asked(libc::SYS_rename, [8, 9, 0, 0]), None);
+        assert_eq!(asked(libc::SYS_symlink, [8, 9, 0, 0]), Some((9, AT_FDCWD)));
+        assert_eq!(asked(libc::SYS_symlinkat, [8, 5, 9, 0]), Some((9, 5)));
         assert_eq!(asked(libc::SYS_read, [8, 9, 0, 0]), None);
         assert_eq!(asked(-1, [8, 9, 0, 0]), None);
     }

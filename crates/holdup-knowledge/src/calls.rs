@@ -2,6 +2,7 @@
 
 use super::functions::Direction;
 use holdup_evidence::Call;
+use crate::system_calls::{self, Kind as Does, PollSet};
 
 /// Calls that wait alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,60 +72,66 @@ const FCNTL_LOCK_WAITS: [u64; 2] = [7, 38];
 /// Whether it makes a process that has a copy of its maker's memory, rather than the same: of `clone3` the registers do not say.
 pub fn copies_memory(call: &Call) -> bool {
     const CLONE_VM: u64 = 0x100;
-    match call.name() {
-        Some("fork") => true,
-        Some("clone") => call.args[0] & CLONE_VM == 0,
-        _ => false,
-    }
+    let flagged = call.name() == Some("clone") && call.args[0] & CLONE_VM == 0;
+    call.name() == Some("fork") || flagged
 }
 
 /// `CLONE_VFORK`.
 const CLONE_VFORK: u64 = 0x4000;
 
+/// What calls do, and what they can wait for then.
+const KINDS: &[(Does, Kind)] = &[
+    (Does::Polls, Kind::Poll),
+    (Does::WaitsForEpoll, Kind::Epoll),
+    (Does::WaitsForFutex, Kind::Futex),
+    (Does::Sleeps, Kind::Sleep),
+    (Does::WaitsForSignal, Kind::Signal),
+    (Does::Syncs, Kind::Sync),
+    (Does::Execs, Kind::Exec),
+    (Does::Exits, Kind::Exit),
+    (Does::WaitsForChild, Kind::Child),
+    (Does::WaitsForExec, Kind::Vfork),
+    (Does::Reads, Kind::Read),
+    (Does::Writes, Kind::Write),
+    (Does::Resizes, Kind::Write),
+    (Does::Receives, Kind::Receive),
+    (Does::Sends, Kind::Send),
+    (Does::Connects, Kind::Connect),
+    (Does::Accepts, Kind::Accept),
+    (Does::LocksFiles, Kind::FileLock),
+    (Does::Semaphores, Kind::Semaphore),
+    (Does::SendsToQueue, Kind::Queue),
+    (Does::ReceivesFromQueue, Kind::Queue),
+    (Does::WaitsForCompletions, Kind::Async),
+    (Does::Random, Kind::Random),
+    (Does::Opens, Kind::Open),
+    (Does::Metadata, Kind::Metadata),
+    (Does::Controls, Kind::Ioctl),
+    (Does::Restarts, Kind::Restart),
+];
+
 /// What this call can wait for.
 pub fn kind(call: &Call) -> Kind {
-    let Some(name) = call.name() else {
+    let Some(known) = system_calls::of(call) else {
         return if call.number == Call::NONE {
             Kind::None
         } else {
             Kind::Other
         };
     };
-    match name {
-        "poll" | "ppoll" | "select" | "pselect6" => Kind::Poll,
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Kind::Epoll,
-        "futex" | "futex_wait" | "futex_waitv" | "futex_requeue" => Kind::Futex,
-        "nanosleep" | "clock_nanosleep" => Kind::Sleep,
-        "pause" | "rt_sigsuspend" | "rt_sigtimedwait" => Kind::Signal,
-        "fsync" | "fdatasync" | "sync" | "syncfs" | "msync" | "sync_file_range" => Kind::Sync,
-        "execve" | "execveat" => Kind::Exec,
-        "exit" | "exit_group" => Kind::Exit,
-        "wait4" | "waitid" => Kind::Child,
-        "vfork" | "clone3" => Kind::Vfork,
-        "clone" if call.args[0] & CLONE_VFORK != 0 => Kind::Vfork,
-        "read" | "readv" | "pread64" | "preadv" | "preadv2" => Kind::Read,
-        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" | "fallocate" | "ftruncate" => Kind::Write,
-        "recvfrom" | "recvmsg" | "recvmmsg" => Kind::Receive,
-        "sendto" | "sendmsg" | "sendmmsg" => Kind::Send,
-        "connect" => Kind::Connect,
-        "accept" | "accept4" => Kind::Accept,
-        "flock" => Kind::FileLock,
-        "fcntl" if FCNTL_LOCK_WAITS.contains(&call.args[1]) => Kind::FileLock,
-        "semop" | "semtimedop" => Kind::Semaphore,
-        "msgsnd" | "msgrcv" | "mq_timedsend" | "mq_timedreceive" => Kind::Queue,
-        "io_uring_enter" | "io_getevents" | "io_pgetevents" => Kind::Async,
-        "getrandom" => Kind::Random,
-        "open" | "openat" | "openat2" | "creat" => Kind::Open,
-        "access" | "chdir" | "chmod" | "chown" | "faccessat" | "faccessat2" | "fchmodat" | "fchownat"
-        | "fgetxattr" | "fstat" | "getdents" | "getdents64" | "getxattr" | "lgetxattr" | "link"
-        | "linkat" | "listxattr" | "lstat" | "mkdir" | "mkdirat" | "mknod" | "mknodat" | "mount"
-        | "newfstatat" | "readahead" | "readlink" | "readlinkat" | "rename" | "renameat" | "renameat2"
-        | "rmdir" | "setxattr" | "stat" | "statfs" | "statx" | "symlink" | "symlinkat" | "truncate"
-        | "unlink" | "unlinkat" | "utimensat" => Kind::Metadata,
-        "ioctl" => Kind::Ioctl,
-        "restart_syscall" => Kind::Restart,
-        _ => Kind::Other,
+    let [flags, command, ..] = call.args;
+    // Only some of the commands of these two wait.
+    let unlike = match call.name() {
+        Some("clone") => flags & CLONE_VFORK == 0,
+        name => name == Some("fcntl") && !FCNTL_LOCK_WAITS.contains(&command),
+    };
+    if unlike {
+        return Kind::Other;
     }
+    KINDS
+        .iter()
+        .find(|(does, _)| known.is(*does))
+        .map_or(Kind::Other, |(_, kind)| *kind)
 }
 
 impl Kind {
@@ -141,48 +148,75 @@ impl Kind {
 
 /// How many bytes the call asked for, where its arguments say so.
 pub fn bytes(call: &Call) -> Option<u64> {
-    match call.name()? {
-        "getrandom" => Some(call.args[1]),
-        "read" | "write" | "pread64" | "pwrite64" | "recvfrom" | "sendto" | "getdents" | "getdents64"
-        | "msgsnd" | "msgrcv" | "mq_timedsend" | "mq_timedreceive" | "readahead" => Some(call.args[2]),
-        "sendfile" | "fallocate" => Some(call.args[3]),
-        _ => None,
-    }
+    let argument = system_calls::of(call)?.bytes?;
+    call.args.get(usize::from(argument)).copied()
 }
 
 /// Whether a futex call waits plainly, as condition variables do, and has a time limit.
 pub fn futex_with_limit(call: &Call) -> bool {
-    match call.name() {
-        Some("futex") => FUTEX_PLAIN_WAITS.contains(&(call.args[1] & FUTEX_OPERATION)) && call.args[3] != 0,
-        Some("futex_waitv") => call.args[3] != 0,
-        _ => false,
-    }
+    let plain = call.name() != Some("futex") || FUTEX_PLAIN_WAITS.contains(&(call.args[1] & FUTEX_OPERATION));
+    let limited = system_calls::waits_forever(call) == Some(false);
+    system_calls::is(call, Does::WaitsForFutex) && plain && limited
 }
 
 /// The time limit of a poll in milliseconds, where the arguments hold it: `None` where they do not,
 /// `Some(None)` for "no limit".
 pub fn poll_limit_ms(call: &Call) -> Option<Option<u32>> {
-    let at = match call.name()? {
-        "poll" => 2,
-        "epoll_wait" | "epoll_pwait" => 3,
-        _ => return None,
-    };
-    // The argument is an int: the register's upper half says nothing.
-    #[expect(clippy::cast_possible_truncation, reason = "the call takes an int")]
-    let limit = call.args[at] as u32 as i32;
-    Some(u32::try_from(limit).ok())
+    system_calls::milliseconds(call)
 }
 
 /// Whether a poll was given no descriptor at all.
 pub fn polls_nothing(call: &Call) -> bool {
-    match call.name() {
-        Some("poll" | "ppoll") => call.args[1] == 0,
-        Some("select" | "pselect6") => call.args[0] == 0 || call.args[1..] == [0, 0, 0],
-        _ => false,
+    let argument = |at: u8| call.args.get(usize::from(at)).copied();
+    match system_calls::of(call).and_then(|known| known.poll_set) {
+        Some(PollSet::Array { count, .. }) => argument(count) == Some(0),
+        Some(PollSet::Bits { count, sets }) => {
+            argument(count) == Some(0) || sets.iter().all(|set| argument(*set) == Some(0))
+        }
+        None => false,
     }
 }
 
 /// How many descriptors a poll was given, where the arguments say so.
 pub fn polled_count(call: &Call) -> Option<u64> {
-    matches!(call.name(), Some("poll" | "ppoll")).then_some(call.args[1])
+    match system_calls::of(call)?.poll_set? {
+        PollSet::Array { count, .. } => call.args.get(usize::from(count)).copied(),
+        PollSet::Bits { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, kind};
+    use holdup_evidence::Call;
+
+    #[test]
+    fn what_a_call_can_wait_for_follows_from_what_it_does() {
+        let of = |name, args| {
+            kind(&Call {
+                args,
+                ..Call::named(name)
+            })
+        };
+        assert_eq!(of("fcntl", [3, 7, 0, 0]), Kind::FileLock);
+        assert_eq!(of("fcntl", [3, 1, 0, 0]), Kind::Other);
+        assert_eq!(of("clone", [super::CLONE_VFORK, 0, 0, 0]), Kind::Vfork);
+        assert_eq!(of("clone", [0; 4]), Kind::Other);
+        assert_eq!(of("ftruncate", [0; 4]), Kind::Write);
+        for name in [
+            "lchown",
+            "utime",
+            "fchmod",
+            "fchown",
+            "fsetxattr",
+            "fstatfs",
+            "fchmodat2",
+        ] {
+            assert_eq!(of(name, [0; 4]), Kind::Metadata, "{name}");
+        }
+        // It moves waiters from one futex to another and waits for none.
+        assert_eq!(of("futex_requeue", [0; 4]), Kind::Other);
+        assert_eq!(kind(&Call::none()), Kind::None);
+        assert_eq!(kind(&Call::untold()), Kind::Other);
+    }
 }

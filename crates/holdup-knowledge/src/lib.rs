@@ -4,6 +4,8 @@
 //! down once. Nothing here does I/O or reads a clock.
 
 pub mod calls;
+pub mod file_systems;
 pub mod functions;
 pub mod java;
+pub mod system_calls;
 pub mod user_code;

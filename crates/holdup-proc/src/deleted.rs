@@ -5,9 +5,10 @@
 //! block. For a process that can be left behind nevertheless: a local disk may not answer either.
 
 use crate::mountinfo;
+use crate::names;
 use crate::root::{Root, text, text_if_there};
-use crate::{names, room};
 use holdup_evidence::host::{DeletedFile, ProcessLimit};
+use holdup_knowledge::file_systems::is_local;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -41,7 +42,7 @@ impl Askable {
             let number: u64 = line.split(' ').next()?.parse().ok()?;
             let device = line.split(' ').nth(2)?;
             let mount = mounts.iter().find(|mount| mount.device.to_string() == device)?;
-            room::is_local(&mount.file_system).then_some(number)
+            is_local(&mount.file_system).then_some(number)
         });
         Askable(numbers.collect())
     }

@@ -5,6 +5,7 @@
 use crate::root::{Problem, Root, note, text};
 use holdup_evidence::DeviceNumber;
 use holdup_evidence::facts::Mount;
+use holdup_knowledge::file_systems;
 use std::path::Path;
 
 /// A line of the table.
@@ -28,6 +29,19 @@ pub struct Line {
     pub source: String,
     /// Options of the mount itself.
     pub options: String,
+}
+
+impl Line {
+    /// As the table of file systems asks for it.
+    #[must_use]
+    pub fn known(&self) -> file_systems::Mount<'_> {
+        file_systems::Mount {
+            target: &self.target,
+            file_system: &self.file_system,
+            source: &self.source,
+            options: &self.super_options,
+        }
+    }
 }
 
 impl From<Line> for Mount {

@@ -5,25 +5,16 @@
 //! that does not answer can block, too: [`of`] is for a process that can be left behind.
 
 use crate::mountinfo::Line;
+use holdup_knowledge::file_systems::{self, Backing, Mount, is_below, is_local};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
-
-/// Types that only this machine's own disks and memory stand behind.
-const LOCAL: [&str; 20] = [
-    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus", "iso9660", "jfs",
-    "msdos", "nilfs2", "ntfs3", "reiserfs", "squashfs", "tmpfs", "udf", "vfat", "xfs",
-];
-
-/// Whether a file system of this type is asked.
-#[must_use]
-pub fn is_local(kind: &str) -> bool {
-    LOCAL.contains(&kind)
-}
 
 /// Mounts of local file systems, each file system once, by the mount whose path is shortest; those that are hidden by a later
 /// mount on the same directory are left out.
 #[must_use]
 pub fn local(mounts: &[Line]) -> Vec<&Line> {
+    let table: Vec<Mount<'_>> = mounts.iter().map(Line::known).collect();
+    let blocking = file_systems::blocking(&table);
     let mut chosen: Vec<&Line> = Vec::new();
     for (at, mount) in mounts.iter().enumerate() {
         let later = mounts.iter().skip(at + 1);
@@ -31,7 +22,7 @@ pub fn local(mounts: &[Line]) -> Vec<&Line> {
         // Below a later mount the path leads elsewhere, perhaps to a server that does not answer.
         let covered = later
             .filter(|other| !is_local(&other.file_system))
-            .any(|other| below(&mount.target, &other.target));
+            .any(|other| is_below(&mount.target, &other.target));
         if hidden || covered || !is_local(&mount.file_system) {
             continue;
         }
@@ -43,27 +34,21 @@ pub fn local(mounts: &[Line]) -> Vec<&Line> {
     }
     chosen
         .into_iter()
-        .filter(|mount| leads_through_local(mount, mounts))
+        .filter(|mount| leads_through_local(mount, mounts, &blocking))
         .collect()
 }
 
 /// Whether every mount on the way to it is one that cannot block: a path that leads through a server is not walked.
-fn leads_through_local(mount: &Line, mounts: &[Line]) -> bool {
+fn leads_through_local(mount: &Line, mounts: &[Line], blocking: &[bool]) -> bool {
+    let answers = |kind: &str| {
+        let backing = file_systems::backing(kind);
+        is_local(kind) || matches!(backing, Some(Backing::Kernel | Backing::Layers))
+    };
     let mut above = mounts
         .iter()
-        .filter(|other| other.target != mount.target && below(&mount.target, &other.target));
-    above.all(|other| is_local(&other.file_system) || KERNEL.contains(&other.file_system.as_str()))
-}
-
-/// Types of the kernel's own on whose directories others are mounted, and which answer at once.
-const KERNEL: [&str; 5] = ["devtmpfs", "overlay", "proc", "rootfs", "sysfs"];
-
-/// Whether a path is within a directory.
-fn below(path: &str, directory: &str) -> bool {
-    directory == "/"
-        || path
-            .strip_prefix(directory)
-            .is_some_and(|rest| rest.starts_with('/'))
+        .zip(blocking)
+        .filter(|(other, _)| other.target != mount.target && is_below(&mount.target, &other.target));
+    above.all(|(other, blocks)| !blocks && answers(&other.file_system))
 }
 
 /// How full one is.

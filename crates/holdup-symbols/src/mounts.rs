@@ -5,12 +5,7 @@
 //! `/proc/PID/mountinfo`, which never blocks. In comes that text, out comes a yes or no for a device and a
 //! path.
 
-/// Kernel names of file systems that are answered by another machine or by a process. 9p and virtiofs are left
-/// out: the hypervisor answers them, and virtual machines boot from them.
-const REMOTE: [&str; 13] = [
-    "afs", "ceph", "cifs", "coda", "fuse", "fuseblk", "gfs2", "lustre", "ncpfs", "nfs", "nfs4", "smb3",
-    "smbfs",
-];
+use holdup_knowledge::file_systems::{self, is_below};
 
 /// The mounts of one mount namespace.
 #[derive(Debug, Default)]
@@ -21,13 +16,33 @@ struct Mount {
     id: u32,
     device: (u32, u32),
     point: String,
+    kind: String,
+    source: String,
+    options: String,
     remote: bool,
+}
+
+impl Mount {
+    fn known(&self) -> file_systems::Mount<'_> {
+        file_systems::Mount {
+            target: &self.point,
+            file_system: &self.kind,
+            source: &self.source,
+            options: &self.options,
+        }
+    }
 }
 
 impl Mounts {
     /// Reads the text of a `mountinfo` file; lines that make no sense are left out.
     pub(crate) fn parse(text: &str) -> Self {
-        Self(text.lines().filter_map(parse_line).collect())
+        let mut mounts: Vec<Mount> = text.lines().filter_map(parse_line).collect();
+        let table: Vec<file_systems::Mount<'_>> = mounts.iter().map(Mount::known).collect();
+        let blocking = file_systems::blocking(&table);
+        for (mount, remote) in mounts.iter_mut().zip(blocking) {
+            mount.remote = remote;
+        }
+        Self(mounts)
     }
 
     /// Whether the mount with this number is of a remote file system; `None` where it is not here.
@@ -52,13 +67,8 @@ impl Mounts {
     pub(crate) fn remote_path(&self, path: &str) -> bool {
         self.0
             .iter()
-            .any(|mount| mount.remote && is_under(path, &mount.point))
+            .any(|mount| mount.remote && is_below(path, &mount.point))
     }
-}
-
-fn is_under(path: &str, point: &str) -> bool {
-    path.strip_prefix(point.trim_end_matches('/'))
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE OPTIONS`
@@ -70,13 +80,18 @@ fn parse_line(line: &str) -> Option<Mount> {
     let (major, minor) = fields.next()?.split_once(':')?;
     let device = (major.parse().ok()?, minor.parse().ok()?);
     let point = unescape(fields.nth(1)?);
-    let kind = after.split(' ').next()?;
-    let remote = REMOTE.contains(&kind) || kind.starts_with("fuse.");
+    let mut after = after.split(' ');
+    let kind = after.next()?.to_owned();
+    let source = unescape(after.next().unwrap_or_default());
+    let options = unescape(after.next().unwrap_or_default());
     Some(Mount {
         id,
         device,
         point,
-        remote,
+        kind,
+        source,
+        options,
+        remote: false,
     })
 }
 
@@ -114,15 +129,18 @@ mod tests {
 33 22 0:48 / /media/usb rw - fuseblk /dev/sdb1 rw
 broken line
 34 22 x:1 / /odd rw - ext4 /dev/sdc rw
+35 22 0:49 / /mnt/auto rw - autofs systemd-1 rw
+36 22 0:50 / /mnt/local rw - overlay overlay rw,lowerdir=/usr:/opt,upperdir=/up,workdir=/work
+37 22 0:51 / /mnt/both rw - overlay overlay rw,lowerdir=/usr:/mnt/my\\040share/base,upperdir=/up,workdir=/work
 ";
 
     #[test]
     fn remote_file_systems_are_known_by_device() {
         let mounts = Mounts::parse(TEXT);
-        for device in [(0, 45), (0, 46), (0, 48)] {
+        for device in [(0, 45), (0, 46), (0, 48), (0, 49), (0, 51)] {
             assert!(mounts.remote_device(device), "{device:?}");
         }
-        for device in [(8, 1), (0, 47), (0, 99)] {
+        for device in [(8, 1), (0, 47), (0, 50), (0, 99)] {
             assert!(!mounts.remote_device(device), "{device:?}");
         }
         assert_eq!(

@@ -8,6 +8,7 @@
 use super::idle::Work;
 use super::owners;
 use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::{HashMap, HashSet};
 
 /// Within this time of a request's coming in, whoever takes it up has done what comes before its wait, nanoseconds: it
@@ -53,8 +54,8 @@ impl EarlierRequests {
 
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
     pub(super) fn still_waits(&mut self, pid: u32, wait: &GoesOn) {
-        let at_the_door = |name: &str| name.starts_with("accept") || name.starts_with("epoll_");
-        if !self.open.is_empty() && !wait.call.name().is_some_and(at_the_door) {
+        let at_the_door = system_calls::is(&wait.call, Does::Accepts | Does::WaitsForEpoll);
+        if !self.open.is_empty() && !at_the_door {
             self.waiting.entry(wait.thread).or_insert((pid, wait.start));
         }
     }

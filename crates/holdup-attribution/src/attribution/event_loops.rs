@@ -9,6 +9,7 @@ use super::requests::RequestState;
 use super::task_table::TaskTable;
 use super::thread::Threads;
 use holdup_evidence::{Call, Wait, Waker};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 
 impl RequestState {
     /// Where an event loop has the connection of a request that came in before anybody looked, and a socket on which somebody
@@ -75,11 +76,10 @@ impl RequestState {
 
 /// Whether a call waits for several things, for so long at most.
 pub(super) fn polls(call: &Call) -> bool {
-    call.name()
-        .is_some_and(|name| name.starts_with("epoll_") || name.ends_with("poll") || name.contains("select"))
+    system_calls::is(call, Does::Polls | Does::WaitsForEpoll)
 }
 
 /// Whether a call is one of an event loop.
 fn is_epoll(call: &Call) -> bool {
-    call.name().is_some_and(|name| name.starts_with("epoll_"))
+    system_calls::is(call, Does::WaitsForEpoll)
 }

@@ -9,6 +9,8 @@ use super::task_table::{Identity, Named, TaskTable};
 use holdup_evidence::{
     Call, Cause, Frame, LockHolder, LockOwner, Ns, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
 };
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{Holder, HowKnown, ThreadName};
 use std::collections::BTreeSet;
 
@@ -107,20 +109,12 @@ fn is_lock(cause: Cause) -> bool {
 
 /// Whether a call ends all other threads of the process that makes it: those are woken to die, and by nothing that they waited for.
 fn ends_process(call: &Call) -> bool {
-    matches!(call.name(), Some("exit_group" | "execve" | "execveat"))
+    system_calls::is(call, Does::EndsThreads)
 }
 
 /// Whether a call sends signals.
 fn signals(call: &Call) -> bool {
-    const CALLS: &[&str] = &[
-        "kill",
-        "tkill",
-        "tgkill",
-        "rt_sigqueueinfo",
-        "rt_tgsigqueueinfo",
-        "pidfd_send_signal",
-    ];
-    call.name().is_some_and(|name| CALLS.contains(&name))
+    system_calls::is(call, Does::Signals)
 }
 
 /// Who lived under these ids when the wait began: a thread of the run, or another task.
@@ -189,18 +183,7 @@ fn heir(
 
 /// Whether a call gives back a lock on a file: by unlocking it, or with the last descriptor of the open file.
 fn lets_go_of_files(call: &Call) -> bool {
-    const CALLS: &[&str] = &[
-        "flock",
-        "close",
-        "close_range",
-        "dup2",
-        "dup3",
-        "exit",
-        "exit_group",
-        "execve",
-        "execveat",
-    ];
-    call.name().is_some_and(|name| CALLS.contains(&name))
+    system_calls::is(call, Does::Closes) || call.name() == Some("flock")
 }
 
 /// Waits that are for a lock in the kernel.
@@ -247,7 +230,7 @@ pub(super) fn let_go(waker: &Waker) -> bool {
         Waker::Thread { call, .. } | Waker::Outside { call, .. } => call,
         Waker::Interrupt { .. } | Waker::Unknown => return false,
     };
-    call.name().is_some_and(|name| name.starts_with("futex"))
+    system_calls::is(call, Does::WakesFutex)
 }
 
 /// The name of a task outside the run that [`judge`] named for this wait of a thread of process `waiter`.
@@ -319,43 +302,9 @@ fn by_waking(cause: Cause, state: TaskState, call: &Call) -> HowKnown {
 
 /// Whether a call reads, writes or closes descriptors, as the other end of a pipe or socket does.
 fn transfers_or_closes(call: &Call) -> bool {
-    const CALLS: &[&str] = &[
-        "read",
-        "readv",
-        "pread64",
-        "preadv",
-        "preadv2",
-        "write",
-        "writev",
-        "pwrite64",
-        "pwritev",
-        "pwritev2",
-        "splice",
-        "vmsplice",
-        "tee",
-        "sendfile",
-        "copy_file_range",
-        "sendto",
-        "sendmsg",
-        "sendmmsg",
-        "recvfrom",
-        "recvmsg",
-        "recvmmsg",
-        "shutdown",
-        "connect",
-        "accept",
-        "accept4",
-        "close",
-        "close_range",
-        "dup2",
-        "dup3",
-        "exit",
-        "exit_group",
-        "execve",
-        "execveat",
-        "io_uring_enter",
-    ];
-    call.name().is_some_and(|name| CALLS.contains(&name))
+    let moves = Does::Reads | Does::Writes | Does::MovesData | Does::Submits | Does::Closes;
+    let on_sockets = Does::Sends | Does::Receives | Does::ShutsDown | Does::Connects | Does::Accepts;
+    system_calls::is(call, moves) || system_calls::is(call, on_sockets)
 }
 
 /// One of a site's holders.

@@ -8,6 +8,7 @@
 use holdup_evidence::{
     Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, Wait, WaitMemory, Waker,
 };
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashSet;
 
 /// `FUTEX_CMD_MASK`: the operation without its flags.
@@ -129,8 +130,7 @@ impl Served {
         object: impl Fn(ObjectId) -> Option<&'a Object>,
     ) -> Option<Work> {
         // Who serves and sleeps outside of a poll may do so for a client.
-        let sleeps =
-            cause == Cause::TimerSleep && wait.call.name().is_some_and(|name| name.ends_with("nanosleep"));
+        let sleeps = cause == Cause::TimerSleep && system_calls::is(&wait.call, Does::Sleeps);
         let may_rest = !(sleeps && self.serves(who.pid));
         if may_rest && rests(cause, wait, memory, &object) && (who.attends)() {
             return Some(Work::Other(

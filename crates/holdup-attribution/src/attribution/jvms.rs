@@ -19,6 +19,8 @@ use crate::classify::Classified;
 use holdup_evidence::{
     Call, Cause, Collector, JvmPause, JvmStop, LockHolder, PauseWork, ThreadId, Wait, Waker,
 };
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{HowKnown, Resource, ResourceKind};
 use std::collections::{HashMap, VecDeque};
 
@@ -223,7 +225,7 @@ impl Jvms {
             if who.name == ANSWERS_TOOLS {
                 return Some(OfJvm::Unasked);
             }
-            let sleeps = wait.call.name().is_some_and(|name| name.ends_with("nanosleep"));
+            let sleeps = system_calls::is(&wait.call, Does::Sleeps);
             // The VM thread sleeps for moments while it waits for others to stop, and for nothing else.
             return match sleeps && own {
                 true if who.name == VM_THREAD => Some(OfJvm::Stopped {
@@ -433,7 +435,7 @@ impl Jvms {
         let meanwhile = meanwhile(threads, Who::Thread(late), pause.from, reached);
         let naps = |site: &Site| {
             let what = whats.get(site.what);
-            what.cause == Cause::RuntimeSafepoint && what.call.is_some_and(|call| call.ends_with("nanosleep"))
+            what.cause == Cause::RuntimeSafepoint && system_calls::is_named(what.call, Does::Sleeps)
         };
         let by = threads.get_mut(&pause.by);
         if let Some(site) = by.and_then(|by| by.ledger.sites.iter_mut().find(|site| naps(site))) {

@@ -11,18 +11,7 @@ use super::holders::{Blocker, Who};
 use super::{Attribution, deadlock};
 use holdup_evidence::{Cause, Ns, ThreadId, Waker};
 use holdup_model::attributed::HowKnown;
-
-/// Calls in which a task gives up a descriptor: many programs close their output before they end.
-const CLOSES: &[&str] = &[
-    "close",
-    "close_range",
-    "dup2",
-    "dup3",
-    "execve",
-    "execveat",
-    "exit",
-    "exit_group",
-];
+use holdup_knowledge::system_calls::{self, Kind as Does};
 
 /// Two looks that are no further apart are at one moment, nanoseconds: so seldom are looks made where there are a few threads.
 const TOGETHER: Ns = 50_000_000;
@@ -42,17 +31,14 @@ impl Attribution {
     /// killed ends in whatever call it was in, and is not told from one that writes.
     pub(super) fn held_open(&self, ended: &EndedWait, cause: Cause, other_end: Option<Blocker>) -> Ns {
         let wait = ended.wait;
-        let writes = matches!(
-            wait.call.name(),
-            Some("write" | "writev" | "splice" | "tee" | "vmsplice" | "sendfile")
-        );
+        let writes = system_calls::is(&wait.call, Does::Writes | Does::MovesData);
         if cause != Cause::IpcPipe || writes {
             return 0;
         }
         let closed_by = match &wait.waker {
             Waker::Thread { thread, call, .. } => {
-                let closes = call.name().is_some_and(|name| CLOSES.contains(&name));
-                closes.then_some(*thread)
+                // Many programs close their output before they end.
+                system_calls::is(call, Does::Closes).then_some(*thread)
             }
             Waker::Unknown if self.by_looks => self.ended_with(ended, other_end),
             _ => None,

@@ -15,6 +15,8 @@ use super::holders;
 use super::ledger::Ledger;
 use super::owners;
 use holdup_evidence::{Call, Cause, LockHolder, Wait};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
 use super::task_table::{Identity, Named, TaskTable};
 use super::thread::Threads;
@@ -53,9 +55,9 @@ impl Orphan {
 /// Whether it is a wait for a private futex without a time limit that nobody ended.
 fn endless(wait: &Wait) -> bool {
     // Newer calls have other arguments.
-    let futex = !matches!(wait.call.name(), Some("futex_wait" | "futex_waitv"));
+    let newer = system_calls::is(&wait.call, Does::WaitsForFutex) && wait.call.name() != Some("futex");
     let waits = WAITS.contains(&(wait.call.args[1] & OPERATION));
-    futex && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
+    !newer && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
 }
 
 /// Whether a time limit was set.

@@ -5,6 +5,7 @@
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
 use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
+use holdup_knowledge::system_calls::{self, Child};
 
 impl Scene<'_> {
     /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
@@ -34,12 +35,11 @@ impl Scene<'_> {
         if !matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
             return None;
         }
-        // wait4 names the child, or none: below 1 it is any, or a group.
-        let named = match wait.call.name() {
-            Some("wait4") => (wait.call.args[0] as i32).cast_unsigned(),
-            _ => 0,
+        // The call names the child, or waits for any.
+        let known = match system_calls::awaited_child(&wait.call) {
+            Some(Child::Process(pid)) => Some(pid),
+            Some(Child::Any) | None => None,
         };
-        let known = (1..=i32::MAX.cast_unsigned()).contains(&named).then_some(named);
         let parent = self.threads.get(&wait.thread)?;
         // The call names it as the waiter's pid namespace has it.
         let known = match (known, parent.identity.inside) {

@@ -8,6 +8,8 @@
 
 use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::AttributedWait;
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +27,7 @@ pub(super) fn mark_judged(rows: &mut [AttributedWait], before: &[Cause]) {
 
 /// Tells again what threads in the way did.
 pub(super) fn retell(waits: &mut [AttributedWait]) {
-    let futex = |wait: &&AttributedWait| wait.call.as_deref().is_some_and(|call| call.starts_with("futex"));
+    let futex = |wait: &&AttributedWait| system_calls::is_named(wait.call.as_deref(), Does::WaitsForFutex);
     let rows = waits.iter().filter(futex);
     let told = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
     for wait in waits.iter_mut() {

@@ -18,10 +18,9 @@ use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
 use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
-use holdup_model::attributed::{
-    Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin,
-    StopSignal, Tally, ThreadName,
-};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
+use holdup_model::attributed::{Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin, StopSignal, Tally, ThreadName};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -345,7 +344,7 @@ impl Rows<'_> {
     ) -> Vec<Vec<UserStackId>> {
         let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
         let mut groups = self.groups(stacks, wait);
-        if of_cpu.is_none() && matches!(row.call.as_deref(), Some("execve" | "execveat")) {
+        if of_cpu.is_none() && system_calls::is_named(row.call.as_deref(), Does::Execs) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
             groups.retain(|group| self.frames(group) > 1);

@@ -12,6 +12,7 @@ use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
 use super::task_table::TaskTable;
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
 };
@@ -125,7 +126,7 @@ fn heard_from_worker(known: &Knowledge<'_>, wait: &Wait) -> bool {
         return false;
     };
     let pid = known.tasks.pid(thread.identity.process);
-    wait.call.name().is_some_and(|name| name.contains("poll"))
+    system_calls::is(&wait.call, Does::Polls | Does::WaitsForEpoll)
         && !wait.serves
         && known.served.serves(pid)
         && wait

@@ -8,6 +8,8 @@ use super::{Site, futex, on_disk};
 use holdup_model::attributed::Common;
 use holdup_evidence::{Call, Cause, Object, ObjectKind};
 use holdup_knowledge::calls::Kind;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Child;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait that the stack decided was about: the call's object where it can be that, else the function.
@@ -143,19 +145,10 @@ pub(super) fn random_generator() -> Resource {
 
 /// Whom wait4 or waitid asked for.
 pub(super) fn child(call: &Call) -> Resource {
-    /// `P_PID` of waitid.
-    const P_PID: u64 = 1;
-    let asked = match call.name() {
-        Some("wait4") => call.args[0],
-        Some("waitid") if call.args[0] == P_PID => call.args[1],
-        _ => 0,
-    };
-    // The register holds a signed 32-bit pid; 0 and below ask for any child or a group.
-    #[expect(clippy::cast_possible_truncation, reason = "a pid is 32 bits wide")]
-    let pid = asked as u32;
-    if pid.cast_signed() > 0 {
-        named(ResourceKind::Process, format!("process {pid}")).with(|facts| facts.pid = Some(pid))
-    } else {
-        Resource::of(Common::Child)
+    match system_calls::awaited_child(call) {
+        Some(Child::Process(pid)) => {
+            named(ResourceKind::Process, format!("process {pid}")).with(|facts| facts.pid = Some(pid))
+        }
+        Some(Child::Any) | None => Resource::of(Common::Child),
     }
 }

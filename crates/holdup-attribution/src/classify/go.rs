@@ -6,6 +6,8 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// Functions below which a thread of the runtime has nothing to do, and what it then waits for.
@@ -23,7 +25,7 @@ const NEAR: usize = 8;
 
 /// What a thread of Go's runtime waited for; `None` where the stack shows no more than the kernel did, or is of another program.
 pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
-    let call = call.filter(|call| matches!(*call, "futex" | "nanosleep"))?;
+    let call = call.filter(|call| system_calls::is_named(Some(call), Does::WaitsForFutex | Does::Sleeps))?;
     if !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }

@@ -7,9 +7,9 @@
 use holdup_model::attributed::{Awaits, Common, JavaLock, SleepsBy};
 use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::java::{
-    IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime,
-};
+use holdup_knowledge::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 
 /// The file that holds the virtual machine, and the one that starts it.
@@ -91,7 +91,7 @@ enum Shown {
 
 /// What a wait of a JVM's thread was for; `None` where the stack shows no more than the kernel did, or is of another program.
 pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
-    let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
+    let futex = system_calls::is_named(call, Does::WaitsForFutex);
     let frames: Vec<&str> = stack
         .iter()
         .filter(|frame| frame.language == Language::Java)
@@ -185,7 +185,7 @@ pub fn machines_own(rows: &mut [AttributedWait]) {
         return;
     }
     for row in rows {
-        let futex = matches!(row.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+        let futex = system_calls::is_named(row.call.as_deref(), Does::WaitsForFutex);
         if row.asker.stack.is_empty() && futex && matches!(row.cause, Cause::LockFutex | Cause::TimerSleep) {
             (row.cause, row.resource) = idle(row.call.as_deref(), Common::JvmOwnWork.name());
         }

@@ -30,9 +30,10 @@ use holdup_evidence::{
     Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, RuntimeLock, RuntimeLockKind, TaskState,
     WaitMemory, Waker,
 };
-use holdup_knowledge::calls;
+use holdup_knowledge::{calls, system_calls};
 use holdup_knowledge::calls::Kind;
 use holdup_knowledge::functions::Rank;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{Resource, ResourceKind};
 use objects::{Use, named};
 use stack::{Stack, Verdict};
@@ -374,7 +375,7 @@ fn by_call(site: &Site, stack: Option<&Stack>, kind: Kind) -> Option<Found> {
             with_limit(site, Cause::LockSysv, resource)
         }
         Kind::Queue if certain => {
-            let system_v = matches!(site.call.name(), Some("msgsnd" | "msgrcv"));
+            let system_v = system_calls::is(&site.call, Does::SystemV);
             let resource = if system_v {
                 named(
                     ResourceKind::Kernel,

@@ -5,6 +5,8 @@
 
 use holdup_model::attributed::{Common, Disk, FdKind, Peer, Server};
 use holdup_evidence::{Cause, DeviceNumber, Object, ObjectKind, SocketAddress};
+use holdup_knowledge::file_systems;
+use holdup_knowledge::file_systems::Backing;
 use holdup_model::attributed::{Resource, ResourceKind};
 use std::net::SocketAddr;
 
@@ -78,45 +80,19 @@ const PTY_MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
 /// Major number of the kernel's graphics devices.
 const DRM_MAJOR: u32 = 226;
 
-/// File systems whose data comes from a daemon (`fuse.sshfs` and the like are `fuse` to the kernel).
-const FUSE: [&str; 3] = ["fuse", "fuseblk", "virtiofs"];
-/// File systems whose data comes from another machine.
-const NETWORK: [&str; 11] = [
-    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "gfs2", "ocfs2",
-];
-/// File systems without a device.
-const VIRTUAL: [&str; 16] = [
-    "bpf",
-    "cgroup",
-    "cgroup2",
-    "configfs",
-    "debugfs",
-    "devpts",
-    "devtmpfs",
-    "hugetlbfs",
-    "mqueue",
-    "nsfs",
-    "proc",
-    "pstore",
-    "ramfs",
-    "securityfs",
-    "sysfs",
-    "tracefs",
-];
-
 /// Who serves the data of this file system, when it is no block device of this machine.
 #[must_use]
 pub fn served_by(file_system: &str) -> Option<Cause> {
-    if FUSE.contains(&file_system) || file_system.starts_with("fuse.") {
-        Some(Cause::FsFuse)
-    } else {
-        NETWORK.contains(&file_system).then_some(Cause::FsNetwork)
+    match file_systems::backing(file_system)? {
+        Backing::Process => Some(Cause::FsFuse),
+        Backing::Network => Some(Cause::FsNetwork),
+        Backing::Disk | Backing::Memory | Backing::Kernel | Backing::Layers | Backing::Automount => None,
     }
 }
 
 /// Whether a file system has no device behind it, so that nothing on it waits for one (tmpfs may, for swap).
 pub(super) fn is_virtual(file_system: &str) -> bool {
-    VIRTUAL.contains(&file_system)
+    file_systems::backing(file_system) == Some(Backing::Kernel)
 }
 
 /// Whether a path names a device for randomness, however it is written (`/dev/./random`).

@@ -5,10 +5,11 @@
 
 use super::objects::{self, Use};
 use super::{ETIMEDOUT_OR_AGAIN, Site};
-use holdup_model::attributed::Common;
-use holdup_evidence::{Cause, Object, ObjectKind, PolledFd, SocketAddress, Waker};
-use holdup_knowledge::calls::{self, Kind};
-use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_evidence::{Call, Cause, Object, ObjectKind, PolledFd, SocketAddress, Waker};
+use holdup_knowledge::{calls, system_calls};
+use holdup_knowledge::calls::Kind;
+use holdup_knowledge::system_calls::Kind as Does;
+use holdup_model::attributed::{Common, Resource, ResourceKind};
 
 const POLLIN: u16 = 0x001;
 const POLLOUT: u16 = 0x004;
@@ -199,7 +200,7 @@ fn ended_by_child(site: &Site) -> bool {
     let Waker::Thread { call, .. } = site.waker else {
         return false;
     };
-    matches!(call.name(), Some("exit" | "exit_group"))
+    system_calls::is(call, Does::Exits)
 }
 
 /// The only descriptor of the set that the waker's system call can have made ready.
@@ -207,31 +208,27 @@ fn by_waker<'a>(site: &Site, awaited: &[Awaited<'a>]) -> Option<Awaited<'a>> {
     let (Waker::Thread { call, .. } | Waker::Outside { call, .. }) = site.waker else {
         return None;
     };
-    let name = call.name()?;
-    let mut fitting = awaited.iter().filter(|one| can_wake(name, one.object));
+    let mut fitting = awaited.iter().filter(|one| can_wake(call, one.object));
     let first = fitting.next()?;
     let cause = first.cause();
     fitting.all(|other| other.cause() == cause).then_some(*first)
 }
 
 /// Whether a call in another thread can make such a descriptor ready.
-fn can_wake(call: &str, object: &Object) -> bool {
+fn can_wake(call: &Call, object: &Object) -> bool {
+    let Some(known) = system_calls::of(call) else {
+        return false;
+    };
     let socket = matches!(object.kind, ObjectKind::Socket { .. });
-    match call {
-        "sendto" | "sendmsg" | "sendmmsg" | "recvfrom" | "recvmsg" | "recvmmsg" | "connect" | "shutdown"
-        | "accept" | "accept4" => socket,
-        "write" | "writev" | "read" | "readv" | "splice" | "sendfile" => !matches!(
-            object.kind,
-            ObjectKind::Timerfd | ObjectKind::Pidfd | ObjectKind::Signalfd
-        ),
-        "exit" | "exit_group" | "close" => {
-            matches!(
-                object.kind,
-                ObjectKind::Pidfd | ObjectKind::Pipe | ObjectKind::Fifo
-            ) || socket
-        }
-        "kill" | "tkill" | "tgkill" => object.kind == ObjectKind::Signalfd,
-        _ => false,
+    let by_socket = Does::Sends | Does::Receives | Does::Connects | Does::Accepts | Does::ShutsDown;
+    let channel = socket || matches!(object.kind, ObjectKind::Pipe | ObjectKind::Fifo);
+    match &object.kind {
+        _ if socket && known.is(by_socket) => true,
+        _ if channel && known.is(Does::Closes) => true,
+        ObjectKind::Timerfd => false,
+        ObjectKind::Pidfd => known.is(Does::Exits),
+        ObjectKind::Signalfd => known.is(Does::Signals),
+        _ => known.is(Does::Reads | Does::Writes | Does::MovesData),
     }
 }
 
@@ -322,4 +319,43 @@ fn descriptors(site: &Site, awaited: &[Awaited]) -> Resource {
         resource = resource.with(|facts| facts.descriptors = Some(listed));
     }
     resource
+}
+
+#[cfg(test)]
+mod tests {
+    use super::can_wake;
+    use holdup_evidence::{Call, DeviceNumber, Object, ObjectKind};
+
+    #[test]
+    fn a_call_makes_ready_what_it_works_on() {
+        let can = |name: &str, kind: ObjectKind| {
+            let object = Object {
+                kind,
+                path: None,
+                file_system: String::new(),
+                device: DeviceNumber { major: 0, minor: 0 },
+                inode: 1,
+            };
+            can_wake(&Call::named(name), &object)
+        };
+        for name in [
+            "tee",
+            "vmsplice",
+            "preadv2",
+            "dup2",
+            "close_range",
+            "execve",
+            "write",
+            "exit",
+        ] {
+            assert!(can(name, ObjectKind::Pipe), "{name}");
+        }
+        for name in ["pidfd_send_signal", "rt_sigqueueinfo", "kill"] {
+            assert!(can(name, ObjectKind::Signalfd), "{name}");
+        }
+        // The end of a process makes it ready, and closing another descriptor of it does not.
+        assert!(can("exit_group", ObjectKind::Pidfd) && !can("close", ObjectKind::Pidfd));
+        assert!(!can("write", ObjectKind::Timerfd) && !can("kill", ObjectKind::Pipe));
+        assert!(!can("getppid", ObjectKind::Pipe));
+    }
 }

@@ -7,7 +7,8 @@
 use holdup_model::attributed::DatabaseServer;
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
-use holdup_knowledge::user_code;
+use holdup_knowledge::{system_calls, user_code};
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
@@ -22,7 +23,7 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let resource = of_database(DatabaseServer::Postgresql, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("epoll_wait"))));
     }
-    let futex = matches!(call, Some("futex" | "futex_wait" | "futex_waitv"));
+    let futex = system_calls::is_named(call, Does::WaitsForFutex);
     if futex && matches!(cause, Cause::LockFutex) && user_code::postgres_latch(stack) {
         let resource = named(ResourceKind::Lock, "a lock in PostgreSQL's own memory");
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));

@@ -5,6 +5,8 @@
 
 use super::Question;
 use holdup_evidence::{Cause, Clock, Event, Ns, OpenState, Seq, ThreadId, Wait, Waker};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{Attributed, Pace};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -234,7 +236,7 @@ impl Recorder {
         let line = self.met(wait.thread, &wait.clock, wait.end);
         self.advance(line, &wait.clock, wait.start);
         let exits = match &wait.waker {
-            Waker::Thread { call, .. } => matches!(call.name(), Some("exit" | "exit_group")),
+            Waker::Thread { call, .. } => system_calls::is(call, Does::Exits),
             _ => true,
         };
         let for_end = by.is_some() && exits;

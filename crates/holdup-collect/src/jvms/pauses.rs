@@ -4,6 +4,7 @@
 
 use super::operations::NEAR;
 use holdup_evidence::{JvmPause, Ns, PauseWork, ThreadId, Wait};
+use holdup_knowledge::system_calls::{self, Kind as Does};
 
 /// What kind of thread of a machine it is, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl Pauses {
         let call = wait.call.name();
         let by = by.filter(|_| call == Some("futex"));
         match (kind, by) {
-            (Kind::VmThread, _) if call.is_some_and(|name| name.ends_with("nanosleep")) => {
+            (Kind::VmThread, _) if system_calls::is_named(call, Does::Sleeps) => {
                 self.naps = Some(match self.naps {
                     Some((from, to)) if wait.start.saturating_sub(to) < ONE_WAIT => (from, wait.end),
                     _ => (wait.start, wait.end),

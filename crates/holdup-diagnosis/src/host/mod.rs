@@ -12,6 +12,7 @@ use holdup_model::report::HostResourceName;
 use crate::rules::{RuleId, duration, percent, say};
 use holdup_evidence::host::{HostSight, ProcessLimit};
 use holdup_evidence::{Observed, SystemFacts};
+use holdup_knowledge::file_systems;
 use holdup_model::finding::{Finding, Severity};
 use holdup_model::report::{Host, HostFact};
 
@@ -268,12 +269,12 @@ fn disk_order(facts: &SystemFacts, sight: &HostSight) -> Vec<String> {
 
 /// Local file systems that are read-only and whose kind is usually written to: after an error the kernel makes them so.
 fn read_only(observed: &Observed, facts: &SystemFacts) -> Option<String> {
-    const WRITTEN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"];
+    let written = |name: &str| file_systems::named(name).is_some_and(|known| known.written);
     let listed = |target: &str| observed.file_systems.iter().any(|one| one.mount == target);
     let mut targets: Vec<&str> = facts
         .mounts
         .iter()
-        .filter(|mount| WRITTEN.contains(&mount.file_system.as_str()) && listed(&mount.target))
+        .filter(|mount| written(&mount.file_system) && listed(&mount.target))
         // The mount may be read-only by choice; the file system itself is behind an error, or was mounted so.
         .filter(|mount| mount.options.split(',').any(|option| option == "ro"))
         .map(|mount| mount.target.as_str())

@@ -8,6 +8,7 @@ use crate::rules::{percent, say, waiters};
 use holdup_evidence::host::{HostSight, Use};
 use holdup_evidence::observed::{Limited, Metric, SeenCgroup, SeenFileSystem};
 use holdup_evidence::{Observed, SystemFacts};
+use holdup_knowledge::file_systems;
 use holdup_model::report::HostResource;
 
 /// Users that are named of a resource.
@@ -237,10 +238,8 @@ fn file_systems(observed: &Observed) -> Option<String> {
         .filter(|one| one.used_percent.is_some());
     // What is made full is always so.
     let all = all.filter(|one| {
-        !matches!(
-            one.kind.as_deref(),
-            Some("squashfs" | "iso9660" | "erofs" | "udf")
-        )
+        let kind = one.kind.as_deref().and_then(file_systems::named);
+        !kind.is_some_and(|known| known.image)
     });
     let count = all.clone().count();
     let most = all.max_by(|a, b| fullest(a).total_cmp(&fullest(b)))?;

@@ -6,9 +6,9 @@
 use super::calls::happens_in;
 use super::{ALWAYS, FLOOR, say};
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
-use holdup_model::attributed::{
-    Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together,
-};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
+use holdup_model::attributed::{Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together};
 use holdup_model::connections::TcpSeen;
 use holdup_model::finding::Verdict;
 use std::collections::BTreeSet;
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
             return 0;
         }
         let looks = |row: &&AttributedWait| {
-            let polls = row.call.as_deref().is_some_and(|call| call.contains("poll"));
+            let polls = system_calls::is_named(row.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll);
             let (own, other) = (&row.asker.name, &wait.asker.name);
             polls && row.cause == Cause::TimerSleep && own.pid == other.pid && own.tid != other.tid
         };

@@ -10,6 +10,7 @@ use crate::mountinfo;
 use crate::root::{Root, text_if_there};
 use crate::sockets::Sockets;
 use holdup_evidence::{Call, DeviceNumber, Object, ObjectKind, SocketAddress};
+use holdup_knowledge::system_calls::{self, Kind, Limit, PollSet};
 use std::net::SocketAddr;
 
 /// The family of Unix sockets.
@@ -87,42 +88,49 @@ pub enum About {
 /// What a call is about.
 #[must_use]
 pub fn about(call: &Call) -> About {
-    let [first, second, third, fourth] = call.args;
-    let descriptor = i32::try_from(first & 0xffff_ffff).unwrap_or(-1);
-    match call.name().unwrap_or_default() {
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => About::Epoll(descriptor),
-        "io_uring_enter" if fourth & IORING_ENTER_REGISTERED_RING == 0 => About::Ring(descriptor),
-        "poll" | "ppoll" => About::Poll {
-            at: first,
-            count: second,
+    let Some(known) = system_calls::of(call) else {
+        return About::Nothing;
+    };
+    let argument = |at: u8| call.args.get(usize::from(at)).copied().unwrap_or_default();
+    match known.poll_set {
+        Some(PollSet::Array { at, count }) => {
+            return About::Poll {
+                at: argument(at),
+                count: argument(count),
+            };
+        }
+        Some(PollSet::Bits { count, sets }) => {
+            return About::Select {
+                count: argument(count),
+                sets: sets.map(argument),
+            };
+        }
+        None => {}
+    }
+    if let Some(at) = known.futex {
+        return About::Futex(argument(at));
+    }
+    if let Some(path) = known.path {
+        return About::Path(argument(path.argument));
+    }
+    let Some(fd) = known.descriptor.map(argument) else {
+        return About::Nothing;
+    };
+    let fd = i32::try_from(fd & 0xffff_ffff).unwrap_or(-1);
+    let [_, second, third, fourth] = call.args;
+    match () {
+        () if known.is(Kind::WaitsForEpoll) => About::Epoll(fd),
+        () if known.is(Kind::WaitsForCompletions) => match fourth & IORING_ENTER_REGISTERED_RING {
+            0 => About::Ring(fd),
+            _ => About::Nothing,
         },
-        "select" | "pselect6" => About::Select {
-            count: first,
-            sets: [second, third, fourth],
-        },
-        "connect" => About::Connect {
-            fd: descriptor,
+        () if known.is(Kind::Connects) => About::Connect {
+            fd,
             at: second,
             length: third,
         },
-        "futex" | "futex_wait" => About::Futex(first),
-        "flock" => About::Lock(descriptor),
-        "fcntl" => About::Lock(descriptor),
-        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2"
-        | "pwritev2" | "recvfrom" | "sendto" | "recvmsg" | "sendmsg" | "recvmmsg" | "sendmmsg" | "accept"
-        | "accept4" | "shutdown" | "close" | "fsync" | "fdatasync" | "syncfs" | "sync_file_range"
-        | "ioctl" | "lseek" | "fstat" | "ftruncate" | "fallocate" | "getdents" | "getdents64"
-        | "sendfile" | "splice" | "tee" | "vmsplice" | "copy_file_range" | "readahead" | "fadvise64"
-        | "fchmod" | "fchown" | "fsetxattr" | "fgetxattr" | "mq_timedsend" | "mq_timedreceive" => {
-            About::Descriptor(descriptor)
-        }
-        "open" | "creat" | "stat" | "lstat" | "access" | "unlink" | "rename" | "mkdir" | "rmdir"
-        | "chdir" | "truncate" | "readlink" | "statfs" | "chmod" | "chown" | "lchown" | "utime"
-        | "execve" => About::Path(first),
-        "openat" | "openat2" | "newfstatat" | "statx" | "faccessat" | "faccessat2" | "unlinkat"
-        | "mkdirat" | "readlinkat" | "renameat" | "renameat2" | "utimensat" | "fchmodat" | "fchownat"
-        | "execveat" => About::Path(second),
-        _ => About::Nothing,
+        () if known.is(Kind::LocksFiles) => About::Lock(fd),
+        () => About::Descriptor(fd),
     }
 }
 
@@ -153,13 +161,12 @@ pub struct TimeLimit {
 #[must_use]
 pub fn time_limit(call: &Call, fifth: u64) -> Option<TimeLimit> {
     const MICROSECOND: u64 = 1_000;
-    let [_, _, third, fourth] = call.args;
-    let (at, unit) = match call.name()? {
-        "select" => (fifth, MICROSECOND),
-        "pselect6" => (fifth, 1),
-        "ppoll" => (third, 1),
-        "epoll_pwait2" => (fourth, 1),
-        _ => return None,
+    let known = system_calls::of(call).filter(|known| known.is(Kind::Polls | Kind::WaitsForEpoll))?;
+    let argument = |at: u8| call.args.iter().chain([&fifth]).nth(usize::from(at)).copied();
+    let (at, unit) = match known.limit? {
+        Limit::Timeval(at) => (argument(at)?, MICROSECOND),
+        Limit::Timespec(at) => (argument(at)?, 1),
+        Limit::Milliseconds(_) => return None,
     };
     (at != 0).then_some(TimeLimit { at, unit })
 }
@@ -448,10 +455,34 @@ pub fn lock_holder(root: &Root, pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{epoll_set, file, is_ring_at_rest, lock_holder, nameless};
+    use super::{About, about, epoll_set, file, is_ring_at_rest, lock_holder, nameless};
     use crate::mountinfo;
     use crate::root::Tree;
-    use holdup_evidence::{DeviceNumber, ObjectKind};
+    use holdup_evidence::{Call, DeviceNumber, ObjectKind};
+
+    #[test]
+    fn a_call_is_about_the_same_as_when_it_is_traced() {
+        let of = |name| {
+            about(&Call {
+                args: [10, 11, 12, 0],
+                ..Call::named(name)
+            })
+        };
+        for name in ["link", "umount2", "lchown", "mknod"] {
+            assert_eq!(of(name), About::Path(10), "{name}");
+        }
+        for name in ["linkat", "mount", "symlink", "openat"] {
+            assert_eq!(of(name), About::Path(11), "{name}");
+        }
+        for name in ["epoll_ctl", "timerfd_settime", "read"] {
+            assert_eq!(of(name), About::Descriptor(10), "{name}");
+        }
+        assert_eq!(of("fcntl"), About::Lock(10));
+        assert_eq!(of("io_uring_enter"), About::Ring(10));
+        assert_eq!(of("ppoll"), About::Poll { at: 10, count: 11 });
+        assert_eq!(of("futex_wait"), About::Futex(10));
+        assert_eq!(of("futex_waitv"), About::Nothing);
+    }
 
     #[test]
     fn a_file_is_on_the_mount_that_its_descriptor_names() {

@@ -20,7 +20,6 @@ pub mod look;
 mod measured;
 pub mod on_cpu;
 mod other_ends;
-mod perf_ring;
 mod probe;
 mod processes;
 mod rate;

@@ -4,10 +4,10 @@
 //! `kernel.perf_event_paranoid` is 2 or less; some distributions have 3 or 4, and containers' filters refuse the call. In: thread ids;
 //! what they make later is in it too. Out: [`OnCpu::drain`].
 
-use super::perf_ring::Ring;
+use holdup_perf::{Of, Ring};
 use nix::errno::Errno;
-use perf_event_open_sys::{bindings, perf_event_open};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use perf_event_open_sys::bindings;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// CPU time between two samples of a thread, nanoseconds: as often as two hundredths of a core's worth of unwinding can make use of.
 pub(super) const PERIOD: u64 = 25_000_000;
@@ -143,23 +143,7 @@ fn open(tid: u32, cpu: u32) -> Result<OwnedFd, Errno> {
     attributes.set_inherit(1);
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
-    let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::ESRCH)?;
-    let cpu = libc::c_int::try_from(cpu).map_err(|_| Errno::EINVAL)?;
-    // SAFETY: the attributes outlive the call.
-    let event = unsafe {
-        perf_event_open(
-            &mut attributes,
-            tid,
-            cpu,
-            -1,
-            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
-        )
-    };
-    if event < 0 {
-        return Err(Errno::last());
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(event) })
+    holdup_perf::open(&mut attributes, Of::Thread(tid, Some(cpu)), None)
 }
 
 /// A record, if it is a sample of a 64-bit program: header, process and thread, kind of registers, registers, room for the

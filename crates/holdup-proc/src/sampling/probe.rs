@@ -6,10 +6,10 @@
 //! ordinary user for their own processes. What a breakpoint costs the thread is an exception of some microseconds, so each is for few
 //! [`HITS`], after which the kernel itself turns it off. In: a thread's id, places. Out: [`Hit`]s.
 
-use super::perf_ring::Ring;
+use holdup_perf::{Of, Ring};
 use nix::errno::Errno;
-use perf_event_open_sys::{bindings, ioctls, perf_event_open};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use perf_event_open_sys::{bindings, ioctls};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Times that a breakpoint is hit before it is off.
 pub(super) const HITS: u16 = 16;
@@ -130,7 +130,7 @@ fn clock(tid: u32) -> Result<OwnedFd, Errno> {
         u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK),
     );
     clock.sample_type = 0;
-    open_as(&mut clock, tid, -1)
+    holdup_perf::open(&mut clock, Of::Thread(tid, None), None)
 }
 
 fn limited(event: OwnedFd, times: u16) -> Result<Ring, Errno> {
@@ -163,26 +163,7 @@ fn event(kind: u32, config: u64) -> bindings::perf_event_attr {
 }
 
 fn open(attributes: &mut bindings::perf_event_attr, tid: u32, leader: &OwnedFd) -> Result<OwnedFd, Errno> {
-    open_as(attributes, tid, leader.as_raw_fd())
-}
-
-fn open_as(attributes: &mut bindings::perf_event_attr, tid: u32, leader: i32) -> Result<OwnedFd, Errno> {
-    let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::ESRCH)?;
-    // SAFETY: the attributes outlive the call.
-    let event = unsafe {
-        perf_event_open(
-            attributes,
-            tid,
-            -1,
-            leader,
-            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
-        )
-    };
-    if event < 0 {
-        return Err(Errno::last());
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(event) })
+    holdup_perf::open(attributes, Of::Thread(tid, None), Some(leader.as_fd()))
 }
 
 /// A record, if it is a sample of a 64-bit program: header, process and thread, how many values and these, kind of registers, registers.

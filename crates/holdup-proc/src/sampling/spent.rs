@@ -7,6 +7,7 @@ use super::clocks::stat;
 use super::waiting::Waiting;
 use crate::root::{Root, text_if_there};
 use holdup_evidence::{Call, Event, Ns, SignalSent, TaskName, ThreadId, Wait, Waker};
+use holdup_knowledge::system_calls;
 use std::sync::Arc;
 
 /// Of shorter waits the state of the connection is not told, nanoseconds, as when tracing.
@@ -23,11 +24,9 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     let Some(call) = site.site.call.filter(|_| piece.seen) else {
         return false;
     };
-    let milliseconds = |argument: u64| u64::try_from(argument as i32).unwrap_or_default() * 1_000_000;
-    let limit = match call.name() {
-        Some("poll") => milliseconds(call.args[2]),
-        Some("epoll_wait" | "epoll_pwait") => milliseconds(call.args[3]),
-        _ => site.limit.unwrap_or_default(),
+    let limit = match system_calls::milliseconds(&call) {
+        Some(limit) => u64::from(limit.unwrap_or_default()) * 1_000_000,
+        None => site.limit.unwrap_or_default(),
     };
     let lasted = piece.end - piece.start;
     // Where there were other waits between two looks, a part of this one may have been taken for theirs.

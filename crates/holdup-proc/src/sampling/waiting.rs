@@ -11,6 +11,7 @@ use holdup_evidence::{
     Event, KernelStackId, LockHolder, Ns, Object, ObjectId, ObjectKind, PolledFd, ThreadId, UserStackId,
     WaitMemory,
 };
+use holdup_knowledge::system_calls::{self, Child, Kind};
 use std::collections::HashMap;
 
 /// Objects and kernel stacks that are told apart; a program that waits for more different ones has a trouble of another kind.
@@ -85,19 +86,15 @@ impl Waiting {
         const CLOCK: u64 = 0x100;
         const NO_LIMIT: u64 = 0;
         let call = self.site.call?;
-        let [_, second, third, fourth] = call.args;
-        let forever = |limit: u64| (limit as i32) < 0;
-        let of_the_run = |ends: bool| ends.then_some(Reach::Run);
-        match call.name()? {
-            "futex" if second & PRIVATE != 0 && fourth == NO_LIMIT => WAITS
-                .contains(&(second & !(PRIVATE | CLOCK) & 0xff))
-                .then_some(Reach::Process),
-            "read" => of_the_run(self.by_own),
-            "poll" => of_the_run(self.by_own && forever(third)),
-            "ppoll" => of_the_run(self.by_own && third == NO_LIMIT),
-            "epoll_wait" | "epoll_pwait" => of_the_run(self.by_own && forever(fourth)),
-            _ => None,
+        let [_, second, _, fourth] = call.args;
+        if call.name()? == "futex" {
+            let waits = WAITS.contains(&(second & !(PRIVATE | CLOCK) & 0xff));
+            let forever = second & PRIVATE != 0 && fourth == NO_LIMIT;
+            return (waits && forever).then_some(Reach::Process);
         }
+        let polls = system_calls::is(&call, Kind::Polls | Kind::WaitsForEpoll);
+        let forever = polls && system_calls::waits_forever(&call) == Some(true);
+        (self.by_own && (forever || call.name()? == "read")).then_some(Reach::Run)
     }
 
     /// The process or thread that it waits for to end; 0 for any child.
@@ -106,24 +103,16 @@ impl Waiting {
         /// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`, without the flags of private futexes and of the clock.
         const FUTEX_WAITS: [u64; 2] = [0, 9];
         const FLAGS: u64 = 0x180;
-        /// `P_ALL`, `P_PID`.
-        const ALL: u64 = 0;
-        const BY_PID: u64 = 1;
         let call = self.site.call?;
-        let [first, second, third, _] = call.args;
-        let pid = u32::try_from(first & 0xffff_ffff).ok()?;
-        match call.name()? {
-            "wait4" if pid.cast_signed() > 0 => Some(Awaited::Child(pid)),
-            "wait4" => Some(Awaited::AnyChild),
-            "waitid" if first == BY_PID => Some(Awaited::Child(u32::try_from(second).ok()?)),
-            "waitid" if first == ALL => Some(Awaited::AnyChild),
-            // By a descriptor or a group: one of the children.
-            "waitid" => Some(Awaited::AnyChild),
+        let [_, second, third, _] = call.args;
+        match system_calls::awaited_child(&call) {
+            Some(Child::Process(pid)) => Some(Awaited::Child(pid)),
+            Some(Child::Any) => Some(Awaited::AnyChild),
             // Who joins a thread waits for the word that holds the thread's id, which the kernel clears.
-            "futex" if FUTEX_WAITS.contains(&(second & !FLAGS & 0xff)) => {
+            None if call.name()? == "futex" && FUTEX_WAITS.contains(&(second & !FLAGS & 0xff)) => {
                 Some(Awaited::Thread(u32::try_from(third & 0xffff_ffff).ok()?))
             }
-            _ => None,
+            None => None,
         }
     }
 }
@@ -315,12 +304,8 @@ fn opens_to_write(site: &Site) -> bool {
     let Some(call) = site.call else {
         return false;
     };
-    let flags = match call.name() {
-        Some("open") => call.args[1],
-        Some("openat") => call.args[2],
-        _ => return false,
-    };
-    flags & MODE == WRITES
+    let flags = system_calls::of(&call).and_then(|known| call.args.get(usize::from(known.open_flags?)));
+    flags.is_some_and(|flags| flags & MODE == WRITES)
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct Directory {
     pub(crate) held: Option<Arc<OwnedFd>>,
     /// Its file system.
     pub(crate) file_system: String,
+    /// A look at a file there can block for good.
+    pub(crate) can_block: bool,
     /// All files below it.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -52,18 +54,6 @@ pub(crate) struct Directory {
 pub(crate) struct Reach {
     pub(crate) contained: Vec<String>,
     pub(crate) not_contained: Vec<String>,
-}
-
-/// File systems of which a look at a file can block for good.
-fn can_block(file_system: &str) -> bool {
-    file_system.starts_with("nfs")
-        || file_system.starts_with("fuse")
-        || ["cifs", "smb3", "9p", "afs", "ceph", "autofs"].contains(&file_system)
-}
-
-/// Whether its files may be looked at: it is on a disk of this machine.
-pub(crate) fn is_local(directory: &Directory) -> bool {
-    !can_block(&directory.file_system)
 }
 
 /// Decides.
@@ -118,7 +108,7 @@ fn fit(directory: &Directory, sight: &Sight) -> Result<(), String> {
     if path == Path::new("/") {
         return Err("--memory / would be everything; name the directory below which CMD writes".to_owned());
     }
-    if !is_local(directory) {
+    if directory.can_block {
         return Err(format!(
             "{path:?} is on {}, where a look at a file can block for good; name a directory on a disk of this machine",
             directory.file_system
@@ -246,8 +236,7 @@ mod tests {
         assert!(of(&sight(|_| {})).is_ok());
         for (change, word) in [
             ((|one| one.path = "/".into()) as fn(&mut Directory), "everything"),
-            (|one| one.file_system = "fuse.sshfs".into(), "block"),
-            (|one| one.file_system = "nfs4".into(), "block"),
+            (|one| one.can_block = true, "block"),
             (
                 |one| one.mounted_below = Some("/var/spool/mail/x".into()),
                 "mounted below",

@@ -9,7 +9,9 @@
 use super::checks::Directory;
 use anyhow::Context;
 use holdup_files::{Guard, Missing};
+use holdup_knowledge::file_systems;
 use holdup_proc::{Root, mountinfo};
+use holdup_proc::mountinfo::Line;
 use holdup_subject::room::Room;
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -52,17 +54,22 @@ pub(crate) fn look(path: &Path) -> anyhow::Result<Directory> {
     let root = Root::system();
     let mounts = mountinfo::read(&root, &mut Vec::new());
     let on = mount_of(&held);
-    let mounted = mounts.iter().find(|mount| Some(mount.number) == on);
+    let table: Vec<file_systems::Mount<'_>> = mounts.iter().map(Line::known).collect();
+    let mut known = mounts.iter().zip(file_systems::blocking(&table));
+    let mounted = known.find(|(mount, _)| Some(mount.number) == on);
     let mut targets = mounts.iter().map(|mount| PathBuf::from(&mount.target));
     let below = targets.find(|target| *target != path && target.starts_with(&path));
     let mut directory = Directory {
-        file_system: mounted.map(|mount| mount.file_system.clone()).unwrap_or_default(),
+        file_system: mounted
+            .map(|(mount, _)| mount.file_system.clone())
+            .unwrap_or_default(),
+        can_block: mounted.is_some_and(|(_, blocks)| blocks),
         mounted_below: below,
         memory: available(&root) / PART_OF_MEMORY,
         path,
         ..Directory::default()
     };
-    if !super::checks::is_local(&directory) {
+    if directory.can_block {
         return Ok(directory);
     }
     directory.served = served(&root, &directory.path, held.as_fd());

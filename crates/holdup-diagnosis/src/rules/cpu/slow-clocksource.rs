@@ -4,9 +4,7 @@ use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, W
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-
-/// Calls that need no system call where the clock can be read from user mode.
-const CALLS: [&str; 3] = ["clock_gettime", "gettimeofday", "time"];
+use holdup_knowledge::system_calls::{self, Kind};
 
 /// Sources that can only be read in the kernel, on every kernel.
 const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
@@ -25,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
-    let clock = kernel.only(|wait| wait.call.as_deref().is_some_and(|call| CALLS.contains(&call)));
+    let clock = kernel.only(|wait| system_calls::is_named(wait.call.as_deref(), Kind::ReadsClock));
     let cost = clock.as_ref().map_or(0, Waits::cost);
     let Some(waits) = clock.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
         return Verdict::Clear(format!(

@@ -3,6 +3,7 @@
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenFileSystem;
 use holdup_evidence::{Cause, Observed};
+use holdup_knowledge::file_systems;
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::HashSet;
@@ -13,18 +14,10 @@ const NEARLY: f64 = 95.0;
 /// KiB that are still enough for logs and temporary files of some days, whatever the percentage: 20 GiB.
 const PLENTY_KIB: f64 = 20_971_520.0;
 
-/// Types that are made full, and never grow.
-const IMAGES: &[&str] = &[
-    "squashfs",
-    "iso9660",
-    "udf",
-    "erofs",
-    "cramfs",
-    "romfs",
-    "fuse.snapfuse",
-];
+/// Served by FUSE, and made full all the same.
+const SNAP_IMAGE: &str = "fuse.snapfuse";
 
-/// Where such are mounted, where their type is not told.
+/// Where file systems are mounted that are made full and never grow, where their type is not told.
 const IMAGE_MOUNTS: &[&str] = &[
     "/snap/",
     "/var/lib/snapd/",
@@ -139,7 +132,8 @@ fn level(one: &SeenFileSystem, short: Short) -> Level {
 
 fn is_image(one: &SeenFileSystem) -> bool {
     let kind = one.kind.as_deref();
-    kind.is_some_and(|kind| IMAGES.contains(&kind))
+    let image = |kind: &str| file_systems::named(kind).is_some_and(|known| known.image);
+    kind.is_some_and(|kind| kind == SNAP_IMAGE || image(kind))
         || kind.is_none() && {
             IMAGE_MOUNTS.iter().any(|start| one.mount.starts_with(start)) || one.source.starts_with("/dev/sr")
         }

@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -19,10 +21,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn opens(wait: &AttributedWait) -> bool {
-    matches!(
-        wait.call.as_deref(),
-        Some("open" | "openat" | "openat2" | "creat")
-    )
+    system_calls::is_named(wait.call.as_deref(), Kind::Opens)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -29,10 +31,7 @@ const LOG_SOCKETS: &[&str] = &[
 
 /// Whether it waits for room to log. A log daemon's own wait for messages is a receive.
 fn logs(wait: &AttributedWait) -> bool {
-    let sends = matches!(
-        wait.call.as_deref(),
-        Some("sendto" | "sendmsg" | "sendmmsg" | "write" | "writev")
-    );
+    let sends = system_calls::is_named(wait.call.as_deref(), Kind::Sends | Kind::Writes);
     sends && LOG_SOCKETS.contains(&wait.resource.name.as_str())
 }
 

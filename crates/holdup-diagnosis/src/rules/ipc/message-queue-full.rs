@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -20,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// POSIX's and System V's calls that wait for room in a queue.
 fn sends(wait: &AttributedWait) -> bool {
-    matches!(wait.call.as_deref(), Some("mq_timedsend" | "msgsnd"))
+    system_calls::is_named(wait.call.as_deref(), Kind::SendsToQueue)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -53,9 +55,10 @@ fn finding(group: &Waits<'_>) -> Finding {
     } else {
         Severity::Warning
     };
-    let see = match main.call.as_deref() {
-        Some("msgsnd") => "ipcs -q",
-        _ => "ls -l /dev/mqueue",
+    let see = if system_calls::is_named(main.call.as_deref(), Kind::SystemV) {
+        "ipcs -q"
+    } else {
+        "ls -l /dev/mqueue"
     };
     RULE.finding(severity, title, group)
         .and_if(holders.first().map(say::meanwhile))

@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -20,10 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Whether it waits for room, so that the reader is the one in the way.
 fn writes(wait: &AttributedWait) -> bool {
-    matches!(
-        wait.call.as_deref(),
-        Some("write" | "writev" | "sendfile" | "splice" | "tee" | "vmsplice")
-    )
+    system_calls::is_named(wait.call.as_deref(), Kind::Writes | Kind::MovesData)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

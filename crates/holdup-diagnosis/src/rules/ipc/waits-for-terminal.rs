@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
@@ -21,7 +23,7 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let who = say::who(&main.asker.name);
     let terminal = say::name_or(&main.resource.name, "its terminal");
-    let writes = matches!(main.call.as_deref(), Some("write" | "writev"));
+    let writes = system_calls::is_named(main.call.as_deref(), Kind::Writes);
     let finding = if writes {
         let title = format!("{terminal} accepts no more output from {who}");
         RULE.finding(Severity::Warning, title, waits)

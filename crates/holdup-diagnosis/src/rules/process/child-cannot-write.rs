@@ -2,6 +2,8 @@
 
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, Link};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -98,7 +100,7 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
 /// thread did: it read at last, or it was killed and the pipe closed.
 fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
     child.cause == Cause::IpcPipe
-        && matches!(child.call.as_deref(), Some("write" | "writev"))
+        && system_calls::is_named(child.call.as_deref(), Kind::Writes)
         && parent.resource.detail.pid == Some(child.asker.name.pid)
         && child
             .holders

@@ -3,6 +3,8 @@
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -22,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
 fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let copying = |function: &String| families::copies_address_space(function);
-    matches!(wait.call.as_deref(), Some("fork" | "clone" | "clone3"))
+    system_calls::is_named(wait.call.as_deref(), Kind::Creates)
         && (wait.kernel_stack.iter().any(copying)
             || run.attributed.by_looks && wait.resource.detail.copies.is_some())
 }

@@ -5,6 +5,8 @@ use crate::rules::{
     percent, say,
 };
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, ThreadLedger};
 use holdup_model::churn::{Births, Born, Churn};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -70,24 +72,6 @@ impl Program {
 /// requests or minutes.
 const SHORT: Ns = 1_000_000_000;
 
-/// Calls in which a process is made, becomes a program, and ends; its page faults are in none.
-const CALLS: &[&str] = &[
-    "clone",
-    "clone3",
-    "fork",
-    "vfork",
-    "execve",
-    "execveat",
-    "exit_group",
-    "exit",
-    "mmap",
-    "munmap",
-    "mprotect",
-    "brk",
-    "wait4",
-    "waitid",
-];
-
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(churn) = run
         .attributed
@@ -145,8 +129,8 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         .collect();
     let starts_or_ends = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
         (Cause::ProcessExec | Cause::ProcessExit | Cause::MemPagefault, _) => true,
-        (Cause::CpuKernel, None) => true,
-        (Cause::CpuKernel, Some(call)) => CALLS.contains(&call),
+        // Page faults are in no call.
+        (Cause::CpuKernel, call) => call.is_none() || system_calls::is_named(call, Kind::ProcessLife),
         _ => false,
     };
     let makes = |wait: &AttributedWait| {

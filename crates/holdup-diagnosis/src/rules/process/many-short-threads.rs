@@ -6,6 +6,8 @@ use crate::rules::{
 };
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, ThreadLedger};
 use holdup_model::churn::{Births, Born, Churn};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -30,20 +32,6 @@ const MANY: u64 = 200;
 /// How long a thread that hardly does anything runs and waits, without queueing for a CPU, in nanoseconds. Starting and
 /// ending one takes 20 to 60 µs.
 const HARDLY: Ns = 1_000_000;
-
-/// Calls by which the C library starts and ends a thread and keeps its stack.
-const CALLS: &[&str] = &[
-    "clone",
-    "clone3",
-    "exit",
-    "mmap",
-    "munmap",
-    "mprotect",
-    "madvise",
-    "set_robust_list",
-    "rseq",
-    "rt_sigprocmask",
-];
 
 /// Of what runs already: threads that ended within a second, from which they are not a pool's that is being filled or emptied,
 const MANY_LIVE: u64 = 100;
@@ -258,7 +246,7 @@ fn median(lives: &Series) -> Ns {
 }
 
 fn makes(wait: &AttributedWait) -> bool {
-    wait.call.as_deref().is_some_and(|call| CALLS.contains(&call))
+    system_calls::is_named(wait.call.as_deref(), Kind::ThreadLife)
 }
 
 /// How many short threads each process had, and how long they lived together. Threads that the report lists together

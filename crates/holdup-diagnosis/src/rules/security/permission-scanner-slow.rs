@@ -6,6 +6,8 @@ use crate::rules::{
     say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -34,9 +36,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         || "a scanner of files (fanotify)".to_owned(),
         |holder| format!("{} (fanotify)", say::who_with_pid(&holder.name)),
     );
-    let calls = match main.call.as_deref() {
-        Some("execve" | "execveat") => "start a program",
-        _ => "open files",
+    let calls = if system_calls::is_named(main.call.as_deref(), Kind::Execs) {
+        "start a program"
+    } else {
+        "open files"
     };
     let each = duration(waits.own() / waits.count().max(1));
     let title = format!("{who} waits {each} for {by} to allow each request to {calls}");

@@ -5,6 +5,8 @@ use super::local_ports_used_up::without_port;
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_model::attributed::FdKind;
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
@@ -166,10 +168,12 @@ fn handed_on(run: &Run<'_>, group: &Waits<'_>) -> u64 {
 /// Whether others waited, for most of the sleep, for the sleepers to take what they sent to them: there was always something there.
 fn is_fed(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.pid).collect();
-    let sends = |call: &str| call.starts_with("send") || call.contains("write");
+    let sends = Kind::Sends | Kind::Writes | Kind::MovesData;
     let to_send = run.attributed.waits.iter().filter(|wait| {
         let channel = matches!(wait.cause, Cause::NetSend | Cause::IpcPipe | Cause::IpcUnix);
-        channel && wait.call.as_deref().is_some_and(sends) && !sleepers.contains(&wait.asker.name.pid)
+        channel
+            && system_calls::is_named(wait.call.as_deref(), sends)
+            && !sleepers.contains(&wait.asker.name.pid)
     });
     let for_them = to_send.map(|wait| {
         let theirs = wait

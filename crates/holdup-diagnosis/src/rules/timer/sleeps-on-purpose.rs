@@ -4,6 +4,8 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::system_calls;
+use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -39,15 +41,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedWait> {
     let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
     let sleeps = |wait: &&AttributedWait| {
-        let sleeps = wait
-            .call
-            .as_deref()
-            .is_some_and(|call| call.ends_with("nanosleep"));
+        let sleeps = system_calls::is_named(wait.call.as_deref(), Kind::Sleeps);
         sleeps && wait.max >= HARM_FLOOR
     };
     let loops = |one: &AttributedWait| {
         let polls = |row: &AttributedWait| {
-            let epoll = row.call.as_deref().is_some_and(|call| call.starts_with("epoll_"));
+            let epoll = system_calls::is_named(row.call.as_deref(), Kind::WaitsForEpoll);
             epoll && row.count > 0 && thread(row) == thread(one)
         };
         run.waits(polls).is_some_and(|polls| polls.count() >= TURNS)
@@ -58,7 +57,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
 
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
-    let futex = matches!(wait.call.as_deref(), Some("futex" | "futex_wait" | "futex_waitv"));
+    let futex = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForFutex);
     futex && wait.resource.detail.sleeps.is_none()
 }
 

@@ -4,10 +4,10 @@
 //! In: a task. Out: a [`Place`]. All of it can block for as long as the process is in the middle of an exec, or while somebody
 //! makes cgroups: it is for a process that can be left behind. The file is read off its link and never opened.
 
-use holdup_bpf::calls::descriptor_arguments;
 use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::observed::SeenFile;
 use holdup_evidence::{Call, DeviceNumber};
+use holdup_knowledge::system_calls;
 use holdup_proc::mountinfo::{self, Line};
 use holdup_proc::root::text_if_there;
 use holdup_proc::{Root, block, cgroup, tasks};
@@ -69,8 +69,7 @@ impl Looker {
     }
 
     fn file(&self, pid: u32, call: &tasks::Call) -> Option<SeenFile> {
-        let number = usize::try_from(call.number).ok()?;
-        let argument = descriptor_arguments().get(number)?.checked_sub(1)?;
+        let argument = system_calls::numbered(call.number)?.descriptor?;
         let descriptor = *call.args.get(usize::from(argument))?;
         let process = self.root.proc.join(pid.to_string());
         let link = std::fs::read_link(process.join("fd").join(descriptor.to_string())).ok()?;

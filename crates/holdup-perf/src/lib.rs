@@ -1,20 +1,64 @@
-//! A buffer into which the kernel writes the records of a performance event on one CPU.
+//! Performance events, and the buffers into which the kernel writes their records.
 //!
-//! In: an event. Out: whole records, each once, oldest first. The kernel moves the head, we alone move the tail.
+//! In: the attributes of an event. Out: its descriptor ([`open`]), and whole records, each once, oldest first ([`Ring`]). The
+//! kernel moves the head of a buffer, we alone move its tail.
 
 use nix::errno::Errno;
 use perf_event_open_sys::bindings;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
 /// Data pages: 256 KiB, so that with the first page it stays below what the kernel lets an ordinary user lock for each CPU
-/// (`kernel.perf_event_mlock_kb`, 516).
+/// (`kernel.perf_event_mlock_kb`, 516). They hold some 2,000 announcements of mappings.
 const DATA_PAGES: usize = 64;
+
+/// Whose time an event counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Of a thread, on all CPUs or on one.
+    Thread(u32, Option<u32>),
+    /// Of all threads, on one CPU.
+    Cpu(u32),
+}
+
+/// Opens an event; `leader`: of the group that it joins.
+///
+/// # Errors
+/// When the kernel refuses it, or there is no such thread or CPU.
+pub fn open(
+    attributes: &mut bindings::perf_event_attr,
+    of: Of,
+    leader: Option<BorrowedFd<'_>>,
+) -> Result<OwnedFd, Errno> {
+    let number = |cpu: u32| libc::c_int::try_from(cpu).map_err(|_| Errno::EINVAL);
+    let (tid, cpu) = match of {
+        Of::Thread(tid, cpu) => {
+            let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::ESRCH)?;
+            (tid, cpu.map_or(Ok(-1), number)?)
+        }
+        Of::Cpu(cpu) => (-1, number(cpu)?),
+    };
+    // SAFETY: the attributes outlive the call.
+    let event = unsafe {
+        perf_event_open_sys::perf_event_open(
+            attributes,
+            tid,
+            cpu,
+            leader.map_or(-1, |leader| leader.as_raw_fd()),
+            u64::from(bindings::PERF_FLAG_FD_CLOEXEC),
+        )
+    };
+    if event < 0 {
+        return Err(Errno::last());
+    }
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(event) })
+}
 
 /// The buffer, and the event that it belongs to.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub struct Ring {
     event: OwnedFd,
     base: NonNull<libc::c_void>,
     page: usize,
@@ -36,7 +80,7 @@ impl Ring {
     ///
     /// # Errors
     /// When the user has no memory left to lock.
-    pub(super) fn of(event: OwnedFd) -> Result<Ring, Errno> {
+    pub fn of(event: OwnedFd) -> Result<Ring, Errno> {
         Ring::with_pages(event, DATA_PAGES)
     }
 
@@ -44,7 +88,7 @@ impl Ring {
     ///
     /// # Errors
     /// As above.
-    pub(super) fn with_pages(event: OwnedFd, pages: usize) -> Result<Ring, Errno> {
+    pub fn with_pages(event: OwnedFd, pages: usize) -> Result<Ring, Errno> {
         // SAFETY: sysconf has no preconditions.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         // SAFETY: a fresh mapping of an event's buffer, of a size that the kernel takes: a page and a power of two of them.
@@ -71,7 +115,7 @@ impl Ring {
     }
 
     /// All records since the last time.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(Vec<u8>)) {
+    pub fn drain(&mut self, mut take: impl FnMut(Vec<u8>)) {
         let page = self.base.as_ptr().cast::<bindings::perf_event_mmap_page>();
         // SAFETY: the mapping lives as long as self.
         let (head, mut tail) = unsafe { ((&raw const (*page).data_head).read_volatile(), (*page).data_tail) };
