@@ -29,7 +29,7 @@ pub(crate) struct Args {
 /// Crates that load BPF or depend on one that does: to build them takes clang and libelf.
 const NEED_BPF: &[&str] = &["holdup", "holdup-bpf", "holdup-fuzz"];
 
-/// All targets with tests. Not the examples in documentation: there are none (`xtask/tests/tidy.rs`), and looking for them compiles the
+/// All targets with tests. Not the examples in documentation: there are none (`xtask/tests/tidy/rooms.rs`), and looking for them compiles the
 /// documentation of every crate.
 const TESTS: [&str; 7] = [
     "test",

@@ -13,6 +13,7 @@ use std::path::Path;
 const READERS: &[&str] = &[
     "holdup",
     "holdup-bpf",
+    "holdup-collect",
     "holdup-detached",
     "holdup-evidence",
     "holdup-files",
@@ -47,7 +48,7 @@ const NAMES: &[&str] = &["named", "idle"];
 /// Where decisions on words that holdup writes as well are right: the end of a path, the words, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
-        "artefacts/objects.rs",
+        "holdup-artefacts/src/objects.rs",
         "inotify",
         "the kernel's name of the anonymous inode, which holdup takes as it is",
     ),
@@ -60,6 +61,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "classify/objects.rs",
         "timerfd",
         "the kernel's name of the anonymous inode, which holdup takes as it is",
+    ),
+    (
+        "holdup-knowledge/src/calls.rs",
+        "clone",
+        "the system call's name, which the C library has for a function of stacks too",
     ),
     (
         "rules/boot/network-awaited-at-boot.rs",

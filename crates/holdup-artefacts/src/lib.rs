@@ -14,7 +14,6 @@ mod stacks;
 use holdup_attribution::attribution::choose;
 use holdup_attribution::classify;
 use holdup_attribution::classify::{Classified, Site};
-use holdup_model::attributed::Disk;
 use holdup_evidence::observed::{CallTime, Calls, Refused};
 use holdup_evidence::units::duration;
 use holdup_evidence::{
@@ -23,7 +22,10 @@ use holdup_evidence::{
 };
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::{Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName};
+use holdup_model::attributed::Disk;
+use holdup_model::attributed::{
+    Asker, Attributed, AttributedWait, Holder, How, HowKnown, Pace, Resource, Tally, ThreadName,
+};
 use holdup_model::connections::Connections;
 use objects::object;
 

@@ -1,8 +1,8 @@
 //! What a system call can wait for, by its name: numbers differ between machines, names do not.
 
 use super::functions::Direction;
-use holdup_evidence::Call;
 use crate::system_calls::{self, Kind as Does, PollSet};
+use holdup_evidence::Call;
 
 /// Calls that wait alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

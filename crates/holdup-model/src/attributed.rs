@@ -10,7 +10,10 @@ mod requests;
 
 pub use common::{Common, Interrupt};
 pub use detail::{Detail, Facts};
-pub use fact::{Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy, Spin, SpinningLibrary, StopSignal};
+pub use fact::{
+    Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy,
+    Spin, SpinningLibrary, StopSignal,
+};
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
 

@@ -49,16 +49,12 @@ impl Doubt {
             Doubt::DeviceQueueing => {
                 "several threads waited for the disk at once, so the wait of one depends on the others"
             }
-            Doubt::GroupCommit => {
-                "several threads waited for a sync at once, and one commit may serve many"
-            }
+            Doubt::GroupCommit => "several threads waited for a sync at once, and one commit may serve many",
             Doubt::DeferredWriteback => "the data must still be written later",
             Doubt::Polling => {
                 "these sleeps have equal length: if they poll for an event, it does not come sooner"
             }
-            Doubt::Spinning => {
-                "some of the CPU time is busy waiting, which ends only with the awaited event"
-            }
+            Doubt::Spinning => "some of the CPU time is busy waiting, which ends only with the awaited event",
             Doubt::OthersWork => "it waits for work of other threads in the run, which must still be done",
             Doubt::Quota => "the cgroup's CPU quota was spent, and would be spent sooner",
         }

@@ -11,7 +11,6 @@
 use super::blocker::meanwhile;
 use super::holders::{Blocker, Who};
 use super::site::Site;
-use holdup_model::attributed::Common;
 use super::task_table::TaskTable;
 use super::thread::{Thread, Threads};
 use super::what::Whats;
@@ -21,6 +20,7 @@ use holdup_evidence::{
 };
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
+use holdup_model::attributed::Common;
 use holdup_model::attributed::{HowKnown, Resource, ResourceKind};
 use std::collections::{HashMap, VecDeque};
 

@@ -10,8 +10,8 @@ use super::ended_wait::EndedWait;
 use super::holders::{Blocker, Who};
 use super::{Attribution, deadlock};
 use holdup_evidence::{Cause, Ns, ThreadId, Waker};
-use holdup_model::attributed::HowKnown;
 use holdup_knowledge::system_calls::{self, Kind as Does};
+use holdup_model::attributed::HowKnown;
 
 /// Two looks that are no further apart are at one moment, nanoseconds: so seldom are looks made where there are a few threads.
 const TOGETHER: Ns = 50_000_000;

@@ -75,8 +75,8 @@ pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;
 
 use crate::classify::{self, Classified, Site};
-use blocker::Blockers;
 use crate::prediction::Recorder;
+use blocker::Blockers;
 use churn::Churning;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};

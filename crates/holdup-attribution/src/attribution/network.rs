@@ -204,8 +204,8 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
-    use super::{NO_PORT, REFUSED};
     use super::super::Attribution;
+    use super::{NO_PORT, REFUSED};
     use holdup_evidence::network::{Connection, Outcome};
     use holdup_evidence::{Clock, Event, Ns, Start, TaskName, ThreadId};
     use holdup_model::connections::Connections;

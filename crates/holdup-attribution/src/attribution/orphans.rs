@@ -14,12 +14,12 @@ use super::deadlock;
 use super::holders;
 use super::ledger::Ledger;
 use super::owners;
+use super::task_table::{Identity, Named, TaskTable};
+use super::thread::Threads;
 use holdup_evidence::{Call, Cause, LockHolder, Wait};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
-use super::task_table::{Identity, Named, TaskTable};
-use super::thread::Threads;
 use std::collections::BTreeMap;
 
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.

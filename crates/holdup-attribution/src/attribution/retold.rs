@@ -6,11 +6,11 @@
 //!
 //! In: all rows. Out: the same, with holders and chains that agree with them.
 
-use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::JudgedBy;
 use std::collections::{BTreeMap, HashMap};
 
 /// Part of a thread's waits for futexes that must be for one cause, 0..1: below it those that others saw may be the rest.

@@ -16,11 +16,14 @@ use super::task_table::{NameId, TaskTable};
 use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
-use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
-use holdup_model::attributed::{Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin, StopSignal, Tally, ThreadName};
+use holdup_model::attributed::JudgedBy;
+use holdup_model::attributed::{
+    Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin,
+    StopSignal, Tally, ThreadName,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 

@@ -12,8 +12,8 @@ use super::pace::Rhythm;
 use super::path::{Key, Share};
 use super::what::WhatId;
 use super::windows::{Axis, Sums};
-use holdup_model::attributed::JudgedBy;
 use holdup_evidence::{KernelStackId, Ns, UserStackId};
+use holdup_model::attributed::JudgedBy;
 use holdup_model::attributed::Tally;
 use holdup_model::connections::TcpSeen;
 

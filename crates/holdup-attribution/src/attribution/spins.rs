@@ -4,8 +4,8 @@
 //! functions that do nothing else are listed: a mutex that spins for a moment before it sleeps is not told from one
 //! that is taken at once, and a loop of the program's own has no name that says so.
 
-use holdup_model::attributed::{Spin, SpinningLibrary};
 use holdup_evidence::Frame;
+use holdup_model::attributed::{Spin, SpinningLibrary};
 
 /// Functions that spin, by their bare names.
 const NAMES: &[&str] = &[

@@ -12,10 +12,10 @@ use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
 use super::task_table::TaskTable;
-use holdup_knowledge::system_calls::{self, Kind as Does};
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
 };
+use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashSet;
 
 /// What those wait for.

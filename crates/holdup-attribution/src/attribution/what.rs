@@ -4,9 +4,9 @@
 //! dictionary is bounded, whatever names the observed programs invent: beyond its size, and beyond a
 //! thread's share of it, things are told apart by cause, call and kind alone.
 
-use holdup_model::attributed::{Detail, Facts};
 use crate::classify::Classified;
 use holdup_evidence::Cause;
+use holdup_model::attributed::{Detail, Facts};
 use holdup_model::attributed::{Resource, ResourceKind};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! What a wait was about: its object where it can be that, else a path, a function, or plain words.
 
 use super::objects;
-use holdup_knowledge::functions::families;
 use super::objects::{Use, named};
 use super::stack::Stack;
 use super::{Site, futex, on_disk};
-use holdup_model::attributed::Common;
 use holdup_evidence::{Call, Cause, Object, ObjectKind};
 use holdup_knowledge::calls::Kind;
+use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Child;
+use holdup_model::attributed::Common;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait that the stack decided was about: the call's object where it can be that, else the function.

@@ -4,13 +4,15 @@
 //! that take its place, where the frames prove them. A method is looked at only behind frames of the runtime or of well-known
 //! libraries: what a program's own code waits for inside of a pool's method is not the pool.
 
-use holdup_model::attributed::{Awaits, Common, JavaLock, SleepsBy};
 use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::java::{IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime};
+use holdup_knowledge::java::{
+    IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime,
+};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{Awaits, Common, JavaLock, SleepsBy};
 
 /// The file that holds the virtual machine, and the one that starts it.
 const JVM: &str = "libjvm.so";

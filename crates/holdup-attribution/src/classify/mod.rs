@@ -24,16 +24,16 @@ pub use naming::name_resource;
 pub use objects::served_by;
 pub use runtime::by_user_stack;
 
-use holdup_model::attributed::{Common, Copies, JavaLock, Spin};
 use about::{child, object_or, random_generator, resource_for, unknown_resource};
 use holdup_evidence::{
     Call, Cause, KernelLock, Ns, Object, ObjectId, ObjectKind, RuntimeLock, RuntimeLockKind, TaskState,
     WaitMemory, Waker,
 };
-use holdup_knowledge::{calls, system_calls};
 use holdup_knowledge::calls::Kind;
 use holdup_knowledge::functions::Rank;
 use holdup_knowledge::system_calls::Kind as Does;
+use holdup_knowledge::{calls, system_calls};
+use holdup_model::attributed::{Common, Copies, JavaLock, Spin};
 use holdup_model::attributed::{Resource, ResourceKind};
 use objects::{Use, named};
 use stack::{Stack, Verdict};

@@ -4,11 +4,11 @@
 //! In: a resource as a wait made it, and the machine's facts. Out: the same with more `detail`; for waits for
 //! a disk that a cgroup limits, the limit instead of the file. What the facts do not know stays as it is.
 
-use holdup_knowledge::functions::families;
 use super::objects::served_by;
-use holdup_model::attributed::{Disk, Facts};
 use holdup_evidence::facts::{BlockDevice, IoLimit, Mount};
 use holdup_evidence::{Cause, DeviceNumber, SystemFacts};
+use holdup_knowledge::functions::families;
+use holdup_model::attributed::{Disk, Facts};
 use holdup_model::attributed::{Resource, ResourceKind};
 use std::path::Path;
 

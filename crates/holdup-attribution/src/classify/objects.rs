@@ -3,10 +3,10 @@
 //! In: an [`Object`] and what was done with it. Out: a cause, where the object alone decides it, and a
 //! [`Resource`]. Paths and addresses are passed on as they are: views make them printable.
 
-use holdup_model::attributed::{Common, Disk, FdKind, Peer, Server};
 use holdup_evidence::{Cause, DeviceNumber, Object, ObjectKind, SocketAddress};
 use holdup_knowledge::file_systems;
 use holdup_knowledge::file_systems::Backing;
+use holdup_model::attributed::{Common, Disk, FdKind, Peer, Server};
 use holdup_model::attributed::{Resource, ResourceKind};
 use std::net::SocketAddr;
 

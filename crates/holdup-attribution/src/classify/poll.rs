@@ -6,9 +6,9 @@
 use super::objects::{self, Use};
 use super::{ETIMEDOUT_OR_AGAIN, Site};
 use holdup_evidence::{Call, Cause, Object, ObjectKind, PolledFd, SocketAddress, Waker};
-use holdup_knowledge::{calls, system_calls};
 use holdup_knowledge::calls::Kind;
 use holdup_knowledge::system_calls::Kind as Does;
+use holdup_knowledge::{calls, system_calls};
 use holdup_model::attributed::{Common, Resource, ResourceKind};
 
 const POLLIN: u16 = 0x001;

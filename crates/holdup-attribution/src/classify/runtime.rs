@@ -4,11 +4,11 @@
 //! takes its place, and what is waited for, where the stack proves it. A wait for such a lock may run out of time and
 //! be tried again, as Python's does every 5 ms: it is then no sleep, but the same wait.
 
-use holdup_model::attributed::DatabaseServer;
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
-use holdup_knowledge::{system_calls, user_code};
 use holdup_knowledge::system_calls::Kind as Does;
+use holdup_knowledge::{system_calls, user_code};
+use holdup_model::attributed::DatabaseServer;
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.

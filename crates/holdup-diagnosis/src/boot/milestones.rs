@@ -7,12 +7,12 @@ use super::origin::Origin;
 use super::seeding;
 use super::units::starts;
 use super::waits::{self, device_path, is_device, of_a_start};
-use holdup_model::report::MilestoneKind;
 use crate::rules::logs;
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{BootStep, Happening, KernelEvent, SpanKind, UnitEvent, What, When};
 use holdup_evidence::{Ns, Observed};
 use holdup_model::report::Milestone;
+use holdup_model::report::MilestoneKind;
 
 const SECOND: Ns = 1_000_000_000;
 
@@ -158,9 +158,7 @@ impl List<'_> {
 
     fn step(&mut self, step: &BootStep, one: &Happening) {
         match step {
-            BootStep::KernelReady => {
-                self.first(MilestoneKind::KernelReady, "the kernel is initialised", one)
-            }
+            BootStep::KernelReady => self.first(MilestoneKind::KernelReady, "the kernel is initialised", one),
             BootStep::InitStarted { program } => {
                 self.first(
                     MilestoneKind::InitStarted,

@@ -14,12 +14,12 @@ mod tests;
 pub(crate) mod units;
 pub(crate) mod waits;
 
-use holdup_model::report::MilestoneKind;
 use crate::rules::{duration, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Span, SpanKind, UnitEvent, What};
 use holdup_evidence::{Ns, Observed};
 use holdup_model::attributed::{Attributed, Tally};
+use holdup_model::report::MilestoneKind;
 use holdup_model::report::{Boot, BootPhase, BootWait, Milestone};
 use origin::Origin;
 use waits::{For, Waited};

@@ -2,9 +2,9 @@
 
 use super::{attribute, free, of, tenths};
 use holdup_artefacts::attribute as of_calls;
-use holdup_model::report::MilestoneKind;
 use holdup_evidence::observed::{BootStep, Happening, KernelEvent, Quote, Source, UnitEvent, What, When};
 use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::report::MilestoneKind;
 
 const SECOND: Ns = 1_000_000_000;
 

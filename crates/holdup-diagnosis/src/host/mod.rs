@@ -8,12 +8,12 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
-use holdup_model::report::HostResourceName;
 use crate::rules::{RuleId, duration, percent, say};
 use holdup_evidence::host::{HostSight, ProcessLimit};
 use holdup_evidence::{Observed, SystemFacts};
 use holdup_knowledge::file_systems;
 use holdup_model::finding::{Finding, Severity};
+use holdup_model::report::HostResourceName;
 use holdup_model::report::{Host, HostFact};
 
 /// Bytes of a deleted file that is held open from which it is worth a word: less explains no full disk.

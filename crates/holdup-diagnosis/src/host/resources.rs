@@ -3,13 +3,13 @@
 //! In: figures. Out: a line for each resource that something is known of. No line judges.
 
 use super::load::{mean, sum};
-use holdup_model::report::HostResourceName;
 use crate::rules::{percent, say, waiters};
 use holdup_evidence::host::{HostSight, Use};
 use holdup_evidence::observed::{Limited, Metric, SeenCgroup, SeenFileSystem};
 use holdup_evidence::{Observed, SystemFacts};
 use holdup_knowledge::file_systems;
 use holdup_model::report::HostResource;
+use holdup_model::report::HostResourceName;
 
 /// Users that are named of a resource.
 const USERS: usize = 3;

@@ -4,10 +4,10 @@
 //! requests, a faster disk changes nothing.
 
 use super::Run;
-use holdup_model::attributed::{Disk, Facts};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::IoLimit;
 use holdup_model::attributed::{AttributedWait, ResourceKind};
+use holdup_model::attributed::{Disk, Facts};
 use holdup_model::finding::{Evidence, Finding, Remedy};
 
 /// Requests that one wait may stand for: a commit of a journal writes a handful of blocks before it is waited for.

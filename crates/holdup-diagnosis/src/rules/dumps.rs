@@ -2,9 +2,9 @@
 
 use super::run::Run;
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen};
-use holdup_model::attributed::Address;
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockRef, LockWait, SnapshotKind};
+use holdup_model::attributed::Address;
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::Evidence;
 

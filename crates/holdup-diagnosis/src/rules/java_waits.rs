@@ -1,9 +1,9 @@
 //! Waits of a Java virtual machine's threads as rules ask about them.
 
 use super::{Run, Waits, say};
-use holdup_model::attributed::{Address, Awaits, JavaLock};
 use holdup_evidence::{Cause, Language};
 use holdup_knowledge::java;
+use holdup_model::attributed::{Address, Awaits, JavaLock};
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::Evidence;
 use std::collections::BTreeSet;

@@ -8,7 +8,9 @@ use super::{ALWAYS, FLOOR, say};
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::{Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together};
+use holdup_model::attributed::{
+    Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together,
+};
 use holdup_model::connections::TcpSeen;
 use holdup_model::finding::Verdict;
 use std::collections::BTreeSet;

@@ -5,8 +5,8 @@
 //! where the symbols are there.
 
 use super::{bare, split, within};
-use holdup_model::attributed::Common;
 use holdup_evidence::Frame;
+use holdup_model::attributed::Common;
 
 /// Files of the servers.
 const SERVERS: &[&str] = &["mysqld", "mariadbd"];

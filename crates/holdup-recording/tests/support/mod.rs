@@ -1,7 +1,6 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_evidence::facts::{CpuTime, Mount};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -14,6 +13,7 @@ use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
     Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
 };
+use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};

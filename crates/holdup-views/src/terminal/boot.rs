@@ -7,9 +7,9 @@
 use super::{artefacts, finding, margins, randomness};
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{duration, percent};
-use holdup_model::report::MilestoneKind;
 use holdup_evidence::Ns;
 use holdup_model::finding::Severity;
+use holdup_model::report::MilestoneKind;
 use holdup_model::report::{Boot, Milestone, Report};
 
 /// Column at which the words begin behind a time.

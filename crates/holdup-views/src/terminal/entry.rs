@@ -7,8 +7,8 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_model::attributed::{Common, Disk, JudgedBy};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Common, Disk, JudgedBy};
 use holdup_model::attributed::{How, Resource, ResourceKind};
 use holdup_model::report::{Report, StackFrame, Wait};
 

@@ -1,11 +1,11 @@
 //! Comparisons, made as they are made of real ones, from made-up numbers.
 
 use super::MS;
-use holdup_comparison::comparison::{Side, compare};
 use holdup_comparison::comparison::frames::Frames;
 use holdup_comparison::comparison::made::Thing;
 use holdup_comparison::comparison::runs::{Part, Run};
 use holdup_comparison::comparison::source::{Measured, REQUEST, Source};
+use holdup_comparison::comparison::{Side, compare};
 use holdup_evidence::observed::Weight;
 use holdup_evidence::{Cause, SystemFacts};
 use holdup_model::attributed::Attributed;

@@ -3,8 +3,8 @@
 use super::super::idle::Work;
 use super::super::owners;
 use super::{Case, Verdict};
-use holdup_model::attributed::Reason;
 use crate::classify::Classified;
+use holdup_model::attributed::Reason;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let requests = case.requests();

@@ -4,8 +4,8 @@
 //! waits until somebody else does something, the kernel shows only by what means.
 
 use super::{Case, Subject, Verdict};
-use holdup_model::attributed::{Certainty, Reason};
 use holdup_evidence::{Cause, Wait};
+use holdup_model::attributed::{Certainty, Reason};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     Some(verdict(case))

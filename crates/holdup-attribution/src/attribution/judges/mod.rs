@@ -28,9 +28,9 @@ use super::owners;
 use super::task_table::TaskTable;
 use super::thread::{Thread, Threads};
 use super::turns::{self, Turns};
-use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use crate::classify::Classified;
 use holdup_evidence::{Cause, Earlier, ThreadId, Wait, WaitMemory};
+use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use std::cell::OnceCell;
 
 /// Judges in the order in which they are believed. The first that knows the purpose of a wait decides. A verdict that

@@ -2,9 +2,9 @@
 
 use super::super::event_loops::polls;
 use super::{Case, Verdict};
-use holdup_model::attributed::Reason;
 use crate::classify::Classified;
 use holdup_evidence::Cause;
+use holdup_model::attributed::Reason;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let sleeps = matches!(case.reading.cause, Cause::PollWait | Cause::TimerSleep);

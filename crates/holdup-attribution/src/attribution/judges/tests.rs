@@ -6,13 +6,13 @@ use super::super::object_cache::Reading;
 use super::super::what::WhatId;
 use super::{Case, JudgeFn, PRECEDENCE, Subject, Verdict, decide, first_that_knows};
 use super::{idle, jvm, kernel, runtime_lock, server_timer, spent_on, tls};
-use holdup_model::attributed::{Certainty, Judge, Reason};
 use holdup_evidence::churn::{Conversation, Hello};
 use holdup_evidence::{
     Adopted, Call, Cause, Event, JvmStop, LockHolder, Ns, Object, ObjectId, ObjectKind, PauseWork, PolledFd,
     RuntimeLock, RuntimeLockKind, RuntimeLockSource, Serving, SocketAddress, Start, TaskName, TaskState,
     ThreadId, Wait, WaitMemory, Waker,
 };
+use holdup_model::attributed::{Certainty, Judge, Reason};
 
 const PID: u32 = 7;
 const THREAD: ThreadId = ThreadId(1);

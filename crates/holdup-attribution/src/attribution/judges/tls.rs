@@ -1,8 +1,8 @@
 //! TLS handshakes: a receive or a send on a connection whose handshake has begun and is not complete.
 
 use super::{Case, Subject, Verdict};
-use holdup_model::attributed::{Certainty, Reason};
 use holdup_evidence::Cause;
+use holdup_model::attributed::{Certainty, Reason};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let talks = matches!(case.reading.cause, Cause::NetReceive | Cause::NetSend);

@@ -1,13 +1,13 @@
 //! Who asked, who was in the way, who ran instead: told by hand.
 
 use super::scene::{By, Scene, WRITE, exiting, path, row};
-use holdup_model::attributed::StopSignal;
 use crate::attribution::what::{Role, Whats};
 use crate::classify::Classified;
 use holdup_evidence::{
     Allowed, Call, Cause, Event, Frame, LockHolder, RanInstead, Scheduling, SignalSent, TaskName, TaskState,
     ThreadId, Waker,
 };
+use holdup_model::attributed::StopSignal;
 use holdup_model::attributed::{How, HowKnown, Resource, ResourceKind};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Stacks as JDK 17 and 25 have them.
 
 use super::told;
-use holdup_model::attributed::{Awaits, JavaLock, SleepsBy};
 use holdup_evidence::{Cause, Frame, Language};
+use holdup_model::attributed::{Awaits, JavaLock, SleepsBy};
 
 const CONDITION: &[(&str, &str)] = &[
     ("libc.so.6", "pthread_cond_wait"),

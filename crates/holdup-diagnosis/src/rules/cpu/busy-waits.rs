@@ -1,12 +1,12 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
-use holdup_model::attributed::{Spin, SpinningLibrary};
 use crate::rules::{
     Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent,
     say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{Spin, SpinningLibrary};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.

@@ -1,8 +1,10 @@
 //! Interrupts run on its CPU while it is on it.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
-use holdup_model::attributed::Interrupt;
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
+use holdup_model::attributed::Interrupt;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.

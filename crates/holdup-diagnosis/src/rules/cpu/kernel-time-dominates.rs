@@ -1,6 +1,8 @@
 //! The kernel works for it: which call, and on what.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 

@@ -1,8 +1,10 @@
 //! The load average is high, and it is tasks that wait and not CPUs that are short.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use crate::rules::blocked::Series;
 use crate::rules::figures::{Intervals, mean, median, told};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say,
+};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -1,10 +1,12 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent,
+};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
-use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_knowledge::system_calls::{self, Kind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Sources that can only be read in the kernel, on every kernel.
 const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];

@@ -1,7 +1,9 @@
 //! Tasks wait for a disk that could do more: a limit of their cgroup holds them back.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
 use crate::rules::figures::{Intervals, mean};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say, waiters,
+};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};

@@ -1,8 +1,8 @@
 //! The first change of a file in an overlay copies all of it.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
-use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.

@@ -1,7 +1,9 @@
 //! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, paging, say};
 use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, paging, say,
+};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};

@@ -1,7 +1,9 @@
 //! A disk has requests in flight nearly all the time, while the CPU has time to spare.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say, waiters};
 use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say, waiters,
+};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};

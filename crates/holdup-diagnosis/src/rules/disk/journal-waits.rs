@@ -1,9 +1,9 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use crate::rules::devices::device;
-use holdup_knowledge::functions::families::journal_is_full;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families::journal_is_full;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.

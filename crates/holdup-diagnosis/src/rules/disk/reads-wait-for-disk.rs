@@ -1,7 +1,9 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use crate::rules::devices::device;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 

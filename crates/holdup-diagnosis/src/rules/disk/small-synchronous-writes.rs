@@ -1,7 +1,9 @@
 //! Many writes, each made safe on disk before the next one begins.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use crate::rules::devices::device;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 

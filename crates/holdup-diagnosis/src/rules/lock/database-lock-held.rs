@@ -1,8 +1,10 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say};
-use holdup_model::attributed::{Common, DatabaseServer};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say,
+};
 use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::{Common, DatabaseServer};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.

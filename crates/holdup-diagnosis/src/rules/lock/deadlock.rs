@@ -1,10 +1,12 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
+use crate::rules::{
+    Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say,
+};
 use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
-use holdup_model::attributed::JavaLock;
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::JavaLock;
 use holdup_model::attributed::{AttributedWait, Link, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! Threads of one process queue for one lock.
 
-use holdup_model::attributed::JavaLock;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     java_waits as java, percent, say,
@@ -9,6 +8,7 @@ use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::user_code;
+use holdup_model::attributed::JavaLock;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,8 @@
 //! A package manager waits because another one is at work.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
+};
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};

@@ -1,6 +1,8 @@
 //! SQLite waits for another connection's lock by sleeping and looking again.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{Resource, ResourceKind};

@@ -1,7 +1,9 @@
 //! Files are read again and again, because a memory limit pushes them out of the cache.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
 use crate::rules::devices::device;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 

@@ -1,8 +1,10 @@
 //! Whoever asks for memory has to free some first.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
-use holdup_knowledge::functions::families;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
+};
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.

@@ -1,6 +1,8 @@
 //! Its cgroup is out of memory, and the kernel may not end anybody there: all wait.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -59,6 +61,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 fn ended_by(holder: &holdup_model::attributed::Holder) -> Evidence {
-    let text = format!("{} freed memory, and it continued", say::who_with_pid(&holder.name));
+    let text = format!(
+        "{} freed memory, and it continued",
+        say::who_with_pid(&holder.name)
+    );
     Evidence::new(text, say::how_known(holder.how_known))
 }

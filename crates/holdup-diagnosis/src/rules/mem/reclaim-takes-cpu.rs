@@ -20,7 +20,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let for_memory = |wait: &holdup_model::attributed::AttributedWait| wait.resource.detail.memory_work.is_some();
+    let for_memory =
+        |wait: &holdup_model::attributed::AttributedWait| wait.resource.detail.memory_work.is_some();
     let Some(memory_work) = waits.only(for_memory) else {
         return Verdict::Clear("0 % of its kernel time was spent on memory reclaim or swap".into());
     };

@@ -1,11 +1,13 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say};
-use holdup_model::attributed::Peer;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say,
+};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::Peer;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 

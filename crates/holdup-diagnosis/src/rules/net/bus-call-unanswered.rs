@@ -1,6 +1,8 @@
 //! A call over D-Bus that nobody answers.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::AttributedWait;

@@ -1,6 +1,8 @@
 //! Asking a closed port again and again, with sleeps in between.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::connections::Connections;

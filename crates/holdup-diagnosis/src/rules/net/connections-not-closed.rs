@@ -1,7 +1,7 @@
 //! A program keeps connections open that its peers have closed.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say, sockets};
 use crate::rules::sockets::EACH;
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};

@@ -1,11 +1,11 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use super::bus_call_unanswered::listens;
-use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::Cause;
+use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! A program does not read what came for it.
 
 use crate::rules::connections::other_end;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, say, sockets};
 use crate::rules::sockets::EACH;
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, say, sockets};
 use holdup_evidence::observed::{SeenConnection, TcpState};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};

@@ -1,6 +1,8 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{
+    Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -1,6 +1,8 @@
 //! Small writes that wait for the acknowledgement of the one before (Nagle's algorithm and delayed acknowledgements).
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};

@@ -1,6 +1,8 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;

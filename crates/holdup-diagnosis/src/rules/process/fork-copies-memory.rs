@@ -1,8 +1,8 @@
 //! fork copies the page tables of a large process.
 
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
-use holdup_knowledge::functions::families;
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::AttributedWait;

@@ -1,8 +1,10 @@
 //! Stopped by a signal, a tracer or the freezer.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say};
-use holdup_model::attributed::StopSignal;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say,
+};
 use holdup_evidence::Cause;
+use holdup_model::attributed::StopSignal;
 use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 

@@ -1,11 +1,11 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
-use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
     java_waits, percent, say,
 };
 use holdup_evidence::Cause;
+use holdup_model::attributed::Common;
 use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 

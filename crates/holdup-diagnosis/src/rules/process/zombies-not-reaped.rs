@@ -1,6 +1,8 @@
 //! Processes are over, and their parent does not take note of it.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say,
+};
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};

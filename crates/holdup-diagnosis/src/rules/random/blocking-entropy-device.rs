@@ -1,6 +1,5 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
-use holdup_model::attributed::FdKind;
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
@@ -9,6 +8,7 @@ use crate::rules::{
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::FdKind;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 

@@ -1,6 +1,8 @@
 //! A JVM spends its start on loading classes, most of them from files, where an archive has them ready.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 

@@ -1,6 +1,8 @@
 //! A JVM's collecting threads use up the CPU quota of its cgroup, and all stand still until the next period.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
+};
 use holdup_attribution::attribution::{VM_THREAD, collects};
 use holdup_evidence::{Cause, Jvm};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

@@ -1,6 +1,8 @@
 //! Threads of an interpreter take turns, because only one of them may run the language at a time.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

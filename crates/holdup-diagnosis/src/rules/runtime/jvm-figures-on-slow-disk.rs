@@ -1,7 +1,7 @@
 //! A JVM stands still while it writes a figure of its own into a mapped file on a slow disk.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
 use crate::rules::devices::device;
+use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};

@@ -1,6 +1,8 @@
 //! Many threads of a dump wait in the same line of the program.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration,
+};
 use holdup_artefacts::dumps::{Doing, Dump, Seen, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};

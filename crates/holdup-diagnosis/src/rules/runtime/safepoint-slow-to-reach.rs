@@ -2,13 +2,13 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
-use holdup_model::attributed::Common;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
     percent, say,
 };
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
+use holdup_model::attributed::Common;
 use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 

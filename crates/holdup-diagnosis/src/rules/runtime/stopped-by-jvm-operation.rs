@@ -1,8 +1,10 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
-use holdup_model::attributed::Common;
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
+};
 use holdup_evidence::Cause;
+use holdup_model::attributed::Common;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.

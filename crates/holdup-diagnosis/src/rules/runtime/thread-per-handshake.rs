@@ -1,6 +1,8 @@
 //! A JVM starts a thread after each TLS handshake, to tell those who asked that it is over.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Samples, Snapshot, SnapshotKind};
 use holdup_evidence::{Cause, Frame, Language, Observed};
 use holdup_model::attributed::AttributedWait;

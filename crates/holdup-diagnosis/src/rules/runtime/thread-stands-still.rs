@@ -1,6 +1,8 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say,
+};
 use holdup_artefacts::dumps::{Doing, Still, dumps, still};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};

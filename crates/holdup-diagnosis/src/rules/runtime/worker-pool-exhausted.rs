@@ -1,6 +1,5 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
-use holdup_model::attributed::{Awaits, JavaLock};
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
@@ -10,6 +9,7 @@ use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::java::{of_library, of_runtime};
 use holdup_model::attributed::ThreadName;
+use holdup_model::attributed::{Awaits, JavaLock};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 

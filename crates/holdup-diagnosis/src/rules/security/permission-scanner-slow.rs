@@ -1,11 +1,11 @@
 //! Files that a scanner looks at before they may be opened.
 
-use holdup_knowledge::functions::families;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
     say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};

@@ -1,11 +1,11 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
-use holdup_knowledge::functions::families;
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
     say,
 };
 use holdup_evidence::Cause;
+use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.

@@ -2,11 +2,13 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say};
-use holdup_model::attributed::FdKind;
+use crate::rules::{
+    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
+use holdup_model::attributed::FdKind;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
