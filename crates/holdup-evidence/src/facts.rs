@@ -47,6 +47,8 @@ pub struct SystemFacts {
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
     pub processes: BTreeMap<u32, String>,
+    /// The name that holdup itself has among tasks.
+    pub observer: Option<String>,
     /// Which of them a signal had stopped when they were looked at.
     pub stopped: BTreeSet<u32>,
     /// Offset that turns `CLOCK_MONOTONIC` into `CLOCK_BOOTTIME`, in nanoseconds.

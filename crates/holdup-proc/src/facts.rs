@@ -66,6 +66,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),
         processes,
+        observer: names::own(root),
         stopped: std::collections::BTreeSet::new(),
         boot_minus_monotonic: clocks::boot_minus_monotonic(),
         unix_minus_monotonic: clocks::unix_minus_monotonic(),

@@ -12,6 +12,13 @@ pub fn comm(root: &Root, pid: u32) -> Option<String> {
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
+/// The name of the process that reads this.
+#[must_use]
+pub fn own(root: &Root) -> Option<String> {
+    let text = text_if_there(&root.proc.join("self/comm"))?;
+    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
 /// The process of a thread that still exists.
 #[must_use]
 pub fn process_of(root: &Root, tid: u32) -> Option<u32> {

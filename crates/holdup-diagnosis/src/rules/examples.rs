@@ -32,6 +32,8 @@ struct Wanted {
     connections: Vec<Table>,
     thread: Vec<Listed>,
     facts: Table,
+    /// CPU time that holdup itself used.
+    own_cost: Length,
     /// Whether it is of threads that ran already.
     attached: bool,
     /// Whether they were looked at now and then.
@@ -244,6 +246,7 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
         elapsed,
         ..Attributed::default()
     };
+    attributed.coverage.own_cost = length(&wanted.own_cost.0).unwrap_or_default();
     for wait in &waits {
         let tally: &mut Tally = attributed.path.entry(wait.cause).or_default();
         tally.ns += wait.path_ns;

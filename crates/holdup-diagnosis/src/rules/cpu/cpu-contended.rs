@@ -101,6 +101,21 @@ fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
         ))
 }
 
+/// What is seen is the observer: without it there would have been a CPU.
+fn observed(run: &Run<'_>, waits: &Waits<'_>, who: &str, ours: Ns) -> Finding {
+    let title = format!(
+        "Observing cost {who} {} on its CPU, most of its {} in the queue",
+        duration(ours),
+        duration(waits.own())
+    );
+    RULE.finding(Severity::Note, title, waits)
+        .and_if(queueing::who_ran(run, waits))
+        .confidence(Confidence::Proved)
+        .remedy(Remedy::safe(
+            "take this time off: without holdup it has a CPU sooner; sampling costs less than tracing (--backend proc)",
+        ))
+}
+
 /// Others ran.
 fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let instead = queueing::ran_instead(waits);
@@ -122,6 +137,10 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
     if !seen && waits.median() < WAKING {
         return slow_wakings(waits, &who, all_ns);
+    }
+    let ours = queueing::by_observer(run, &instead);
+    if seen && ours.saturating_mul(2) > all_ns {
+        return observed(run, waits, &who, ours);
     }
     let (severity, title) = match instead.first() {
         Some(_) if by_itself => (
