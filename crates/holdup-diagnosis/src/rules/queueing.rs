@@ -56,9 +56,13 @@ pub(super) fn who_ran(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
 /// How long holdup itself ran meanwhile. A name alone proves nothing, anybody can have it: it counts for no more than the
 /// CPU time that holdup knows that it used.
 pub(super) fn by_observer(run: &Run<'_>, instead: &[(&str, Ns)]) -> Ns {
-    let Some(observer) = &run.facts.observer else { return 0 };
+    let Some(observer) = &run.facts.observer else {
+        return 0;
+    };
     let ours = instead.iter().filter(|(name, _)| name == observer);
-    ours.map(|(_, ns)| ns).sum::<Ns>().min(run.attributed.coverage.own_cost)
+    ours.map(|(_, ns)| ns)
+        .sum::<Ns>()
+        .min(run.attributed.coverage.own_cost)
 }
 
 /// The one that ran the longest, as what was waited for.
