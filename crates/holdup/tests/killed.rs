@@ -106,8 +106,15 @@ impl Traced {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // SAFETY: one system call, which allocates nothing.
+        // SAFETY: system calls alone, which allocate nothing.
         unsafe {
+            // A shell starts what it puts into the background with these ignored, and CMD would inherit that.
+            command.pre_exec(|| {
+                for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
             command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
                 0 => Ok(()),
                 _ => Err(std::io::Error::last_os_error()),
