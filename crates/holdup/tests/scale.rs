@@ -104,7 +104,7 @@ fn readers_of_a_file_that_they_lock_contend_for_that_lock() {
 fn commands_that_lock_a_file_contend_for_it_and_sleepers_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path());
-    let options = ["--workers", "1,4", "--repeats", "2", "--operations", "3", "--"];
+    let options = ["--workers", "1,4", "--repeats", "3", "--operations", "5", "--"];
     let locked = report(&[&options[..], &["flock", &path, "sleep", "0.05"]].concat());
     assert_eq!(locked["scaling"]["verdict"], "contends", "{}", locked["scaling"]);
     assert_eq!(
