@@ -14,6 +14,6 @@ attack() {
         as_user pkill -KILL reuse_pid
     done
     hostile "$PROGRAMS/reuse_pid"
-    sleep 2
+    sleep 5
     look changing attach -d 1 -p "$hostile_pid,$other"
 }
