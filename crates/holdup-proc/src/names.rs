@@ -8,14 +8,17 @@ use crate::root::{Root, text_if_there};
 /// The name of a process that still exists, hostile text of at most 15 bytes.
 #[must_use]
 pub fn comm(root: &Root, pid: u32) -> Option<String> {
-    let text = text_if_there(&root.proc.join(pid.to_string()).join("comm"))?;
-    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    comm_of(root, &pid.to_string())
 }
 
 /// The name of the process that reads this.
 #[must_use]
 pub fn own(root: &Root) -> Option<String> {
-    let text = text_if_there(&root.proc.join("self/comm"))?;
+    comm_of(root, "self")
+}
+
+fn comm_of(root: &Root, process: &str) -> Option<String> {
+    let text = text_if_there(&root.proc.join(process).join("comm"))?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 

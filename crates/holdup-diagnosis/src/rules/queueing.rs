@@ -4,7 +4,7 @@
 
 use super::{Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Queue, Resource, ResourceKind};
+use holdup_model::attributed::{AttributedWait, Queue, Resource, ResourceKind};
 use holdup_model::finding::Evidence;
 use std::collections::BTreeMap;
 
@@ -53,16 +53,20 @@ pub(super) fn who_ran(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
-/// How long holdup itself ran meanwhile. A name alone proves nothing, anybody can have it: it counts for no more than the
-/// CPU time that holdup knows that it used.
-pub(super) fn by_observer(run: &Run<'_>, instead: &[(&str, Ns)]) -> Ns {
-    let Some(observer) = &run.facts.observer else {
-        return 0;
+/// How long holdup itself ran meanwhile. A name alone proves nothing, anybody can have it: for each thread that queued it counts
+/// for no more than the CPU time that holdup knows that it used.
+pub(super) fn by_observer(run: &Run<'_>, waits: &Waits<'_>) -> Ns {
+    let most = run.attributed.coverage.own_cost;
+    let ours = |wait: &AttributedWait| {
+        let named = wait.ran_instead.iter().filter(|(name, _)| is_observer(run, name));
+        named.map(|(_, ns)| ns).sum::<Ns>().min(most)
     };
-    let ours = instead.iter().filter(|(name, _)| name == observer);
-    ours.map(|(_, ns)| ns)
-        .sum::<Ns>()
-        .min(run.attributed.coverage.own_cost)
+    waits.iter().map(ours).sum()
+}
+
+/// Whether a task has the name that holdup has.
+pub(super) fn is_observer(run: &Run<'_>, name: &str) -> bool {
+    run.facts.observer.as_deref() == Some(name)
 }
 
 /// The one that ran the longest, as what was waited for.

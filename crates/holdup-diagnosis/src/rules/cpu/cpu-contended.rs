@@ -101,18 +101,18 @@ fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
         ))
 }
 
-/// What is seen is the observer: without it there would have been a CPU.
+/// It was holdup itself for most of the queueing, and nobody else for as long as matters.
 fn observed(run: &Run<'_>, waits: &Waits<'_>, who: &str, ours: Ns) -> Finding {
     let title = format!(
-        "Observing cost {who} {} on its CPU, most of its {} in the queue",
+        "holdup itself had the CPU for {} of the {} in which {who} was runnable",
         duration(ours),
         duration(waits.own())
     );
     RULE.finding(Severity::Note, title, waits)
         .and_if(queueing::who_ran(run, waits))
-        .confidence(Confidence::Proved)
+        .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "take this time off: without holdup it has a CPU sooner; sampling costs less than tracing (--backend proc)",
+            "do nothing: this is a cost of observing, and is gone without it",
         ))
 }
 
@@ -138,8 +138,10 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     if !seen && waits.median() < WAKING {
         return slow_wakings(waits, &who, all_ns);
     }
-    let ours = queueing::by_observer(run, &instead);
-    if seen && ours.saturating_mul(2) > all_ns {
+    let ours = queueing::by_observer(run, waits);
+    let another = instead.iter().find(|(name, _)| !queueing::is_observer(run, name));
+    let another_matters = another.is_some_and(|(_, ns)| run.matters(*ns, MATTERS));
+    if ours.saturating_mul(2) > waits.own() && !another_matters {
         return observed(run, waits, &who, ours);
     }
     let (severity, title) = match instead.first() {
