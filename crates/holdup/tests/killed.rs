@@ -84,6 +84,8 @@ struct Traced {
     calls: usize,
     /// How many it had begun when it let CMD go.
     went: Option<usize>,
+    /// CMD's process id, known from then on: what reads for holdup has holdup's name until it takes one of its own.
+    let_go: Option<Pid>,
     /// A signal that is to be handed on.
     signal: i32,
 }
@@ -135,6 +137,7 @@ impl Traced {
             stdout,
             calls: 0,
             went: None,
+            let_go: None,
             signal: 0,
         }
     }
@@ -192,6 +195,7 @@ impl Traced {
         // The go-ahead is the only thing of one byte that it writes.
         if self.went.is_none() && number == libc::SYS_write && registers.rdx == 1 {
             self.went = Some(self.calls);
+            self.let_go = self.cmd();
         }
     }
 
@@ -217,9 +221,10 @@ impl Traced {
         let list = format!("/proc/{0}/task/{0}/children", self.pid());
         let list = std::fs::read_to_string(list).unwrap();
         let name = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let mut others = list
-            .split_whitespace()
-            .filter(|pid| !name(pid).starts_with("holdup-"));
+        let mut others = list.split_whitespace().filter(|pid| match self.let_go {
+            Some(cmd) => cmd.to_string() == **pid,
+            None => !name(pid).starts_with("holdup-"),
+        });
         Some(Pid::from_raw(others.next()?.parse().unwrap()))
     }
 

@@ -25,11 +25,15 @@ const TURNS: usize = 12;
 /// Each run changes the directory and leaves a process behind.
 const CMD: &str = r#"echo more >>"$0/queue/file"; sync "$0/queue/file"; sleep 1000 &"#;
 
+/// What holdup says goes here, for a test that fails.
+const SAID: &str = "said";
+
 #[expect(
     clippy::zombie_processes,
     reason = "a tracer waits by process id: each caller does"
 )]
 fn attempt(root: &Path) -> Pid {
+    let said = std::fs::File::create(root.join(SAID)).unwrap();
     let mut command = Command::new(HOLDUP);
     command
         .args(["try", "--without", "disk", "--yes", "--runs", "2", "--memory"])
@@ -38,8 +42,8 @@ fn attempt(root: &Path) -> Pid {
         .args(["--", "sh", "-c", CMD])
         .arg(root)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stdout(said.try_clone().unwrap())
+        .stderr(said);
     // SAFETY: one system call, which allocates nothing.
     unsafe {
         command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
@@ -111,7 +115,8 @@ fn killed_at_any_of_its_system_calls_it_leaves_nothing() {
         assert!(text.lines().all(|line| line == "more"), "{text}");
         text.lines().count()
     };
-    assert_eq!(lines(), 2, "two runs as it is write, and two without do not");
+    let said = lossy(&std::fs::read(root.join(SAID)).unwrap());
+    assert_eq!(lines(), 2, "two runs as it is write, and two without do not: {said}");
     let mut killed = 0;
     for turn in 0..TURNS {
         let before = lines();
