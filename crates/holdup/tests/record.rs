@@ -279,7 +279,9 @@ fn observers(recorder: &Child) -> Vec<Pid> {
 }
 
 fn to_observers(recorder: &Child, signal: Signal) {
-    let reached = observers(recorder).into_iter().filter(|pid| kill(*pid, signal).is_ok());
+    let reached = observers(recorder)
+        .into_iter()
+        .filter(|pid| kill(*pid, signal).is_ok());
     assert!(reached.count() > 0, "nobody observes");
 }
 

@@ -70,7 +70,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     };
     let mut whole = Attributed {
         elapsed,
-        by_looks: run.by_looks,
+        source: run.source,
         ..Attributed::default()
     };
     let mut when = When::new(run.book.axis.clone(), end);
@@ -91,7 +91,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
     super::retold::retell(&mut whole.waits);
-    if run.by_looks {
+    if !run.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }
     orphans::mark_standing(&mut whole.waits, &standing);

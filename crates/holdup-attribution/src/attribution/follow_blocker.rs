@@ -60,18 +60,10 @@ impl Way {
 pub(super) type Unsure = Ns;
 
 impl Attribution {
-    /// The same, where the source looks now and then and sees no wakings.
-    #[must_use]
-    pub fn by_looks(self) -> Attribution {
-        Attribution {
-            by_looks: true,
-            ..self
-        }
-    }
-
     /// The waiter's path without a wait that nobody was seen to end; `None` where wakings are seen, or one was.
     pub(super) fn without(&self, ended: &EndedWait) -> Option<(Path, Unsure)> {
-        let unseen = self.by_looks && !ended.handed_on && matches!(ended.wait.waker, Waker::Unknown);
+        let unseen =
+            !self.source.records_wakers() && !ended.handed_on && matches!(ended.wait.waker, Waker::Unknown);
         let thread = self.threads.get(&ended.wait.thread).filter(|_| unseen)?;
         let unsure = thread.estimated.map_or(0, |(_, doubt)| doubt);
         Some((thread.path.clone(), unsure))
@@ -98,7 +90,11 @@ impl Attribution {
                     self.threads.get(&other).map(|other| other.way.between(from, to)),
                 )
             });
-        let Some(thread) = self.threads.get_mut(&wait.thread).filter(|_| self.by_looks) else {
+        let Some(thread) = self
+            .threads
+            .get_mut(&wait.thread)
+            .filter(|_| !self.source.records_wakers())
+        else {
             return;
         };
         let own = thread.ledger.sites[entry.site].key;
@@ -132,7 +128,7 @@ impl Attribution {
         let Waker::Thread { thread: waker, .. } = &wait.waker else {
             return;
         };
-        let theirs = self.threads.get(waker).filter(|_| self.by_looks);
+        let theirs = self.threads.get(waker).filter(|_| !self.source.records_wakers());
         let pieces = theirs.map(|waker| waker.way.between(wait.start, wait.end));
         if let Some(thread) = self.threads.get_mut(&wait.thread) {
             for (key, start, end) in pieces.unwrap_or_default() {

@@ -40,7 +40,7 @@ impl Attribution {
                 // Many programs close their output before they end.
                 system_calls::is(call, Does::Closes).then_some(*thread)
             }
-            Waker::Unknown if self.by_looks => self.ended_with(ended, other_end),
+            Waker::Unknown if !self.source.records_wakers() => self.ended_with(ended, other_end),
             _ => None,
         };
         let Some((thread, since)) =

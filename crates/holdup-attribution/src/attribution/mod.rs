@@ -80,7 +80,7 @@ use blocker::Blockers;
 use churn::Churning;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};
-use holdup_model::attributed::{Attributed, AttributedWait, Resource};
+use holdup_model::attributed::{Attributed, AttributedWait, Resource, Source};
 use holdup_model::prediction::Question;
 use jvms::Jvms;
 use keys::Keys;
@@ -168,8 +168,8 @@ pub struct Attribution {
     faults: Faults,
     blockers: Blockers,
     jvms: Jvms,
-    /// Whether the source looks now and then, and sees no wakings.
-    by_looks: bool,
+    /// How the events are taken.
+    source: Source,
     /// The graph of waits, where something is to be predicted from it.
     graph: Option<Box<Recorder>>,
 }
@@ -201,6 +201,12 @@ impl Attribution {
     pub fn keeping(mut self, pieces: usize) -> Attribution {
         self.book.pieces = Pieces::at_most(pieces);
         self
+    }
+
+    /// The same, from events that were taken in this way.
+    #[must_use]
+    pub fn observed_by(self, source: Source) -> Attribution {
+        Attribution { source, ..self }
     }
 
     /// The same, and it is to be predicted what the run would take without a wait.
@@ -236,7 +242,7 @@ impl Attribution {
             faults: Faults::default(),
             blockers: Blockers::default(),
             jvms: Jvms::default(),
-            by_looks: false,
+            source: Source::default(),
             graph: None,
         }
     }

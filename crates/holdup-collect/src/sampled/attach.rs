@@ -15,6 +15,7 @@ use crate::line::{Line, watching};
 use crate::selection::{Known, Selection};
 use holdup_events::Settings;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
+use holdup_model::attributed::Source;
 use holdup_model::report::Backend;
 use holdup_proc::{Root, clocks, facts, filters};
 use holdup_subject::signals::{Control, Signals};
@@ -66,7 +67,7 @@ pub fn attach(
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let settings = Settings {
         of_threads: true,
-        sampled: true,
+        source: Source::Sampled,
         ..Settings::default()
     };
     let mut sampling = Sampling::of_nobody(std::process::id(), Attributing::begin(settings, &[], events)?);

@@ -96,7 +96,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let all = run.waits(|wait| theirs(wait) && wait.path_ns > 0);
     let path = all.as_ref().map_or(0, Waits::path);
     if starts < MANY || path < HARM_FLOOR || !run.matters(path, MOST) {
-        if let Some(verdict) = between_looks(run, waits) {
+        if let Some(verdict) = between_samples(run, waits) {
             return verdict;
         }
         return Verdict::Clear(format!(
@@ -198,9 +198,9 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     fires(finding)
 }
 
-/// Those that no look met: how long each of them lived is not known, but that there was another one between any two looks.
-fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
-    if !run.attributed.by_looks {
+/// Those that no sample met. How long each of them lived is not known, only that there was another one between any two samples.
+fn between_samples(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
+    if run.attributed.source.records_each_process() {
         return None;
     }
     let all = run.waits(|wait| wait.asker.name.pid == 0 && wait.path_ns > 0)?;
@@ -291,8 +291,11 @@ fn finding(
         .collect();
     let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);
     let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
-    // Who lived between two looks is not counted one by one.
-    let about = if run.attributed.by_looks { "at least " } else { "" };
+    // Processes that lived between two samples are not counted one by one.
+    let about = match run.attributed.source.records_each_process() {
+        true => "",
+        false => "at least ",
+    };
     let title = format!(
         "{parent} starts {about}{starts} programs that do almost nothing: starting and ending them takes {} \
          of the time",
