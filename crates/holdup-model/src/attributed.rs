@@ -2,6 +2,7 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod clients;
 mod common;
 mod detail;
 mod fact;
@@ -9,6 +10,7 @@ mod judged;
 mod requests;
 mod source;
 
+pub use clients::AwaitedClients;
 pub use common::{Common, Interrupt};
 pub use detail::{Detail, Facts};
 pub use fact::{

@@ -4,6 +4,7 @@
 
 use super::significance::{self, Amounts, Basis, Single, mean};
 use super::within::{self, Stretch};
+use holdup_model::report::Measure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts that are smaller than this share of the whole, both sides together, are not tested: each line more makes it
@@ -20,6 +21,8 @@ pub struct Part {
     pub name: String,
     /// Whether it counts all that it called too, so that parts overlap.
     pub within: bool,
+    /// What it counts, where that is not what the whole counts.
+    pub measure: Option<Measure>,
 }
 
 impl Part {
@@ -29,6 +32,16 @@ impl Part {
         Part {
             name: name.into(),
             within: false,
+            measure: None,
+        }
+    }
+
+    /// A part that counts something else than the whole does.
+    #[must_use]
+    pub fn measured(name: impl Into<String>, measure: Measure) -> Part {
+        Part {
+            measure: Some(measure),
+            ..Part::own(name)
         }
     }
 }
