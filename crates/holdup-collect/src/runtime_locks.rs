@@ -33,14 +33,14 @@ pub(super) struct RuntimeLocks {
     ids: HashMap<ThreadId, (ProcessKey, u32)>,
     /// How often each process was looked at.
     looks: HashMap<ProcessKey, u64>,
-    seen: HashMap<ThreadId, Seen>,
+    seen: HashMap<ThreadId, LockWaits>,
     /// Who waited for whose end when their process was looked at last.
     joins: HashMap<ProcessKey, Vec<(u32, u32)>>,
 }
 
 /// What was seen of a thread.
 #[derive(Debug, Default)]
-struct Seen {
+struct LockWaits {
     stretches: VecDeque<Stretch>,
     /// Where it waits for monitors, and for other locks: each thread has a word of its own for either. And where for classes.
     words: [Option<u64>; 3],
@@ -178,7 +178,7 @@ impl RuntimeLocks {
         if wait.call.name() != Some("futex") {
             return None;
         }
-        let Seen { stretches, words } = self.seen.get_mut(&wait.thread)?;
+        let LockWaits { stretches, words } = self.seen.get_mut(&wait.thread)?;
         let of_it = stretches.iter().filter(|stretch| stretch.is_of(wait, words));
         if let Some(stretch) = of_it.max_by_key(|stretch| stretch.common(wait)) {
             return Some(stretch.lock.clone());

@@ -13,7 +13,7 @@ use super::network::Network;
 use super::object_cache;
 use super::requests::{self, RequestState};
 use super::task_table::TaskTable;
-use super::thread::{KernelStackSeen, Threads, Told};
+use super::thread::{BookedWait, KernelStackSeen, Threads};
 use super::turns;
 use super::what::{Role, WhatId};
 use holdup_evidence::{Cause, ThreadId, Waker};
@@ -167,7 +167,7 @@ impl Book {
             _ => None,
         };
         let longest = thread.waited(site, cause, ended, waker, self);
-        thread.told = Some(Told {
+        thread.told = Some(BookedWait {
             site,
             cause,
             timed_out: verdict.timed_out,

@@ -20,7 +20,7 @@ use holdup_model::attributed::HowKnown;
 use std::collections::VecDeque;
 
 /// Pieces kept of each thread's recent way; what is older than that stays the waiter's.
-const MOST: usize = 128;
+const MAX_PIECES: usize = 128;
 
 /// A thread's way of late: what its path was spent on, and when.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ impl Way {
             last.2 = end;
             return;
         }
-        if self.pieces.len() == MOST {
+        if self.pieces.len() == MAX_PIECES {
             self.pieces.pop_front();
         }
         self.pieces.push_back((key, start, end));
@@ -154,7 +154,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Way};
+    use super::{MAX_PIECES, Way};
     use crate::attribution::path::Key;
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         way.push(Key(3), 30, 30);
         assert_eq!(way.between(5, 25), [(Key(1), 5, 20), (Key(2), 20, 25)]);
         assert_eq!(way.between(30, 40), []);
-        for at in 0..2 * MOST as u64 {
+        for at in 0..2 * MAX_PIECES as u64 {
             way.push(Key(at as u32 % 2), 30 + at, 31 + at);
         }
         assert_eq!(way.between(0, 30), [], "only the last ones are kept");

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 const KEPT: usize = 4096;
 
 /// Requests that are open at once.
-const MOST_OPEN: usize = 65_536;
+const MAX_OPEN: usize = 65_536;
 
 /// Time of a thread by cause: few causes occur, so a list is enough.
 pub(super) type Spent = Vec<(Cause, Tally)>;
@@ -224,7 +224,7 @@ fn totals(spent: &Spent) -> Vec<(Cause, Ns)> {
 
 impl Answering {
     fn read(&mut self, request: &Request, before: Vec<(Cause, Ns)>, begins: &[u8], port: u16) {
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN {
             self.open.clear();
         }
         let open = Open {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST_SHARE: f64 = 0.005;
 
 /// Parts that are tested: the largest, both sides together, so that the choice does not favour what differs.
-const MOST_PARTS: usize = 50;
+const MAX_PARTS: usize = 50;
 
 /// A part of a run's amount.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -167,7 +167,7 @@ fn tested(total: &Amounts, parts: &[(&Part, Amounts)]) -> Vec<usize> {
         })
         .collect();
     large.sort_by(|a, b| size(&parts[*b].1).total_cmp(&size(&parts[*a].1)));
-    large.truncate(MOST_PARTS);
+    large.truncate(MAX_PARTS);
     large
 }
 
