@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 /// Makers and ends told apart; of further ones nothing is kept.
-const MAX_MAKERS: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 /// Of these, how many are in the report.
 const LISTED: usize = 64;
@@ -123,7 +123,7 @@ impl Churning {
     /// `kind`: the maker's name without its number.
     fn made(&mut self, start: &Start, what: Born, by: Named, kind: NameId) {
         let maker = (what, by.process, kind);
-        if self.makings.len() >= MAX_MAKERS && !self.makings.contains_key(&maker) {
+        if self.makings.len() >= MAX_ENTRIES && !self.makings.contains_key(&maker) {
             return;
         }
         let making = self.makings.entry(maker).or_default();
@@ -155,7 +155,7 @@ impl Churning {
 
     fn conversation(&mut self, told: &Conversation, by: Named, for_request: bool) {
         let place = (told.end, told.accepted, by.process);
-        if self.talks.len() >= MAX_MAKERS && !self.talks.contains_key(&place) {
+        if self.talks.len() >= MAX_ENTRIES && !self.talks.contains_key(&place) {
             return;
         }
         let talks = self.talks.entry(place).or_default();

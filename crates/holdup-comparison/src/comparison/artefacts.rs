@@ -318,6 +318,7 @@ mod tests {
     use super::{Part, figures};
     use holdup_evidence::Observed;
     use holdup_evidence::observed::{Metric, Point, Series};
+    use holdup_model::report::Measure;
 
     #[test]
     fn processes_of_one_program_are_one_figure_whatever_their_numbers() {
