@@ -5,8 +5,9 @@ use crate::{generate, process, setup, workspace};
 use std::time::Instant;
 
 /// The steps, as arguments to cargo. The tests are those of this package: `tidy` is the shape of the workspace, `links` its pages, the unit
-/// tests read every scenario's file. Each step names the whole workspace, as `cargo test --workspace` does: one package alone would get
-/// other features of its dependencies, and all would be compiled once more.
+/// tests read every scenario's file. `dialect`, `words` and `vocabulary` hold the rules for texts, for decisions on texts and for tables of
+/// the kernel's names. Each step names the whole workspace, as `cargo test --workspace` does: one package alone would get other features
+/// of its dependencies, and all would be compiled once more.
 const STEPS: &[&[&str]] = &[
     &["fmt", "--all", "--check"],
     &[
@@ -23,6 +24,12 @@ const STEPS: &[&[&str]] = &[
         "security",
         "--test",
         "threads",
+        "--test",
+        "dialect",
+        "--test",
+        "words",
+        "--test",
+        "vocabulary",
     ],
     &[
         "clippy",

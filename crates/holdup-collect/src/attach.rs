@@ -32,10 +32,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(300);
 const NEXT_LOOK: Duration = Duration::from_millis(100);
 
 /// Neighbours that are watched: chains are shorter, and a server with more clients than this is not waiting for them.
-const MOST_NEIGHBOURS: usize = 64;
+const MAX_NEIGHBOURS: usize = 64;
 
 /// Rounds of looking for who is in the way of those in the way.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// Between two times of looking who is in the way.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -301,7 +301,7 @@ impl Attached {
 
     /// Looks who is in the way of waits that go on, until there is nobody new.
     fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let mut lasting = waits_that_last(observation);
             // A path counts if its thread is found in the same wait after it was read.
             if observation.naming.read_paths(&lasting) {
@@ -322,7 +322,7 @@ impl Attached {
                     || self.neighbours.contains(pid)
             };
             let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
-            let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
+            let room = MAX_NEIGHBOURS.saturating_sub(self.neighbours.len());
             let new: Vec<u32> = new.into_iter().filter(|pid| !known(pid)).take(room).collect();
             if new.is_empty() {
                 break;

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// Clients of one server that are told. Of a server with more, one among them says nothing.
-const MOST: usize = 8;
+const MAX_CLIENTS: usize = 8;
 
 /// Looks at these processes.
 pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OtherClient> {
@@ -44,7 +44,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OtherClient
         }
     }
     let root = &moment.root;
-    others.retain(|_, inodes| inodes.len() <= MOST);
+    others.retain(|_, inodes| inodes.len() <= MAX_CLIENTS);
     let wanted: HashSet<Open> = others
         .values()
         .flatten()

@@ -12,7 +12,7 @@ mod text;
 
 pub(super) use text::SaidThread;
 
-use asker::{Asker, Outcome, Told};
+use asker::{Asker, Outcome, ReceivedDump};
 use holdup_attribution::attribution::is_own_thread;
 use holdup_evidence::{Jvm, JvmDump, NotMeasured, Ns};
 use holdup_jvm::Unread;
@@ -187,7 +187,7 @@ impl Machine {
                 self.refused = Some(refused);
                 None
             }
-            Outcome::Told(Told {
+            Outcome::Received(ReceivedDump {
                 from,
                 to,
                 count,
@@ -269,7 +269,7 @@ const AT_REST: [&str; 5] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{Ask, Closed, Dumps, Machine, Outcome, Told, feature};
+    use super::{Ask, Closed, Dumps, Machine, Outcome, ReceivedDump, feature};
     use holdup_evidence::Jvm;
     use holdup_jvm::Unread;
     use holdup_jvm::attach::Refused;
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn every_dump_is_told_with_its_pause() {
         let mut machine = machine();
-        let told = Outcome::Told(Told {
+        let told = Outcome::Received(ReceivedDump {
             from: 100,
             to: 400,
             count: 30,

@@ -7,14 +7,14 @@ use holdup_model::report::Elsewhere;
 use holdup_proc::{Root, names};
 
 /// Processes that are told: more make nobody the wiser.
-const MOST: usize = 256;
+const MAX_PROCESSES: usize = 256;
 
 /// Adds those of these processes that are elsewhere.
 pub(super) fn note(found: &mut Vec<Elsewhere>, pids: &[u32]) {
     let root = Root::system();
     let own = std::process::id();
     for pid in pids.iter().copied() {
-        if found.len() < MOST
+        if found.len() < MAX_PROCESSES
             && let Some(one) = look(&root, own, pid)
         {
             found.push(one);

@@ -21,7 +21,7 @@ pub(crate) use holdup_jvm::is_libjvm;
 use holdup_jvm::{Itself, Machines};
 use holdup_proc::{Root, clocks, maps, mountinfo};
 use operations::Account;
-use pauses::{Kind, Pauses, Seen};
+use pauses::{Kind, ObservedPause, Pauses};
 pub use reader::read_once;
 use reader::{Late, Reader};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,10 +29,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Machines that are followed; of more nothing is told.
-const MOST: usize = 64;
+const MAX_MACHINES: usize = 64;
 
 /// Machines that nobody asked about, remembered because their threads may come to be observed.
-const MOST_OTHERS: usize = 4_096;
+const MAX_OTHERS: usize = 4_096;
 
 /// Between two readings of a machine's counters while it stops nobody, nanoseconds.
 const READ_AGAIN: Ns = 1_000_000_000;
@@ -124,12 +124,12 @@ impl Jvms {
 
     fn found(&mut self, pid: u32) {
         if !self.observed.contains(&pid) {
-            if self.others.len() < MOST_OTHERS {
+            if self.others.len() < MAX_OTHERS {
                 self.others.insert(pid);
             }
             return;
         }
-        if self.machines.len() < MOST && !self.machines.contains_key(&pid) {
+        if self.machines.len() < MAX_MACHINES && !self.machines.contains_key(&pid) {
             self.machines.insert(pid, Machine::new(pid));
             self.new.push(pid);
         }
@@ -311,7 +311,7 @@ impl Machine {
     /// What each of these pauses was for. `before`: collections, and how long they took, when the counters were read last.
     fn works(
         &mut self,
-        begun: &[Seen],
+        begun: &[ObservedPause],
         named: &[Option<Arc<str>>],
         before: Option<(u64, Ns)>,
     ) -> Vec<PauseWork> {

@@ -18,7 +18,7 @@ const READERS_MAX: usize = 16;
 
 /// Threads of one process whose memory is looked at. Each takes some 20 µs; of a server with ten thousand parked workers
 /// the first thousands say what the rest do.
-const MOST_THREADS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
 /// Threads of which is told at a time, so that what was seen when the time is over is not lost.
 const AT_A_TIME: usize = 64;
@@ -32,7 +32,7 @@ const PPOLL: i32 = 271;
 
 /// What was seen of a process.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedProcess {
     /// Which.
     pub(super) pid: u32,
     /// Its executable mappings; empty where they can't be read.
@@ -45,7 +45,7 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Sight {
     /// Those that were seen in time.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ObservedProcess>,
     /// Those of which not even the mappings were: their address space is locked, or there were too many.
     pub(super) late: Vec<u32>,
 }
@@ -81,7 +81,7 @@ pub(super) fn look(pids: &[u32], limit: Duration) -> Sight {
     while let Some(answered) = crew.answer(until) {
         match answered {
             (Question::Map(pid), Answer::Mapped(mappings)) => {
-                sight.seen.push(Seen {
+                sight.seen.push(ObservedProcess {
                     pid,
                     mappings,
                     looked: Vec::new(),
@@ -117,7 +117,7 @@ fn reader() -> impl FnMut(Question) -> Answer {
         Question::Threads { pid, from } => {
             if threads.0 != pid || from == 0 {
                 threads = (pid, tasks::threads(&root, pid));
-                threads.1.truncate(MOST_THREADS);
+                threads.1.truncate(MAX_THREADS);
             }
             let some = threads.1.iter().skip(from).take(AT_A_TIME);
             let looked = some.filter_map(|tid| look_at(&root, *tid)).collect();

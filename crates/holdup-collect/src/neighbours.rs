@@ -16,7 +16,7 @@ use holdup_proc::{Root, names, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Objects that are remembered.
-const MOST_OBJECTS: usize = 65_536;
+const MAX_OBJECTS: usize = 65_536;
 
 /// The other end of an object, as far as its description tells.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl Neighbours {
             _ if file_systems::is_served_here(&object.file_system) => Other::Fuse(object.device),
             _ => return,
         };
-        if self.others.len() < MOST_OBJECTS {
+        if self.others.len() < MAX_OBJECTS {
             self.others.insert(id, other);
         }
     }

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_SHARERS: usize = 1024;
 
 /// How often all processes are looked through for who has a lock, at most: it takes some milliseconds for a thousand of them.
-const MOST_SEARCHES: usize = 64;
+const MAX_SEARCHES: usize = 64;
 
 /// Waits from which it is looked again whether the one in the way is stopped, nanoseconds: that takes some 20 µs.
-const LONG: Ns = 100_000_000;
+const MIN_WAIT_NS: Ns = 100_000_000;
 
 /// Who was met.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Outsiders {
         if let Some(pid) = owner.filter(|pid| *pid != 0 && !of_run(*pid)) {
             self.name(pid);
             // One that still sleeps has no end yet.
-            if wait.end.saturating_sub(wait.start) >= LONG || wait.end <= wait.start {
+            if wait.end.saturating_sub(wait.start) >= MIN_WAIT_NS || wait.end <= wait.start {
                 self.look(pid);
             }
         }
@@ -110,7 +110,7 @@ impl Outsiders {
         if let Some(known) = self.keepers.get(&noted) {
             return *known;
         }
-        if self.searches >= MOST_SEARCHES {
+        if self.searches >= MAX_SEARCHES {
             return noted;
         }
         self.searches += 1;

@@ -20,10 +20,10 @@ use std::collections::HashMap;
 const PATH_MAX: usize = 4096;
 
 /// Paths that are read at each look: of a hundred threads that are stuck in one place the first say what the rest do.
-const MOST_A_LOOK: usize = 64;
+const MAX_PER_LOOK: usize = 64;
 
 /// Objects that are made of paths. Their numbers are the last ones there are; the programs count up from the first.
-const MOST_OBJECTS: u32 = 4096;
+const MAX_OBJECTS: u32 = 4096;
 
 /// `AT_FDCWD`: names begin at the working directory.
 const AT_FDCWD: i32 = -100;
@@ -90,7 +90,7 @@ impl Paths {
     pub(super) fn look<'a>(&mut self, waits: impl Iterator<Item = (u32, u32, &'a Wait)>) -> bool {
         let mut looks = 0;
         for (pid, tid, wait) in waits {
-            if looks >= MOST_A_LOOK {
+            if looks >= MAX_PER_LOOK {
                 break;
             }
             looks += usize::from(self.look_at(pid, tid, wait));
@@ -166,7 +166,7 @@ impl Paths {
         }
         let next = u32::try_from(self.objects.len()).unwrap_or(u32::MAX);
         let known = self.objects.get(&named).copied();
-        wait.object = known.or_else(|| (next < MOST_OBJECTS).then(|| ObjectId(u32::MAX - next)));
+        wait.object = known.or_else(|| (next < MAX_OBJECTS).then(|| ObjectId(u32::MAX - next)));
         let id = wait.object.filter(|_| known.is_none())?;
         self.objects.insert(named.clone(), id);
         let object = Object {

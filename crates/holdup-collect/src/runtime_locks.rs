@@ -8,6 +8,7 @@
 
 use holdup_evidence::{Ns, RuntimeLock, RuntimeLockKind, RuntimeLockSource, ThreadId, Wait};
 use holdup_jvm::{How, Kind, Look, Sighting};
+use holdup_model::attributed::Source;
 use holdup_symbols::ProcessKey;
 use std::collections::{HashMap, VecDeque};
 
@@ -24,22 +25,22 @@ const STANDS_FOR: Ns = 1_000_000_000;
 /// What was seen.
 #[derive(Debug, Default)]
 pub(super) struct RuntimeLocks {
-    /// Whether waits are looked at, and not traced.
-    by_looks: bool,
+    /// How waits are observed.
+    source: Source,
     /// Threads by the id that their runtime has for them.
     threads: HashMap<(ProcessKey, u32), ThreadId>,
     /// The same the other way round.
     ids: HashMap<ThreadId, (ProcessKey, u32)>,
     /// How often each process was looked at.
     looks: HashMap<ProcessKey, u64>,
-    seen: HashMap<ThreadId, Seen>,
+    seen: HashMap<ThreadId, LockWaits>,
     /// Who waited for whose end when their process was looked at last.
     joins: HashMap<ProcessKey, Vec<(u32, u32)>>,
 }
 
 /// What was seen of a thread.
 #[derive(Debug, Default)]
-struct Seen {
+struct LockWaits {
     stretches: VecDeque<Stretch>,
     /// Where it waits for monitors, and for other locks: each thread has a word of its own for either. And where for classes.
     words: [Option<u64>; 3],
@@ -88,10 +89,10 @@ impl Stretch {
 }
 
 impl RuntimeLocks {
-    /// For waits that are looked at: not each of them is met by a look at locks.
-    pub(super) fn by_looks() -> RuntimeLocks {
+    /// For waits that are observed so.
+    pub(super) fn from_source(source: Source) -> RuntimeLocks {
         RuntimeLocks {
-            by_looks: true,
+            source,
             ..RuntimeLocks::default()
         }
     }
@@ -177,12 +178,13 @@ impl RuntimeLocks {
         if wait.call.name() != Some("futex") {
             return None;
         }
-        let Seen { stretches, words } = self.seen.get_mut(&wait.thread)?;
+        let LockWaits { stretches, words } = self.seen.get_mut(&wait.thread)?;
         let of_it = stretches.iter().filter(|stretch| stretch.is_of(wait, words));
         if let Some(stretch) = of_it.max_by_key(|stretch| stretch.common(wait)) {
             return Some(stretch.lock.clone());
         }
-        let near = stretches.iter().filter(|_| self.by_looks);
+        // Samples of waits and of locks are taken at different times.
+        let near = stretches.iter().filter(|_| !self.source.records_each_wait());
         let near = near.filter_map(|stretch| Some((stretch.near(wait, words)?, stretch)));
         Some(near.min_by_key(|(between, _)| *between)?.1.lock.clone())
     }
@@ -220,6 +222,7 @@ mod tests {
     use super::{RuntimeLocks, STANDS_FOR};
     use holdup_evidence::{Call, Ns, TaskState, ThreadId, Wait, Waker};
     use holdup_jvm::{How, Kind, Look, Sighting};
+    use holdup_model::attributed::Source;
     use holdup_symbols::ProcessKey;
 
     const PROCESS: ProcessKey = ProcessKey(1);
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn where_waits_are_looked_at_a_look_stands_for_those_around_it() {
-        let mut locks = RuntimeLocks::by_looks();
+        let mut locks = RuntimeLocks::from_source(Source::Sampled);
         locks.born(PROCESS, 100, THREAD);
         locks.looked(vec![look(100, 110, Some(8))]);
         let mut owner = |word, start, end| locks.of(&wait(FUTEX, word, start, end))?.owner;

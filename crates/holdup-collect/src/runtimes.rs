@@ -8,6 +8,7 @@ use super::runtime_locks::RuntimeLocks;
 use super::said_stacks::{Frames, SaidStacks};
 use holdup_evidence::{Event, RuntimeLock, Seq, ThreadId, Wait};
 use holdup_jvm::{Look, Machines, Structures};
+use holdup_model::attributed::Source;
 use holdup_symbols::{ProcessKey, Runtime};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +24,11 @@ pub(super) struct Runtimes {
 }
 
 impl Runtimes {
-    /// For waits that are looked at, and not traced.
-    pub(super) fn by_looks() -> Runtimes {
+    /// For waits that are sampled, and not traced.
+    pub(super) fn sampled() -> Runtimes {
         Runtimes {
             machines: Machines::default().less_rarely(),
-            locks: RuntimeLocks::by_looks(),
+            locks: RuntimeLocks::from_source(Source::Sampled),
             ..Runtimes::default()
         }
     }

@@ -25,6 +25,7 @@ use beyond::Beyond;
 use holdup_events::Settings;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
+use holdup_model::attributed::Source;
 use holdup_model::report::Backend;
 use holdup_proc::sampling::{NotWatched, Rate, Sampler};
 use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
@@ -136,7 +137,7 @@ fn adopt_orphans() {
 impl Sampling {
     fn begin(pid: u32, adopter: u32, events: Option<&EventsFile>) -> anyhow::Result<Sampling> {
         let settings = Settings {
-            sampled: true,
+            source: Source::Sampled,
             ..Settings::default()
         };
         let attribution = Attributing::begin(settings, &[], events)?;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Folders below a cgroup that are looked through.
-const MOST_CGROUPS: usize = 4096;
+const MAX_CGROUPS: usize = 4096;
 
 /// What was chosen.
 #[derive(Debug, Clone, Default)]
@@ -241,7 +241,7 @@ fn cgroup_of_unit(hierarchies: &[PathBuf], unit: &str) -> anyhow::Result<PathBuf
                     return Ok(entry.path());
                 }
                 seen += 1;
-                if seen < MOST_CGROUPS {
+                if seen < MAX_CGROUPS {
                     left.push(entry.path());
                 }
             }
@@ -264,7 +264,7 @@ fn members(folder: &Path, pids: &mut BTreeSet<u32>) {
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             seen += 1;
-            if seen < MOST_CGROUPS {
+            if seen < MAX_CGROUPS {
                 left.push(entry.path());
             }
         }

@@ -20,13 +20,13 @@ const OFF: f64 = 0.15;
 
 /// Of the elapsed time as it is: what may be left of a wait that was taken away. With more, the factor would be that of some other
 /// change. Given by the command's definition.
-const MOST_LEFT: f64 = 0.10;
+const MAX_LEFT_SHARE: f64 = 0.10;
 
 /// Of the elapsed time: a wait with less is not there. Run-to-run variation of most commands is as large.
 const NOT_THERE: f64 = 0.01;
 
 /// A run that is shorter says more of starting a program than of what it does: a dynamically linked one takes a millisecond.
-const SHORT: Ns = 10_000_000;
+const SHORT_NS: Ns = 10_000_000;
 
 /// One run of CMD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,7 +143,7 @@ pub fn judge(design: &Design, pairs: &[Pair], predicted: Option<(Ns, PredictedBy
     let interval = interval(pairs);
     let left = remaining / baseline;
     let outcome = match interval {
-        _ if left > MOST_LEFT => Outcome::Remains,
+        _ if left > MAX_LEFT_SHARE => Outcome::Remains,
         None => Outcome::NotSure,
         Some([low, _]) if low > 1.0 => Outcome::Faster,
         Some([_, high]) if high < 1.0 => Outcome::Slower,
@@ -174,10 +174,10 @@ pub fn judge(design: &Design, pairs: &[Pair], predicted: Option<(Ns, PredictedBy
         .extend(bottleneck.and_then(|one| now_most(one, &experiment)));
     experiment.causes = causes;
     experiment.verdict.extend(off(&experiment, design));
-    if experiment.measured_ns.is_some_and(|ns| ns < SHORT) {
+    if experiment.measured_ns.is_some_and(|ns| ns < SHORT_NS) {
         let words = format!(
             "without that wait CMD ends within {}: much of that is starting a program, so more work a run would tell more",
-            duration(SHORT)
+            duration(SHORT_NS)
         );
         experiment.notes.push(words);
     }
@@ -296,7 +296,7 @@ fn verdict(experiment: &Experiment, left: f64, escapes: &str) -> Vec<String> {
             "No verdict: {} of {without} remains without it, {} of the unchanged {baseline} (limit: {}).",
             duration(experiment.remaining_ns.unwrap_or_default()),
             percent(left),
-            percent(MOST_LEFT)
+            percent(MAX_LEFT_SHARE)
         ),
     };
     let mut sentences = vec![sentence];

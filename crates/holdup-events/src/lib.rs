@@ -17,7 +17,7 @@ pub use write::Writer;
 
 use holdup_attribution::attribution::Attribution;
 use holdup_evidence::{Cause, Event, Finish, Ns, SystemFacts};
-use holdup_model::attributed::Attributed;
+use holdup_model::attributed::{Attributed, Source};
 use holdup_model::host_figures::HostFigures;
 use holdup_model::prediction::Question;
 use holdup_model::report::{Backend, Elsewhere, SubjectKind};
@@ -36,8 +36,9 @@ pub struct Settings {
     pub pieces: Option<usize>,
     /// CPUs that the command may use, where a prediction was asked for.
     pub predict_cpus: Option<u32>,
-    /// The source looks now and then, and sees no wakeups.
-    pub sampled: bool,
+    /// How the events were taken.
+    #[serde(rename = "sampled")]
+    pub source: Source,
 }
 
 impl Settings {
@@ -52,10 +53,7 @@ impl Settings {
             Some(pieces) => attribution.keeping(pieces),
             None => attribution,
         };
-        let attribution = match self.sampled {
-            true => attribution.by_looks(),
-            false => attribution,
-        };
+        let attribution = attribution.observed_by(self.source);
         match self.predict_cpus {
             Some(cpus) => attribution.predicting(Question { cpus, together }),
             None => attribution,

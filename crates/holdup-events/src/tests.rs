@@ -4,6 +4,7 @@ use super::{Ending, Events, ReadError, Settings, Writer, replay};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use holdup_evidence::{Event, Finish, SystemFacts, TaskName, ThreadId};
+use holdup_model::attributed::Source;
 use std::io::Write;
 
 fn renamed(thread: u32) -> Event {
@@ -45,7 +46,7 @@ fn events_come_back_as_they_were() {
         of_threads: true,
         pieces: Some(9),
         predict_cpus: None,
-        sampled: true,
+        source: Source::Sampled,
     };
     let written: Vec<Event> = (0..3).map(renamed).collect();
     let file = file(&written, settings);

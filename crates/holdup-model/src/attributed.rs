@@ -2,12 +2,15 @@
 //!
 //! All types deserialise with defaults, so that a page's example can state just what matters to it.
 
+mod clients;
 mod common;
 mod detail;
 mod fact;
 mod judged;
 mod requests;
+mod source;
 
+pub use clients::AwaitedClients;
 pub use common::{Common, Interrupt};
 pub use detail::{Detail, Facts};
 pub use fact::{
@@ -16,6 +19,7 @@ pub use fact::{
 };
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
+pub use source::Source;
 
 use crate::churn::Churn;
 use crate::connections::{Connections, TcpSeen};
@@ -36,8 +40,10 @@ pub struct Attributed {
     /// Whether the whole is the time of threads that ran already, added up: `path` is then all of it by cause, and `elapsed` what
     /// of it was not waiting for work.
     pub of_threads: bool,
-    /// Whether the source looked now and then: how long threads were blocked is known, and what they waited for is an estimate.
-    pub by_looks: bool,
+    /// How the evidence was taken. Where it was sampled, how long threads were blocked is known, and what they waited for is an
+    /// estimate.
+    #[serde(rename = "by_looks")]
+    pub source: Source,
     /// How long such threads were watched; 0 of a run.
     pub wall: Ns,
     /// The elapsed time along the critical path. Adds up to `elapsed`, to the nanosecond.

@@ -105,7 +105,7 @@ impl Merging {
         let (sum, part) = (&mut whole.attributed, next.attributed);
         // A run is not of one kind with what ran already: then all is told as threads' time.
         self.mixed |= sum.of_threads != part.of_threads;
-        sum.by_looks |= part.by_looks;
+        sum.source = sum.source.and(part.source);
         sum.elapsed = sum.elapsed.saturating_add(part.elapsed);
         sum.wall = sum.wall.saturating_add(part.wall);
         self.watched = self.watched.saturating_add(lasted(&part));

@@ -6,7 +6,7 @@
 use super::Attribution;
 use super::chain::KeptWaiting;
 use super::holders::Meanwhile;
-use super::thread::Thread;
+use super::thread::{Thread, Threads};
 use holdup_evidence::{AskerSample, Ns, UserStackId};
 
 /// User stacks kept for a wait whose memory has not arrived.
@@ -21,7 +21,7 @@ impl Attribution {
                     length = end.saturating_sub(start);
                     thread.stacks.push(sample.stack, start, end);
                     let kept_waiting = thread.kept_waiting.take_during(start, end);
-                    self.learn_stack(&kept_waiting, sample.stack);
+                    learn_stack(&mut self.threads, &kept_waiting, sample.stack);
                     true
                 }
                 None => early(thread, sample),
@@ -31,19 +31,19 @@ impl Attribution {
         self.book.pieces.asked_by(sample, length);
         self.faults.late_askers += u64::from(!found);
     }
+}
 
-    /// The stack of one who was in the way of these waits is known now.
-    fn learn_stack(&mut self, kept_waiting: &[(KeptWaiting, Ns)], stack: UserStackId) {
-        for (kept, ns) in kept_waiting {
-            if let Some(waiter) = self.threads.get_mut(&kept.waiter) {
-                let meanwhile = Meanwhile {
-                    doing: None,
-                    stack: Some((stack, *ns)),
-                };
-                waiter.ledger.sites[kept.site]
-                    .holders
-                    .learn(kept.blocker, meanwhile);
-            }
+/// The stack of one who was in the way of these waits is known now.
+fn learn_stack(threads: &mut Threads, kept_waiting: &[(KeptWaiting, Ns)], stack: UserStackId) {
+    for (kept, ns) in kept_waiting {
+        if let Some(waiter) = threads.get_mut(&kept.waiter) {
+            let meanwhile = Meanwhile {
+                doing: None,
+                stack: Some((stack, *ns)),
+            };
+            waiter.ledger.sites[kept.site]
+                .holders
+                .learn(kept.blocker, meanwhile);
         }
     }
 }

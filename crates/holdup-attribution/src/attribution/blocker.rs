@@ -7,19 +7,25 @@ use super::booking::Entry;
 use super::chain::KeptWaiting;
 use super::deadlock::HandOvers;
 use super::ended_wait::EndedWait;
+use super::fold::Ended;
+use super::follow_blocker::Unsure;
 use super::holders::{self, Blocker, Meanwhile, Who};
 use super::idle::Served;
 use super::object_cache::ObjectCache;
 use super::orphans;
+use super::owned::links;
+use super::path::Path;
 use super::task_table::TaskTable;
 use super::thread::Threads;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
-use holdup_model::attributed::HowKnown;
+use holdup_model::attributed::{HowKnown, Source};
 
 /// Who blocks whom.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blockers {
     pub(super) hand_overs: HandOvers,
+    /// How the events are taken.
+    pub(super) source: Source,
 }
 
 /// Where blockers are looked for, and in whose books they are noted.
@@ -28,11 +34,44 @@ pub(super) struct Scene<'a> {
     pub(super) tasks: &'a mut TaskTable,
     pub(super) served: &'a Served,
     pub(super) objects: &'a ObjectCache,
+    /// Threads that ended long ago.
+    pub(super) gone: &'a Ended,
 }
 
 impl Blockers {
-    /// Books who blocked a wait; returns who that was. `unsure`: how much of the wait's ends rests on samples.
+    /// Books who blocked a wait, and what follows from that: the path of the waiter, for how long a pipe was held open, and the
+    /// chain of blockers. `before`: the waiter's path without the wait, where that may be needed.
     pub(super) fn step(
+        &mut self,
+        ended: &EndedWait,
+        entry: &Entry,
+        before: Option<(Path, Unsure)>,
+        scene: &mut Scene<'_>,
+    ) {
+        let (before, unsure) = before.unzip();
+        let blocker = self.find(ended, entry, unsure.unwrap_or(0), scene);
+        self.follow(ended, entry, blocker, before, scene.threads);
+        let held_open = self.held_open(ended, entry.cause, blocker, scene);
+        let known = (&*scene.threads, &*scene.tasks);
+        let longest = entry.longest.then(|| {
+            let links = links(known, ended.wait, entry.cause, blocker);
+            (links, stopped_by(ended.wait, known.0, known.1))
+        });
+        let Some(thread) = scene.threads.get_mut(&ended.wait.thread) else {
+            return;
+        };
+        let site = &mut thread.ledger.sites[entry.site];
+        site.held_open = site.held_open.saturating_add(held_open);
+        if let Some((links, signal)) = longest {
+            if !site.deadlock {
+                site.chain = links;
+            }
+            site.signal = signal;
+        }
+    }
+
+    /// Books who blocked a wait; returns who that was. `unsure`: how much of the wait's ends rests on samples.
+    fn find(
         &mut self,
         ended: &EndedWait,
         entry: &Entry,
@@ -149,7 +188,7 @@ pub(super) fn meanwhile(threads: &Threads, who: Who, from: Ns, to: Ns) -> Meanwh
 }
 
 /// The signal that a wait in a stopped state began with.
-pub(super) fn stopped_by(wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<i32> {
+fn stopped_by(wait: &Wait, threads: &Threads, tasks: &TaskTable) -> Option<i32> {
     let thread = threads.get(&wait.thread)?;
     let pid = tasks.pid(thread.identity.process);
     let stopper = tasks.stopper(pid);

@@ -6,12 +6,17 @@
 use super::Attribution;
 use super::ended_wait::EndedWait;
 use super::event_loops;
-use super::judges::{self, Case, Decision, Requests, Subject};
+use super::judges::{self, Case, Decision, Subject};
+use super::ledger::{self, Book};
+use super::life::process_name;
+use super::network::Network;
 use super::object_cache;
-use super::requests;
-use super::thread::{KernelStackSeen, Told};
+use super::requests::{self, RequestState};
+use super::task_table::TaskTable;
+use super::thread::{BookedWait, KernelStackSeen, Threads};
+use super::turns;
 use super::what::{Role, WhatId};
-use holdup_evidence::{Cause, ThreadId, Wait, Waker};
+use holdup_evidence::{Cause, ThreadId, Waker};
 
 /// Where a wait was booked.
 pub(super) struct Entry {
@@ -24,7 +29,7 @@ pub(super) struct Entry {
 }
 
 impl Attribution {
-    /// Judges a wait and books it.
+    /// Judges a wait and books it: first at its requests, then in the books of its thread.
     pub(super) fn enter(&mut self, ended: &EndedWait) -> Option<Entry> {
         let wait = ended.wait;
         let thread = self.threads.get(&wait.thread)?;
@@ -33,7 +38,18 @@ impl Attribution {
             None => thread.borrowed_stack(&wait.call, wait.object),
         };
         let decision = self.decision(ended, borrowed)?;
-        self.book(ended, borrowed, decision)
+        let turn = turns::turn(&self.knowledge(), wait);
+        self.requests.book(ended, &decision, turn, &mut self.threads);
+        let mut witnesses = Witnesses {
+            threads: &mut self.threads,
+            tasks: &mut self.tasks,
+            network: &mut self.network,
+        };
+        let entry = self.book.step(ended, borrowed, decision, &mut witnesses)?;
+        if let Some(graph) = &mut self.graph {
+            graph.told(wait.thread, wait.seq, entry.cause);
+        }
+        Some(entry)
     }
 
     /// What a wait was for. Only the dictionary grows by it.
@@ -51,31 +67,66 @@ impl Attribution {
         let case = Case::new(self.knowledge(), ended, memory, reading, borrowed.is_some())?;
         Some(judges::decide(case))
     }
+}
 
+impl RequestState {
+    /// Books what a wait was to the requests of its thread. `turn`: the lock that is a turn at the next client, if it was for one.
     fn book(
+        &mut self,
+        ended: &EndedWait,
+        decision: &Decision,
+        turn: Option<turns::File>,
+        threads: &mut Threads,
+    ) {
+        let (wait, verdict) = (ended.wait, &decision.verdict);
+        if let Some(file) = turn {
+            self.turns.learn(file);
+        }
+        // Requests from before observation that the thread turned out to have.
+        if let Some(found) = &decision.requests {
+            self.earlier.judged(wait, found.work.as_ref(), &found.taken);
+        }
+        let Some(thread) = threads.get_mut(&wait.thread) else {
+            return;
+        };
+        if let Some(found) = &decision.requests {
+            self.take_up(&found.taken, thread);
+        }
+        let timer_ran = verdict.timed_out && !ended.open && event_loops::polls(&wait.call);
+        thread.timer_ran_since = timer_ran.then_some(wait.start);
+        if decision.serves {
+            let cause = judges::spent_on(verdict);
+            requests::spend(&mut thread.with_requests, cause, ended.waited, ended.open);
+        }
+    }
+}
+
+/// What the books need beside the wait: whose it was, and what was sent meanwhile.
+struct Witnesses<'a> {
+    threads: &'a mut Threads,
+    tasks: &'a mut TaskTable,
+    network: &'a mut Network,
+}
+
+impl Book {
+    /// Books a wait that has been judged.
+    fn step(
         &mut self,
         ended: &EndedWait,
         borrowed: Option<KernelStackSeen>,
         mut decision: Decision,
+        witnesses: &mut Witnesses<'_>,
     ) -> Option<Entry> {
         let wait = ended.wait;
         let subject = std::mem::replace(&mut decision.verdict.subject, Subject::AsRead);
         let what = self.what(subject, decision.reading.what);
         let cause = decision.verdict.cause;
-        self.learn_turn(wait);
-        if let Some(requests) = &decision.requests {
-            self.book_taken(wait, requests);
-        }
-        self.book_request(ended, &decision);
-        let (site, longest) = self.book_site(ended, borrowed, &decision, what)?;
-        if let Some(graph) = &mut self.graph {
-            graph.told(wait.thread, wait.seq, cause);
-        }
+        let (site, longest) = self.book_site(ended, borrowed, &decision, what, witnesses)?;
         if cause == Cause::TimerSleep {
-            self.network.slept(wait.thread, wait.start, wait.end);
+            witnesses.network.slept(wait.thread, wait.start, wait.end);
         }
         let in_time = cause == Cause::TimerSleep || decision.verdict.timed_out;
-        self.keep_wait(ended, site, in_time);
+        self.keep_wait(ended, site, in_time, witnesses.threads, witnesses.tasks);
         Some(Entry {
             cause,
             site,
@@ -86,36 +137,10 @@ impl Attribution {
 
     /// The dictionary's number for what a wait was for. `read`: for what the kernel shows.
     fn what(&mut self, subject: Subject, read: WhatId) -> WhatId {
-        let whats = &mut self.book.whats;
         match subject {
             Subject::AsRead => read,
-            Subject::Peer => whats.of_handshake(read),
-            Subject::Named(classified) => whats.classified(Role::Wait, classified),
-        }
-    }
-
-    /// Books requests from before observation that the thread turned out to have.
-    fn book_taken(&mut self, wait: &Wait, requests: &Requests) {
-        let state = &mut self.requests;
-        state
-            .earlier
-            .judged(wait, requests.work.as_ref(), &requests.taken);
-        if let Some(thread) = self.threads.get_mut(&wait.thread) {
-            state.take_up(&requests.taken, thread);
-        }
-    }
-
-    /// Books what the wait was to the thread's requests.
-    fn book_request(&mut self, ended: &EndedWait, decision: &Decision) {
-        let (wait, verdict) = (ended.wait, &decision.verdict);
-        let Some(thread) = self.threads.get_mut(&wait.thread) else {
-            return;
-        };
-        let timer_ran = verdict.timed_out && !ended.open && event_loops::polls(&wait.call);
-        thread.timer_ran_since = timer_ran.then_some(wait.start);
-        if decision.serves {
-            let cause = judges::spent_on(verdict);
-            requests::spend(&mut thread.with_requests, cause, ended.waited, ended.open);
+            Subject::Peer => self.whats.of_handshake(read),
+            Subject::Named(classified) => self.whats.classified(Role::Wait, classified),
         }
     }
 
@@ -126,22 +151,23 @@ impl Attribution {
         borrowed: Option<KernelStackSeen>,
         decision: &Decision,
         what: WhatId,
+        witnesses: &mut Witnesses<'_>,
     ) -> Option<(usize, bool)> {
         let (wait, verdict) = (ended.wait, &decision.verdict);
         let cause = verdict.cause;
-        let keep = self.remembered();
-        let process = self.process_name(wait.thread);
-        let thread = self.threads.get_mut(&wait.thread)?;
+        let keep = ledger::remembered(witnesses.threads);
+        let process = process_name(witnesses.threads, witnesses.tasks, wait.thread);
+        let thread = witnesses.threads.get_mut(&wait.thread)?;
         if let Some(stack) = wait.kernel_stack {
             thread.lend_stack(&wait.call, wait.object, stack, what);
         }
-        let site = thread.ledger.site(what, process, &mut self.book);
+        let site = thread.ledger.site(what, process, self);
         let waker = match &wait.waker {
             Waker::Thread { thread, .. } if ended.handed_on => Some(*thread),
             _ => None,
         };
-        let longest = thread.waited(site, cause, ended, waker, &mut self.book);
-        thread.told = Some(Told {
+        let longest = thread.waited(site, cause, ended, waker, self);
+        thread.told = Some(BookedWait {
             site,
             cause,
             timed_out: verdict.timed_out,
@@ -156,7 +182,7 @@ impl Attribution {
             tally.bytes = decision.reading.bytes;
             tally.judged_by = Some(decision.by);
         }
-        if let Some(tcp) = self.network.take_tcp(wait) {
+        if let Some(tcp) = witnesses.network.take_tcp(wait) {
             tally.tcp.get_or_insert_default().add(&tcp, ended.waited);
         }
         if let Some(stack) = wait.kernel_stack {

@@ -24,13 +24,13 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 /// Makers and ends told apart; of further ones nothing is kept.
-const MOST: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 /// Of these, how many are in the report.
 const LISTED: usize = 64;
 
 /// Connections whose first records are being gathered, 4 KiB each at most.
-const MOST_OPEN: usize = 4096;
+const MAX_OPEN: usize = 4096;
 
 /// Names of what is born, of one maker.
 const NAMES: usize = 8;
@@ -123,7 +123,7 @@ impl Churning {
     /// `kind`: the maker's name without its number.
     fn made(&mut self, start: &Start, what: Born, by: Named, kind: NameId) {
         let maker = (what, by.process, kind);
-        if self.makings.len() >= MOST && !self.makings.contains_key(&maker) {
+        if self.makings.len() >= MAX_ENTRIES && !self.makings.contains_key(&maker) {
             return;
         }
         let making = self.makings.entry(maker).or_default();
@@ -155,7 +155,7 @@ impl Churning {
 
     fn conversation(&mut self, told: &Conversation, by: Named, for_request: bool) {
         let place = (told.end, told.accepted, by.process);
-        if self.talks.len() >= MOST && !self.talks.contains_key(&place) {
+        if self.talks.len() >= MAX_ENTRIES && !self.talks.contains_key(&place) {
             return;
         }
         let talks = self.talks.entry(place).or_default();
@@ -167,7 +167,7 @@ impl Churning {
                 if let Some(stack) = self.asked.remove(&told.connection) {
                     talks.stacks.add(stack);
                 }
-                if self.open.len() >= MOST_OPEN {
+                if self.open.len() >= MAX_OPEN {
                     // What was never told to be closed would stay for ever.
                     self.open.clear();
                     self.by_socket.clear();
@@ -427,7 +427,7 @@ impl Churning {
                 self.stack(by, Born::Process, named, kind);
             }
             Made::Connection => {
-                if self.asked.len() >= MOST_OPEN {
+                if self.asked.len() >= MAX_OPEN {
                     self.asked.clear();
                 }
                 self.asked.insert(by.connection, by.stack);

@@ -20,7 +20,7 @@ const TAKEN_UP: Ns = 100_000_000;
 const ANEW: Ns = 1_000_000_000;
 
 /// Connections that are remembered.
-const MOST: usize = 65_536;
+const MAX_CONNECTIONS: usize = 65_536;
 
 /// What is known of them.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ pub(super) struct EarlierRequests {
 
 impl EarlierRequests {
     pub(super) fn add(&mut self, earlier: &Earlier) {
-        if self.open.len() + self.asked.len() >= MOST {
+        if self.open.len() + self.asked.len() >= MAX_CONNECTIONS {
             return;
         }
         if earlier.by_client {

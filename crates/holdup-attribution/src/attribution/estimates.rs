@@ -7,8 +7,8 @@
 //!
 //! In: what the source says of single waits. Out: an error for each site.
 
-use super::Attribution;
 use super::site::Site;
+use super::thread::Threads;
 use holdup_evidence::{Estimated, Ns};
 
 /// Time of a site that rests on looks.
@@ -58,12 +58,10 @@ pub(super) fn all(sites: &[Site]) -> Doubt {
     all
 }
 
-impl Attribution {
-    /// What is to be known of a thread's next wait.
-    pub(super) fn estimated(&mut self, estimated: &Estimated) {
-        if let Some(thread) = self.threads.get_mut(&estimated.thread) {
-            thread.estimated = Some((estimated.count.max(1), estimated.doubt));
-        }
+/// What is to be known of a thread's next wait.
+pub(super) fn estimated(threads: &mut Threads, estimated: &Estimated) {
+    if let Some(thread) = threads.get_mut(&estimated.thread) {
+        thread.estimated = Some((estimated.count.max(1), estimated.doubt));
     }
 }
 

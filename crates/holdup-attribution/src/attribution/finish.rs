@@ -5,6 +5,7 @@
 
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
+use super::life::process_name;
 use super::orphans::{self, Standing};
 use super::owned::complete_unfinished;
 use super::path::{Key, Path, Share};
@@ -70,7 +71,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     };
     let mut whole = Attributed {
         elapsed,
-        by_looks: run.by_looks,
+        source: run.blockers.source,
         ..Attributed::default()
     };
     let mut when = When::new(run.book.axis.clone(), end);
@@ -91,7 +92,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
     super::retold::retell(&mut whole.waits);
-    if run.by_looks {
+    if !run.blockers.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }
     orphans::mark_standing(&mut whole.waits, &standing);
@@ -174,7 +175,7 @@ fn close_endless(run: &mut Attribution, ended: Ns) {
     ids.sort_unstable();
     for id in ids {
         run.settle(id);
-        let process = run.process_name(id);
+        let process = process_name(&run.threads, &mut run.tasks, id);
         let Some(thread) = run.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             continue;
         };

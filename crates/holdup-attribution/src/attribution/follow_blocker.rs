@@ -8,18 +8,19 @@
 //!
 //! In: a wait that was booked, and who was in its way. Out: the waiter's path.
 
-use super::Attribution;
+use super::blocker::Blockers;
 use super::booking::Entry;
 use super::deadlock;
 use super::ended_wait::EndedWait;
 use super::holders::{Blocker, Who};
 use super::path::{Key, Path, Share};
+use super::thread::Threads;
 use holdup_evidence::{Ns, ThreadId, Wait, Waker};
 use holdup_model::attributed::HowKnown;
 use std::collections::VecDeque;
 
 /// Pieces kept of each thread's recent way; what is older than that stays the waiter's.
-const MOST: usize = 128;
+const MAX_PIECES: usize = 128;
 
 /// A thread's way of late: what its path was spent on, and when.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +41,7 @@ impl Way {
             last.2 = end;
             return;
         }
-        if self.pieces.len() == MOST {
+        if self.pieces.len() == MAX_PIECES {
             self.pieces.pop_front();
         }
         self.pieces.push_back((key, start, end));
@@ -59,46 +60,37 @@ impl Way {
 /// How much of a wait's ends rests on looks.
 pub(super) type Unsure = Ns;
 
-impl Attribution {
-    /// The same, where the source looks now and then and sees no wakings.
-    #[must_use]
-    pub fn by_looks(self) -> Attribution {
-        Attribution {
-            by_looks: true,
-            ..self
-        }
-    }
-
-    /// The waiter's path without a wait that nobody was seen to end; `None` where wakings are seen, or one was.
-    pub(super) fn without(&self, ended: &EndedWait) -> Option<(Path, Unsure)> {
-        let unseen = self.by_looks && !ended.handed_on && matches!(ended.wait.waker, Waker::Unknown);
-        let thread = self.threads.get(&ended.wait.thread).filter(|_| unseen)?;
+impl Blockers {
+    /// The waiter's path without a wait that nobody was seen to end; `None` where wakers are recorded, or this one was.
+    pub(super) fn path_without(&self, ended: &EndedWait, threads: &Threads) -> Option<(Path, Unsure)> {
+        let unseen = !self.source.records_wakers() && !ended.handed_on;
+        let unseen = unseen && matches!(ended.wait.waker, Waker::Unknown);
+        let thread = threads.get(&ended.wait.thread).filter(|_| unseen)?;
         let unsure = thread.estimated.map_or(0, |(_, doubt)| doubt);
         Some((thread.path.clone(), unsure))
     }
 
-    /// Lets what the one in the way did take the place of the wait. `before`: the waiter's path without it.
-    pub(super) fn follow_blocker(
-        &mut self,
+    /// Lets what the blocker did take the place of the wait. `before`: the waiter's path without it.
+    pub(super) fn follow(
+        &self,
         ended: &EndedWait,
         entry: &Entry,
         found: Option<Blocker>,
         before: Option<Path>,
+        threads: &mut Threads,
     ) {
+        if self.source.records_wakers() {
+            return;
+        }
         let wait = ended.wait;
         if ended.handed_on {
-            return self.goes_with(wait);
+            return goes_with(wait, threads);
         }
         let (from, to) = (ended.until.saturating_sub(ended.on_path), ended.until);
         let theirs = before
-            .zip(found.and_then(|found| self.followed(wait.thread, found)))
-            .map(|(path, other)| {
-                (
-                    path,
-                    self.threads.get(&other).map(|other| other.way.between(from, to)),
-                )
-            });
-        let Some(thread) = self.threads.get_mut(&wait.thread).filter(|_| self.by_looks) else {
+            .zip(found.and_then(|found| followed(threads, wait.thread, found)))
+            .map(|(path, other)| (path, threads.get(&other).map(|other| other.way.between(from, to))));
+        let Some(thread) = threads.get_mut(&wait.thread) else {
             return;
         };
         let own = thread.ledger.sites[entry.site].key;
@@ -126,45 +118,43 @@ impl Attribution {
         thread.way.push(own, at, to);
         thread.path = path;
     }
+}
 
-    /// Whose path is another's since then: what that one did meanwhile is on its way, too.
-    fn goes_with(&mut self, wait: &Wait) {
-        let Waker::Thread { thread: waker, .. } = &wait.waker else {
-            return;
-        };
-        let theirs = self.threads.get(waker).filter(|_| self.by_looks);
-        let pieces = theirs.map(|waker| waker.way.between(wait.start, wait.end));
-        if let Some(thread) = self.threads.get_mut(&wait.thread) {
-            for (key, start, end) in pieces.unwrap_or_default() {
-                thread.way.push(key, start, end);
-            }
+/// Whose path is another's since then: what that one did meanwhile is on its way, too.
+fn goes_with(wait: &Wait, threads: &mut Threads) {
+    let Waker::Thread { thread: waker, .. } = &wait.waker else {
+        return;
+    };
+    let theirs = threads.get(waker);
+    let pieces = theirs.map(|waker| waker.way.between(wait.start, wait.end));
+    if let Some(thread) = threads.get_mut(&wait.thread) {
+        for (key, start, end) in pieces.unwrap_or_default() {
+            thread.way.push(key, start, end);
         }
     }
+}
 
-    /// The thread of the run whose doings a wait was for. The kernel names a process where a lock on a file or the other end of a
-    /// pipe or connection is meant: its first thread is the one if it is the only one.
-    fn followed(&self, waiter: ThreadId, found: Blocker) -> Option<ThreadId> {
-        let Who::Thread(other) = found.who else {
-            return None;
-        };
-        let told = match found.how {
-            HowKnown::MutexOwner
-            | HowKnown::PiFutex
-            | HowKnown::RobustList
-            | HowKnown::Monitor
-            | HowKnown::Vmstructs => true,
-            HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => {
-                deadlock::alone(&self.threads, other)
-            }
-            _ => false,
-        };
-        (told && other != waiter).then_some(other)
-    }
+/// The thread of the run whose doings a wait was for. The kernel names a process where a lock on a file or the other end of a
+/// pipe or connection is meant: its first thread is the one if it is the only one.
+fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<ThreadId> {
+    let Who::Thread(other) = found.who else {
+        return None;
+    };
+    let told = match found.how {
+        HowKnown::MutexOwner
+        | HowKnown::PiFutex
+        | HowKnown::RobustList
+        | HowKnown::Monitor
+        | HowKnown::Vmstructs => true,
+        HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => deadlock::alone(threads, other),
+        _ => false,
+    };
+    (told && other != waiter).then_some(other)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Way};
+    use super::{MAX_PIECES, Way};
     use crate::attribution::path::Key;
 
     #[test]
@@ -176,7 +166,7 @@ mod tests {
         way.push(Key(3), 30, 30);
         assert_eq!(way.between(5, 25), [(Key(1), 5, 20), (Key(2), 20, 25)]);
         assert_eq!(way.between(30, 40), []);
-        for at in 0..2 * MOST as u64 {
+        for at in 0..2 * MAX_PIECES as u64 {
             way.push(Key(at as u32 % 2), 30 + at, 31 + at);
         }
         assert_eq!(way.between(0, 30), [], "only the last ones are kept");

@@ -9,6 +9,7 @@ use holdup_evidence::{
     Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, Wait, WaitMemory, Waker,
 };
 use holdup_knowledge::system_calls::{self, Kind as Does};
+use holdup_model::attributed::AwaitedClients;
 use std::collections::HashSet;
 
 /// `FUTEX_CMD_MASK`: the operation without its flags.
@@ -152,7 +153,7 @@ impl Served {
             Cause::NetAccept | Cause::NetReceive | Cause::IpcUnix | Cause::PollWait | Cause::TimerSleep => {
                 let ended_by = wait.ready.or(wait.object);
                 if let Some((end, at)) = ended_by.and_then(|id| self.end(object(id)?)) {
-                    return Some(Work::OfClients(phrase(end, &at)));
+                    return Some(Work::OfClients(phrase(end, at)));
                 }
                 let ready = |fd: &&PolledFd| fd.revents != 0;
                 let polled = memory.map_or(&[][..], |memory| &memory.polled);
@@ -162,10 +163,10 @@ impl Served {
                         .iter()
                         .filter(ready)
                         .find_map(|fd| self.end(object(fd.object?)?));
-                    return first.map(|(end, at)| Work::OfClients(phrase(end, &at)));
+                    return first.map(|(end, at)| Work::OfClients(phrase(end, at)));
                 }
                 let awaited = polled.iter().find_map(|fd| self.end(object(fd.object?)?));
-                let awaited = awaited.map(|(end, at)| phrase(end, &at))?;
+                let awaited = awaited.map(|(end, at)| phrase(end, at))?;
                 let of_clients = |fd: &PolledFd| {
                     let told = fd.object.and_then(&object);
                     fd.own || told.is_some_and(|told| self.end(told).is_some() || stirs_itself(&told.kind))
@@ -207,11 +208,12 @@ fn stirs_itself(kind: &ObjectKind) -> bool {
     )
 }
 
-fn phrase(end: End, at: &str) -> String {
+fn phrase(end: End, at: String) -> String {
     match end {
-        End::Listener => format!("a client on {at}"),
-        End::Accepted => format!("the next request on {at}"),
+        End::Listener => AwaitedClients::Connection(at),
+        End::Accepted => AwaitedClients::Request(at),
     }
+    .to_string()
 }
 
 /// Whether a thread waits on a futex as parked workers do, and not for a lock. Only threads of one process hand each other

@@ -4,9 +4,10 @@
 //! ([`super::thread::Thread::taken_over`]).
 
 use super::Attribution;
+use super::life::process_name;
 use super::path::Path;
 use super::run_path::Scope;
-use super::thread::Spent;
+use super::thread::{Spent, Threads};
 use holdup_evidence::{Cause, Ns, ThreadId, Wait, Waker};
 
 impl Attribution {
@@ -39,7 +40,7 @@ impl Attribution {
 
     /// A thread keeps its own path until it begins to wait, and who ends the wait goes on from there.
     pub(super) fn keeps_its_path(&mut self, wait: &Wait) -> Option<Spent> {
-        let process = self.process_name(wait.thread);
+        let process = process_name(&self.threads, &mut self.tasks, wait.thread);
         let thread = self
             .threads
             .get_mut(&wait.thread)
@@ -54,26 +55,26 @@ impl Attribution {
         }
         Some(spent)
     }
+}
 
-    /// A thread that ends its process wakes the others of it that sleep, so that they end. Those that do not sleep then end, too, and
-    /// are told nothing: of a JVM's many threads one may well be about to run because of a timer, and be the last to end. What
-    /// all of them do from that instant on is for the end that `who` has begun.
-    pub(super) fn process_ends(&mut self, who: ThreadId, woken: ThreadId, at: Ns, path: &Path) {
-        let of = |id| self.threads.get(&id).map(|thread| thread.identity.process);
-        let process = of(who);
-        if process.is_none() || process != of(woken) {
-            return;
-        }
-        if let Some(thread) = self.threads.get_mut(&who)
-            && std::mem::replace(&mut thread.ends_process, true)
-        {
-            return;
-        }
-        for (id, thread) in &mut self.threads {
-            let lives = *id != who && !thread.ended && thread.at <= at;
-            if lives && Some(thread.identity.process) == process {
-                thread.taken_over = Some((at, path.clone()));
-            }
+/// A thread that ends its process wakes the others of it that sleep, so that they end. Those that do not sleep then end, too, and
+/// are told nothing: of a JVM's many threads one may well be about to run because of a timer, and be the last to end. What
+/// all of them do from that instant on is for the end that `who` has begun.
+pub(super) fn process_ends(threads: &mut Threads, (who, woken): (ThreadId, ThreadId), at: Ns, path: &Path) {
+    let of = |id| threads.get(&id).map(|thread| thread.identity.process);
+    let process = of(who);
+    if process.is_none() || process != of(woken) {
+        return;
+    }
+    if let Some(thread) = threads.get_mut(&who)
+        && std::mem::replace(&mut thread.ends_process, true)
+    {
+        return;
+    }
+    for (id, thread) in threads {
+        let lives = *id != who && !thread.ended && thread.at <= at;
+        if lives && Some(thread.identity.process) == process {
+            thread.taken_over = Some((at, path.clone()));
         }
     }
 }

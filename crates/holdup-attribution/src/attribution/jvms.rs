@@ -27,7 +27,7 @@ use std::collections::{HashMap, VecDeque};
 /// Pauses of a machine that are remembered: waits of one are told together, so the last two would do.
 const REMEMBERED: usize = 64;
 /// Machines that are kept apart.
-const MOST_MACHINES: usize = 4_096;
+const MAX_MACHINES: usize = 4_096;
 
 /// The thread that executes a machine's operations.
 pub const VM_THREAD: &str = "VM Thread";
@@ -175,7 +175,7 @@ struct Waiter<'a> {
 impl Jvms {
     /// A process is such a machine.
     pub(super) fn is(&mut self, pid: u32) {
-        if self.pauses.len() < MOST_MACHINES {
+        if self.pauses.len() < MAX_MACHINES {
             self.pauses.entry(pid).or_default();
         }
     }

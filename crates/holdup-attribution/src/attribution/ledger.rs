@@ -6,6 +6,7 @@ use super::pieces::Pieces;
 use super::queueing::Queueing;
 use super::site::Site;
 use super::task_table::{Identity, NameId};
+use super::thread::Threads;
 use super::what::{WhatId, Whats};
 use super::windows::Axis;
 use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Role, Seq, ThreadId};
@@ -20,6 +21,18 @@ const MAX_FOLDED_SITES: usize = 64;
 
 /// Names kept of those who ran instead.
 const MAX_RAN_INSTEAD: usize = 16;
+
+/// Waits and samples remembered for late stacks, over all threads: 24 bytes each.
+const REMEMBERED: usize = 131_072;
+
+/// The same of one thread: at most, and even when there are very many.
+const MAX_REMEMBERED: usize = 4096;
+const MIN_REMEMBERED: usize = 32;
+
+/// How many waits and samples of each thread to remember.
+pub(super) fn remembered(threads: &Threads) -> usize {
+    (REMEMBERED / threads.len().max(1)).clamp(MIN_REMEMBERED, MAX_REMEMBERED)
+}
 
 /// What all ledgers draw on.
 #[derive(Debug, Clone)]

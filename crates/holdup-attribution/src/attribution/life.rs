@@ -1,11 +1,11 @@
 //! Births, execs, names and ends, and the clocks of threads that others meet.
 
 use super::Attribution;
-use super::ledger::Owner;
+use super::ledger::{self, Owner};
 use super::path::Path;
 use super::run_path::Scope;
-use super::task_table::NameId;
-use super::thread::{Thread, nobody};
+use super::task_table::{NameId, TaskTable};
+use super::thread::{Thread, Threads, nobody};
 use super::what::WhatId;
 use holdup_evidence::{
     Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId, Wait,
@@ -14,27 +14,10 @@ use holdup_evidence::{
 /// Ended threads that are still met as wakers: a parent or a joining thread is woken right after the end.
 const KEPT_ENDED: usize = 512;
 
-/// Waits and samples remembered for late stacks, over all threads: 24 bytes each.
-const REMEMBERED: usize = 131_072;
-
-/// The same of one thread: at most, and even when there are very many.
-const REMEMBERED_MOST: usize = 4096;
-const REMEMBERED_LEAST: usize = 32;
-
 /// `SIGSTOP`, `SIGTSTP`, `SIGTTIN`, `SIGTTOU`.
 const STOP_SIGNALS: std::ops::RangeInclusive<i32> = 19..=22;
 
 impl Attribution {
-    /// How many waits and samples of each thread to remember.
-    pub(super) fn remembered(&self) -> usize {
-        (REMEMBERED / self.threads.len().max(1)).clamp(REMEMBERED_LEAST, REMEMBERED_MOST)
-    }
-
-    pub(super) fn contradiction(&mut self, ns: Ns) {
-        self.faults.contradictory.0 += 1;
-        self.faults.contradictory.1 = self.faults.contradictory.1.saturating_add(ns);
-    }
-
     fn insert(
         &mut self,
         id: ThreadId,
@@ -65,7 +48,7 @@ impl Attribution {
                     self.run_path.cmd_is(thread.identity.process);
                 }
             }
-            return self.contradiction(0);
+            return self.faults.contradiction(0);
         }
         let path = match &start.parent {
             None if start.at == run_start && self.run_path.scope == Scope::Run => Path::new(),
@@ -96,7 +79,8 @@ impl Attribution {
         }
         let known = creators_pid == Some(start.task.pid);
         if self.run_path.scope == Scope::Threads && !known {
-            self.serves_like_siblings(start.task.pid, creators_pid);
+            let pid = start.task.pid;
+            self.requests.serves_like_siblings(pid, creators_pid, &self.tasks);
         }
     }
 
@@ -108,12 +92,12 @@ impl Attribution {
             return None;
         }
         self.meet(id, clock, at);
-        let process = self.process_name(id);
+        let process = process_name(&self.threads, &mut self.tasks, id);
         let thread = self.threads.get_mut(&id)?;
         let spent = thread.advance(clock, at, None, true, process, &mut self.book);
         let path = (thread.at == at).then(|| thread.path.clone());
         if spent.contradicted > 0 || path.is_none() {
-            self.contradiction(spent.contradicted);
+            self.faults.contradiction(spent.contradicted);
         }
         path
     }
@@ -135,13 +119,6 @@ impl Attribution {
             .nameless = true;
     }
 
-    pub(super) fn process_name(&mut self, id: ThreadId) -> NameId {
-        match self.threads.get(&id) {
-            Some(thread) => self.tasks.process_name(thread.identity.process),
-            None => self.tasks.name_id("?"),
-        }
-    }
-
     pub(super) fn exec(&mut self, id: ThreadId, task: &TaskName) {
         self.settle(id);
         if let Some(thread) = self.threads.get_mut(&id) {
@@ -150,38 +127,6 @@ impl Attribution {
             thread
                 .ledger
                 .renamed(self.tasks.process_name(thread.identity.process), &mut self.book);
-        }
-    }
-
-    pub(super) fn renamed(&mut self, id: ThreadId, name: &str) {
-        if let Some(thread) = self.threads.get_mut(&id) {
-            self.tasks.renamed(&mut thread.identity, name);
-            thread.ledger.owner = Owner::Thread(thread.identity);
-        }
-    }
-
-    pub(super) fn ran_instead(&mut self, ran: &RanInstead) {
-        if let Some(thread) = self.threads.get_mut(&ran.thread) {
-            thread.ledger.queueing.add(ran);
-        }
-        let Some(by) = &ran.by else { return };
-        let named = self.tasks.named_task(by);
-        let name = if self.tasks.text(named.process).is_empty() {
-            named.thread
-        } else {
-            named.process
-        };
-        if let Some(thread) = self.threads.get_mut(&ran.thread) {
-            thread.ledger.ran_instead(name, ran.ns);
-        }
-    }
-
-    pub(super) fn signal(&mut self, signal: &SignalSent) {
-        if STOP_SIGNALS.contains(&signal.signal)
-            && let Some(thread) = self.threads.get(&signal.thread)
-        {
-            let pid = self.tasks.pid(thread.identity.process);
-            self.tasks.stopped(pid, signal.signal, &signal.by);
         }
     }
 
@@ -201,7 +146,7 @@ impl Attribution {
             self.churning.has_ended(end, &mut self.tasks);
         }
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
-            return self.contradiction(0);
+            return self.faults.contradiction(0);
         };
         if thread.nameless {
             thread.nameless = false;
@@ -234,7 +179,7 @@ impl Attribution {
             }
         }
         if spent.contradicted > 0 {
-            self.contradiction(spent.contradicted);
+            self.faults.contradiction(spent.contradicted);
         }
     }
 
@@ -267,7 +212,7 @@ impl Attribution {
 
     fn close(&mut self, end: &End, open: Option<Cause>) {
         let id = end.thread;
-        let keep = self.remembered();
+        let keep = ledger::remembered(&self.threads);
         // The program of a JVM ends with a thread of its own; those of the machine are ended with it.
         let ends_with_others = self.jvms.has_own_thread(id, &self.threads, &self.tasks);
         let Some(thread) = self.threads.get_mut(&id) else {
@@ -322,5 +267,48 @@ impl Attribution {
             self.ended
                 .add(oldest, thread.ledger, &mut self.tasks, &mut self.book);
         }
+    }
+}
+
+/// The name of a thread's process.
+pub(super) fn process_name(threads: &Threads, tasks: &mut TaskTable, id: ThreadId) -> NameId {
+    match threads.get(&id) {
+        Some(thread) => tasks.process_name(thread.identity.process),
+        None => tasks.name_id("?"),
+    }
+}
+
+/// A thread has another name now.
+pub(super) fn renamed(threads: &mut Threads, tasks: &mut TaskTable, id: ThreadId, name: &str) {
+    if let Some(thread) = threads.get_mut(&id) {
+        tasks.renamed(&mut thread.identity, name);
+        thread.ledger.owner = Owner::Thread(thread.identity);
+    }
+}
+
+/// Another task ran while a thread was queued.
+pub(super) fn ran_instead(threads: &mut Threads, tasks: &mut TaskTable, ran: &RanInstead) {
+    if let Some(thread) = threads.get_mut(&ran.thread) {
+        thread.ledger.queueing.add(ran);
+    }
+    let Some(by) = &ran.by else { return };
+    let named = tasks.named_task(by);
+    let name = if tasks.text(named.process).is_empty() {
+        named.thread
+    } else {
+        named.process
+    };
+    if let Some(thread) = threads.get_mut(&ran.thread) {
+        thread.ledger.ran_instead(name, ran.ns);
+    }
+}
+
+/// A thread got a signal: one that stops its process is kept.
+pub(super) fn signal(threads: &Threads, tasks: &mut TaskTable, signal: &SignalSent) {
+    if STOP_SIGNALS.contains(&signal.signal)
+        && let Some(thread) = threads.get(&signal.thread)
+    {
+        let pid = tasks.pid(thread.identity.process);
+        tasks.stopped(pid, signal.signal, &signal.by);
     }
 }

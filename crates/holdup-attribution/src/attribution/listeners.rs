@@ -9,7 +9,7 @@ use holdup_model::attributed::OfListener;
 use std::collections::BTreeMap;
 
 /// Listeners told apart: a program with more is a proxy for whatever there is, and the first say what the rest do.
-const MOST: usize = 64;
+const MAX_LISTENERS: usize = 64;
 
 /// What is counted of each.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Listeners {
 impl Listeners {
     /// A request was answered that stands for so many.
     pub(super) fn answered(&mut self, port: u16, ns: Ns, weight: u32) {
-        if self.counts.len() >= MOST && !self.counts.contains_key(&port) {
+        if self.counts.len() >= MAX_LISTENERS && !self.counts.contains_key(&port) {
             return;
         }
         let count = self.counts.entry(port).or_default();
@@ -38,7 +38,7 @@ impl Listeners {
     /// What it comes to. `sorted`: those kept, shortest first; `open`: ports of those that nobody has answered.
     pub(super) fn told(mut self, sorted: &[Answered], open: &[u16]) -> Vec<OfListener> {
         for port in open {
-            if self.counts.len() < MOST {
+            if self.counts.len() < MAX_LISTENERS {
                 self.counts.entry(*port).or_default();
             }
         }

@@ -80,7 +80,7 @@ use blocker::Blockers;
 use churn::Churning;
 use fold::Ended;
 use holdup_evidence::{Call, Cause, Event, Finish, Frame, Ns, Object, SystemFacts, ThreadId, Wait};
-use holdup_model::attributed::{Attributed, AttributedWait, Resource};
+use holdup_model::attributed::{Attributed, AttributedWait, Resource, Source};
 use holdup_model::prediction::Question;
 use jvms::Jvms;
 use keys::Keys;
@@ -148,6 +148,14 @@ struct Faults {
     endless: (u64, Ns),
 }
 
+impl Faults {
+    /// A record contradicts others; `ns`: the time that it is about.
+    fn contradiction(&mut self, ns: Ns) {
+        self.contradictory.0 += 1;
+        self.contradictory.1 = self.contradictory.1.saturating_add(ns);
+    }
+}
+
 /// Attributes a run.
 #[derive(Debug, Clone)]
 pub struct Attribution {
@@ -168,8 +176,6 @@ pub struct Attribution {
     faults: Faults,
     blockers: Blockers,
     jvms: Jvms,
-    /// Whether the source looks now and then, and sees no wakings.
-    by_looks: bool,
     /// The graph of waits, where something is to be predicted from it.
     graph: Option<Box<Recorder>>,
 }
@@ -200,6 +206,13 @@ impl Attribution {
     #[must_use]
     pub fn keeping(mut self, pieces: usize) -> Attribution {
         self.book.pieces = Pieces::at_most(pieces);
+        self
+    }
+
+    /// The same, from events that were taken in this way.
+    #[must_use]
+    pub fn observed_by(mut self, source: Source) -> Attribution {
+        self.blockers.source = source;
         self
     }
 
@@ -236,7 +249,6 @@ impl Attribution {
             faults: Faults::default(),
             blockers: Blockers::default(),
             jvms: Jvms::default(),
-            by_looks: false,
             graph: None,
         }
     }
@@ -249,8 +261,10 @@ impl Attribution {
         match event {
             Event::Start(start) => self.start(start),
             Event::Exec { thread, task, .. } => self.exec(*thread, task),
-            Event::Renamed { thread, name } => self.renamed(*thread, name),
-            Event::Orphan { at, thread } => self.orphan(*thread, *at),
+            Event::Renamed { thread, name } => {
+                life::renamed(&mut self.threads, &mut self.tasks, *thread, name)
+            }
+            Event::Orphan { at, thread } => left_behind::orphan(&mut self.threads, *thread, *at),
             Event::Object { id, object } => self.objects.object_seen(*id, object.clone()),
             Event::KernelStack { id, frames } => self.objects.kernel_stack_seen(*id, frames.clone()),
             Event::Tcp(tcp) => self.network.tcp(tcp),
@@ -260,7 +274,7 @@ impl Attribution {
             Event::Conversation(told) => self.churning.talked(told, &self.threads, &self.tasks),
             Event::Turned(turned) => self.churning.turned(turned),
             Event::NameAsked(asked) => self.objects.name_asked(asked),
-            Event::Estimated(estimated) => self.estimated(estimated),
+            Event::Estimated(estimated) => estimates::estimated(&mut self.threads, estimated),
             Event::Wait(wait) => self.wait(wait),
             Event::OtherEnd(end) => self.tasks.has_other_end(end),
             Event::Serving(serving) => self.requests.served.add(serving),
@@ -281,8 +295,8 @@ impl Attribution {
             Event::WaitMemory(memory) => self.memory(memory),
             Event::Asker(sample) => self.asker(sample),
             Event::Cpu(sample) => self.cpu(sample),
-            Event::RanInstead(ran) => self.ran_instead(ran),
-            Event::Signal(signal) => self.signal(signal),
+            Event::RanInstead(ran) => life::ran_instead(&mut self.threads, &mut self.tasks, ran),
+            Event::Signal(signal) => life::signal(&self.threads, &mut self.tasks, signal),
             Event::Outsider(task) => self.tasks.met(task),
             Event::IsJvm { pid } => self.jvms.is(*pid),
             Event::JvmPause(pause) => self

@@ -10,7 +10,7 @@ pub(super) fn named(begins: &[u8]) -> Option<String> {
 /// `EVAL`: the command of a request in Redis's protocol, an array of strings: `*3\r\n$4\r\neval\r\n…`. What follows is the users'.
 fn command(begins: &[u8]) -> Option<String> {
     /// Longest name of a command, bytes: of Redis's own the longest has 17.
-    const LONGEST: usize = 24;
+    const MAX_CHARS: usize = 24;
     let mut lines = begins
         .split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r"));
@@ -19,7 +19,7 @@ fn command(begins: &[u8]) -> Option<String> {
         std::str::from_utf8(digits).ok()?.parse().ok()
     };
     number(lines.next()??, b'*')?;
-    let length = number(lines.next()??, b'$').filter(|length| *length <= LONGEST)?;
+    let length = number(lines.next()??, b'$').filter(|length| *length <= MAX_CHARS)?;
     let name = lines.next()??;
     let plain = name.len() == length
         && name

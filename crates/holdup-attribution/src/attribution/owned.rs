@@ -3,7 +3,6 @@
 //! In: a wait that has been booked, and who was found in its way. Out: deadlocks in the books of all that are in them, and what
 //! owners did that had not let go when the wait was told.
 
-use super::Attribution;
 use super::blocker::{Blockers, Scene, meanwhile};
 use super::booking::Entry;
 use super::chain::{self, Link};
@@ -17,19 +16,21 @@ use super::what::WhatId;
 use holdup_evidence::{Cause, LockHolder, Ns, TaskName, ThreadId, Wait, Waker};
 use holdup_model::attributed::HowKnown;
 
-impl Attribution {
-    /// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
-    /// by then it may be watched no more.
-    pub(super) fn path_at_end_of(&mut self, task: &TaskName, wait: &Wait) -> Option<Path> {
-        let id = self.tasks.lived(task.tid, wait.start)?;
-        let thread = self.threads.get(&id)?;
-        let same = self.tasks.pid(thread.identity.process) == task.pid;
-        let of_run = thread.ended && same && thread.at <= wait.end;
-        let own = *thread.ledger.index_of(WhatId::CPU).filter(|_| of_run)?;
-        let mut path = thread.path.clone();
-        path.spend(thread.ledger.sites[own].key, wait.end - thread.at, 0);
-        Some(path)
-    }
+/// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
+/// by then it may be watched no more.
+pub(super) fn path_at_end_of(
+    (threads, tasks): (&Threads, &TaskTable),
+    task: &TaskName,
+    wait: &Wait,
+) -> Option<Path> {
+    let id = tasks.lived(task.tid, wait.start)?;
+    let thread = threads.get(&id)?;
+    let same = tasks.pid(thread.identity.process) == task.pid;
+    let of_run = thread.ended && same && thread.at <= wait.end;
+    let own = *thread.ledger.index_of(WhatId::CPU).filter(|_| of_run)?;
+    let mut path = thread.path.clone();
+    path.spend(thread.ledger.sites[own].key, wait.end - thread.at, 0);
+    Some(path)
 }
 
 impl Blockers {

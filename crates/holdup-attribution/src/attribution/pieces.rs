@@ -6,9 +6,10 @@
 //!
 //! In: pieces, as they are booked, and user stacks of some. Out: at most [`MOST_PIECES`] of them, or fewer where that was asked for.
 
-use super::Attribution;
 use super::ended_wait::EndedWait;
-use super::task_table::{Identity, Named};
+use super::ledger::Book;
+use super::task_table::{Identity, Named, TaskTable};
+use super::thread::Threads;
 use super::what::WhatId;
 use holdup_evidence::{AskerSample, Ns, Role, Seq, ThreadId, UserStackId, Waker};
 use holdup_model::timeline::MOST_PIECES;
@@ -175,15 +176,22 @@ impl Pieces {
     }
 }
 
-impl Attribution {
+impl Book {
     /// Keeps a wait that has been booked at this site. `in_time`: whether it ended when its time was over.
-    pub(super) fn keep_wait(&mut self, ended: &EndedWait, site: usize, in_time: bool) {
+    pub(super) fn keep_wait(
+        &mut self,
+        ended: &EndedWait,
+        site: usize,
+        in_time: bool,
+        threads: &Threads,
+        tasks: &mut TaskTable,
+    ) {
         let wait = ended.wait;
-        let Some(thread) = self.threads.get(&wait.thread) else {
+        let Some(thread) = threads.get(&wait.thread) else {
             return;
         };
         let counts = ended.waited > 0 && thread.ledger.role != Role::Neighbour;
-        if !counts || !self.book.pieces.counts(ended.waited) {
+        if !counts || !self.pieces.counts(ended.waited) {
             return;
         }
         let what = thread.ledger.sites[site].what;
@@ -201,19 +209,19 @@ impl Attribution {
             by: By::Unknown,
             open: ended.open,
         };
-        let device = self.book.whats.get(what).cause.id().starts_with("disk.");
+        let device = self.whats.get(what).cause.id().starts_with("disk.");
         let by = match &wait.waker {
             _ if ended.open => By::Nobody,
-            Waker::Thread { thread, .. } => match self.threads.get(thread) {
+            Waker::Thread { thread, .. } => match threads.get(thread) {
                 Some(waker) => By::Thread(*thread, waker.identity),
                 None => By::Unknown,
             },
-            Waker::Outside { task, .. } => By::Task(self.tasks.named_task(task)),
+            Waker::Outside { task, .. } => By::Task(tasks.named_task(task)),
             Waker::Interrupt { .. } if in_time => By::Timer,
             Waker::Interrupt { socket, .. } if device || socket.is_some() => By::Device,
             Waker::Interrupt { .. } => By::Interrupt,
             Waker::Unknown => By::Unknown,
         };
-        self.book.pieces.keep(Piece { by, ..piece });
+        self.pieces.keep(Piece { by, ..piece });
     }
 }

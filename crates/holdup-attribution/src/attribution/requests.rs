@@ -10,6 +10,7 @@
 use super::Attribution;
 use super::earlier::EarlierRequests;
 use super::idle::Served;
+use super::life::process_name;
 use super::listeners::Listeners;
 use super::named_requests::named;
 use super::slow_requests::slow;
@@ -24,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 const KEPT: usize = 4096;
 
 /// Requests that are open at once.
-const MOST_OPEN: usize = 65_536;
+const MAX_OPEN: usize = 65_536;
 
 /// Time of a thread by cause: few causes occur, so a list is enough.
 pub(super) type Spent = Vec<(Cause, Tally)>;
@@ -124,7 +125,7 @@ impl Attribution {
         let id = request.thread;
         self.settle(id);
         self.meet(id, &request.clock, request.at);
-        let process = self.process_name(id);
+        let process = process_name(&self.threads, &mut self.tasks, id);
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
             return;
         };
@@ -132,7 +133,7 @@ impl Attribution {
         self.requests
             .step(request, &mut self.threads, &mut self.book.axis);
         if spent.contradicted > 0 {
-            self.contradiction(spent.contradicted);
+            self.faults.contradiction(spent.contradicted);
         }
     }
 }
@@ -223,7 +224,7 @@ fn totals(spent: &Spent) -> Vec<(Cause, Ns)> {
 
 impl Answering {
     fn read(&mut self, request: &Request, before: Vec<(Cause, Ns)>, begins: &[u8], port: u16) {
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN {
             self.open.clear();
         }
         let open = Open {

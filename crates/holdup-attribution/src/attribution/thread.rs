@@ -93,7 +93,7 @@ pub(super) struct Pending {
 
 /// Where the last wait was booked: those that are like it have no records.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct BookedWait {
     pub(super) site: usize,
     pub(super) cause: Cause,
     pub(super) timed_out: bool,
@@ -153,7 +153,7 @@ pub(super) struct Thread {
     /// Whether it has ended its process.
     pub(super) ends_process: bool,
     pub(super) pending: Vec<Pending>,
-    pub(super) told: Option<Told>,
+    pub(super) told: Option<BookedWait>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
     /// Kept where the source looks now and then.

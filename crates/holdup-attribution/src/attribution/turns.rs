@@ -11,6 +11,7 @@
 use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
+use super::requests::RequestState;
 use super::task_table::TaskTable;
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
@@ -23,10 +24,10 @@ const TURN: &str = "its turn at the next client, for which another process of th
 const WORD: &str = "a word from one of its workers";
 
 /// Locks kept: more than there are services on a machine.
-const MOST: usize = 1024;
+const MAX_FILES: usize = 1024;
 
 /// A file, by device and inode.
-type File = (DeviceNumber, u64);
+pub(super) type File = (DeviceNumber, u64);
 
 /// Locks of which it is known that who has them waits for a client, by device and inode.
 #[derive(Debug, Clone, Default)]
@@ -36,32 +37,34 @@ pub(super) struct Turns {
     late: Vec<End>,
 }
 
-impl Attribution {
+impl Turns {
+    /// Remembers the lock of a wait for a turn.
+    pub(super) fn learn(&mut self, file: File) {
+        if self.files.len() < MAX_FILES {
+            self.files.insert(file);
+        }
+    }
+}
+
+impl RequestState {
     /// A process has come into view. Nobody has looked whether it serves if it was born since: it does what its siblings do.
-    pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>) {
-        let (served, tasks) = (&self.requests.served, &self.tasks);
-        let serves = |other: u32| served.serves(other);
+    pub(super) fn serves_like_siblings(&mut self, pid: u32, creator: Option<u32>, tasks: &TaskTable) {
+        let serves = |other: u32| self.served.serves(other);
         let siblings = || match creator {
             Some(creator) => tasks.has_child_of_any_program(creator, serves),
             None => tasks.has_sibling(pid, serves),
         };
         if !serves(pid) && siblings() {
-            self.requests.served.add(&Serving {
+            self.served.add(&Serving {
                 processes: vec![pid],
                 addresses: Vec::new(),
                 ..Serving::default()
             });
         }
     }
+}
 
-    /// Remembers the lock of a wait for a turn.
-    pub(super) fn learn_turn(&mut self, wait: &Wait) {
-        let file = turn(&self.knowledge(), wait);
-        if let Some(file) = file.filter(|_| self.requests.turns.files.len() < MOST) {
-            self.requests.turns.files.insert(file);
-        }
-    }
-
+impl Attribution {
     /// Keeps the end of a thread for later, if it can be judged only when others have been. Whether it was kept.
     pub(super) fn judged_later(&mut self, end: &End) -> bool {
         let Some(OpenState::Blocked(wait)) = &end.open else {
@@ -95,7 +98,7 @@ pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait) -> Option<Work> {
 }
 
 /// The file whose lock is a turn at the next client, if this wait is for one.
-fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
+pub(super) fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
     let (holder, file) = lock_of_server(known, wait)?;
     if known.turns.files.contains(&file) {
         return Some(file);

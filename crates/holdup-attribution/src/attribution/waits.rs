@@ -1,9 +1,12 @@
 //! Waits, what their memory said, and CPU samples.
 
 use super::Attribution;
-use super::blocker::{Scene, stopped_by};
+use super::blocker::Scene;
 use super::ended_wait::EndedWait;
-use super::owned::links;
+use super::implicit_handoffs;
+use super::ledger;
+use super::life::process_name;
+use super::owned::path_at_end_of;
 use super::thread::Pending;
 use super::what::Role;
 use holdup_evidence::{Cause, CpuSample, Ns, ThreadId, UserStackId, Wait, WaitMemory, Waker};
@@ -33,17 +36,17 @@ impl Attribution {
         let theirs = match &wait.waker {
             _ if by_runtime => None,
             Waker::Thread { thread, clock, .. } if *thread != id => self.path_of(*thread, clock, wait.end),
-            Waker::Outside { task, .. } => self.path_at_end_of(task, wait),
+            Waker::Outside { task, .. } => path_at_end_of((&self.threads, &self.tasks), task, wait),
             _ => None,
         };
         if let (Some(path), Waker::Thread { thread, call, .. }) = (&theirs, &wait.waker)
             && call.name() == Some("exit_group")
         {
-            self.process_ends(*thread, id, wait.end, path);
+            implicit_handoffs::process_ends(&mut self.threads, (*thread, id), wait.end, path);
         }
-        let process = self.process_name(id);
+        let process = process_name(&self.threads, &mut self.tasks, id);
         let Some(thread) = self.threads.get_mut(&id).filter(|thread| !thread.ended) else {
-            return self.contradiction(wait.end.saturating_sub(wait.start));
+            return self.faults.contradiction(wait.end.saturating_sub(wait.start));
         };
         thread.numbered(wait.seq);
         self.faults.late_askers += std::mem::take(&mut thread.early).len() as u64;
@@ -90,7 +93,7 @@ impl Attribution {
             });
         }
         if spent.contradicted > 0 {
-            self.contradiction(spent.contradicted);
+            self.faults.contradiction(spent.contradicted);
         }
     }
 
@@ -165,7 +168,7 @@ impl Attribution {
     }
 
     fn apply_as_told(&mut self, ended: &EndedWait) -> Cause {
-        let (before, unsure) = self.without(ended).unzip();
+        let before = self.blockers.path_without(ended, &self.threads);
         let Some(entry) = self.enter(ended) else {
             return Cause::Unknown;
         };
@@ -174,27 +177,9 @@ impl Attribution {
             tasks: &mut self.tasks,
             served: &self.requests.served,
             objects: &self.objects,
+            gone: &self.ended,
         };
-        let owner = self.blockers.step(ended, &entry, unsure.unwrap_or(0), &mut scene);
-        self.follow_blocker(ended, &entry, owner, before);
-        let held_open = self.held_open(ended, entry.cause, owner);
-        if held_open > 0
-            && let Some(thread) = self.threads.get_mut(&ended.wait.thread)
-        {
-            let site = &mut thread.ledger.sites[entry.site];
-            site.held_open = site.held_open.saturating_add(held_open);
-        }
-        if entry.longest {
-            let links = links((&self.threads, &self.tasks), ended.wait, entry.cause, owner);
-            let signal = stopped_by(ended.wait, &self.threads, &self.tasks);
-            if let Some(thread) = self.threads.get_mut(&ended.wait.thread) {
-                let site = &mut thread.ledger.sites[entry.site];
-                if !site.deadlock {
-                    site.chain = links;
-                }
-                site.signal = signal;
-            }
-        }
+        self.blockers.step(ended, &entry, before, &mut scene);
         entry.cause
     }
 
@@ -203,8 +188,8 @@ impl Attribution {
         if sample.user {
             self.settle(sample.thread);
         }
-        let keep = self.remembered();
-        let process = self.process_name(sample.thread);
+        let keep = ledger::remembered(&self.threads);
+        let process = process_name(&self.threads, &mut self.tasks, sample.thread);
         self.objects.used(sample.object);
         let Some(thread) = self
             .threads

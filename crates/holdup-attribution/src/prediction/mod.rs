@@ -38,7 +38,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Causes predicted at most: a replay of the largest graph takes about a second each.
-const MOST_CAUSES: usize = 8;
+const MAX_CAUSES: usize = 8;
 
 /// Of these also at half.
 const HALVED: usize = 3;
@@ -143,7 +143,7 @@ fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
     let good = good
         .into_iter()
         .map(|(cause, _)| cause)
-        .take(MOST_CAUSES)
+        .take(MAX_CAUSES)
         .collect();
     (good, otherwise)
 }

@@ -1,7 +1,7 @@
 //! The graph of a run's waits: who ran for how long, waited for what, and was woken by whom at which point.
 //!
 //! In: starts, waits, CPU samples and ends as attribution meets them. Out: a [`Graph`]. A thread's list is cut wherever it wakes or makes
-//! another, so a point is a number of steps. It is kept under `--predict` alone, and only up to [`MOST_STEPS`]: what is longer is not predicted.
+//! another, so a point is a number of steps. It is kept under `--predict` alone, and only up to [`MAX_STEPS`]: what is longer is not predicted.
 
 use super::Question;
 use holdup_evidence::{Cause, Clock, Event, Ns, OpenState, Seq, ThreadId, Wait, Waker};
@@ -11,7 +11,7 @@ use holdup_model::attributed::{Attributed, Pace};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Steps that are kept, over all threads: 48 bytes each, and as much again while predicting.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 /// Threads end together if it takes them no more than this part of the elapsed time.
 const TOGETHER: u64 = 100;
@@ -178,7 +178,7 @@ impl Recorder {
 
     fn count(&mut self, steps: usize, at: Ns) {
         self.steps += steps;
-        if self.steps > MOST_STEPS && self.too_long.is_none() {
+        if self.steps > MAX_STEPS && self.too_long.is_none() {
             self.too_long = Some(at);
             self.lines = Vec::new();
             self.numbers = HashMap::new();
@@ -307,7 +307,7 @@ impl Recorder {
         if let Some(at) = self.too_long {
             let seconds = at.saturating_sub(run.began) / 1_000_000_000;
             return Err(format!(
-                "too long to predict: after {seconds} s there were more than {MOST_STEPS} waits and wakeups"
+                "too long to predict: after {seconds} s there were more than {MAX_STEPS} waits and wakeups"
             ));
         }
         if self.open || !self.lines.iter().any(|line| line.of_cmd) {
@@ -385,11 +385,11 @@ struct Pools {
 }
 
 /// Sets of CPUs that are told apart; more share the whole machine.
-const MOST_POOLS: usize = 16;
+const MAX_POOLS: usize = 16;
 
 impl Pools {
     fn of(&mut self, mask: Option<u64>, cpus: u32) -> usize {
-        let mask = mask.filter(|mask| mask.count_ones() < cpus && self.sizes.len() < MOST_POOLS);
+        let mask = mask.filter(|mask| mask.count_ones() < cpus && self.sizes.len() < MAX_POOLS);
         *self.numbers.entry(mask).or_insert_with(|| {
             self.sizes.push(f64::from(mask.map_or(cpus, u64::count_ones)));
             self.sizes.len() - 1

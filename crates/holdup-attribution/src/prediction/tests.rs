@@ -44,7 +44,7 @@ fn task(thread: u32) -> TaskName {
 }
 
 /// Threads of one process whose clocks are moved by hand. Times are in [`UNIT`]s.
-struct Told {
+struct Script {
     cpus: u32,
     /// Whether who ends a wait does so by its end.
     exits: bool,
@@ -52,9 +52,9 @@ struct Told {
     events: Vec<Event>,
 }
 
-impl Told {
-    fn on(cpus: u32) -> Told {
-        let mut told = Told {
+impl Script {
+    fn on(cpus: u32) -> Script {
+        let mut told = Script {
             cpus,
             exits: false,
             clocks: Vec::new(),
@@ -73,9 +73,9 @@ impl Told {
         let thread = self.clocks.len();
         self.events.push(Event::Start(Start {
             at,
-            thread: Told::id(thread),
-            task: task(Told::id(thread).0),
-            parent: parent.map(|parent| (Told::id(parent), self.clocks[parent].1)),
+            thread: Script::id(thread),
+            task: task(Script::id(thread).0),
+            parent: parent.map(|parent| (Script::id(parent), self.clocks[parent].1)),
             inside: None,
             role: Default::default(),
             adopted: None,
@@ -106,7 +106,7 @@ impl Told {
             Err(other) => (
                 self.clocks[other].0,
                 Waker::Thread {
-                    thread: Told::id(other),
+                    thread: Script::id(other),
                     clock: self.clocks[other].1,
                     call: if self.exits {
                         Call::named("exit")
@@ -120,7 +120,7 @@ impl Told {
         clock.blocked += end - start;
         (*at, *seq) = (end, *seq + 1);
         self.events.push(Event::Wait(Box::new(Wait {
-            thread: Told::id(thread),
+            thread: Script::id(thread),
             seq: *seq,
             start,
             end,
@@ -144,8 +144,8 @@ impl Told {
         let (at, clock, seq) = self.clocks[thread];
         self.events.push(Event::End(Box::new(End {
             at,
-            thread: Told::id(thread),
-            task: task(Told::id(thread).0),
+            thread: Script::id(thread),
+            task: task(Script::id(thread).0),
             born: at - clock.total(),
             clock,
             blockings: u64::from(seq),
@@ -185,7 +185,7 @@ fn without(predictions: &Predictions, cause: Cause) -> Ns {
 
 #[test]
 fn a_wait_of_ones_own_is_gained_whole() {
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     told.runs(0, 10, 0);
     told.waits(0, Cause::DiskSync, Ok(30));
     told.runs(0, 5, 0);
@@ -201,7 +201,7 @@ fn a_wait_of_ones_own_is_gained_whole() {
 
 /// Main waits for a thread that sleeps, and another that reads, started at the same time: sleep, read.
 fn two_branches(sleep: Ns, read: Ns) -> Predictions {
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     let sleeper = told.born(Some(0));
     let reader = told.born(Some(0));
     told.waits(sleeper, Cause::TimerSleep, Ok(sleep));
@@ -228,7 +228,7 @@ fn another_branch_becomes_critical_next() {
 
 #[test]
 fn a_convoy_goes_on_side_by_side_without_its_lock() {
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     let other = told.born(Some(0));
     told.waits(0, Cause::DiskSync, Ok(20));
     told.waits(other, Cause::LockFutex, Err(0));
@@ -243,7 +243,7 @@ fn a_convoy_goes_on_side_by_side_without_its_lock() {
 
 /// Two threads that run for 40 each on one CPU, the second told of where it may run.
 fn queue(allowed: Allowed, cpus: u32) -> Predictions {
-    let mut told = Told::on(cpus);
+    let mut told = Script::on(cpus);
     let one = told.born(Some(0));
     let two = told.born(Some(0));
     told.runs(one, 40, 39);
@@ -251,7 +251,7 @@ fn queue(allowed: Allowed, cpus: u32) -> Predictions {
     for thread in [one, two] {
         told.events.push(Event::RanInstead(RanInstead {
             at: told.clocks[thread].0,
-            thread: Told::id(thread),
+            thread: Script::id(thread),
             ns: UNIT,
             by: None,
             cpu: 0,
@@ -279,7 +279,7 @@ fn who_queues_for_one_cpu_has_one_each_without_the_queue() {
 #[test]
 fn what_comes_early_then_shares_the_cpu() {
     // Both compute for 40; one sleeps for 40 before.
-    let mut told = Told::on(1);
+    let mut told = Script::on(1);
     let late = told.born(Some(0));
     let early = told.born(Some(0));
     told.runs(early, 40, 0);
@@ -295,7 +295,7 @@ fn what_comes_early_then_shares_the_cpu() {
 
 #[test]
 fn what_is_not_modelled_is_said() {
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     for _ in 0..5 {
         told.waits(0, Cause::TimerSleep, Ok(10));
     }
@@ -304,7 +304,7 @@ fn what_is_not_modelled_is_said() {
     let sleep = predictions.without(Cause::TimerSleep).expect("predicted");
     assert_eq!(sleep.doubts, [Doubt::Polling]);
 
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     let other = told.born(Some(0));
     told.waits(0, Cause::DiskSync, Ok(30));
     told.waits(other, Cause::DiskRead, Ok(30));
@@ -322,7 +322,7 @@ fn a_command_that_goes_on_is_not_predicted() {
         cpus: 1,
         together: &[],
     };
-    let mut told = Told::on(1);
+    let mut told = Script::on(1);
     told.waits(0, Cause::TimerSleep, Ok(10));
     let mut attribution = Attribution::with(classifier()).predicting(question);
     for event in &told.events {
@@ -343,7 +343,7 @@ fn a_command_that_goes_on_is_not_predicted() {
 #[test]
 fn who_joins_one_waits_for_all_of_them() {
     // The longer one is joined first: no wait for the other is seen.
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     let long = told.born(Some(0));
     let short = told.born(Some(0));
     told.waits(long, Cause::TimerSleep, Ok(90));
@@ -361,7 +361,7 @@ fn who_joins_one_waits_for_all_of_them() {
 
 #[test]
 fn several_causes_are_taken_away_together() {
-    let mut told = Told::on(2);
+    let mut told = Script::on(2);
     told.waits(0, Cause::DiskSync, Ok(30));
     told.waits(0, Cause::DiskRead, Ok(20));
     told.waits(0, Cause::TimerSleep, Ok(5));

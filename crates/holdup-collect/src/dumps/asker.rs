@@ -19,12 +19,12 @@ pub(super) enum Outcome {
     /// It was not asked, or did not answer.
     Refused(Refused),
     /// It answered.
-    Told(Told),
+    Received(ReceivedDump),
 }
 
 /// An answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct ReceivedDump {
     pub(super) from: Ns,
     pub(super) to: Ns,
     /// Threads that the process had.
@@ -81,7 +81,7 @@ fn outcome(root: &Root, pid: u32, question: &Question, child: &Expendable) -> Ou
     }
     match attach::dump(root, pid, question, child) {
         Err(refused) => Outcome::Refused(refused),
-        Ok(dump) => Outcome::Told(Told {
+        Ok(dump) => Outcome::Received(ReceivedDump {
             threads: text::threads(&dump),
             from: dump.from,
             to: dump.to,

@@ -4,14 +4,14 @@
 //! pause, where only one can have been it. The last operation is known with its time; of those before it only how many
 //! there were of each kind.
 
-use super::pauses::Seen;
+use super::pauses::ObservedPause;
 use holdup_evidence::Ns;
 use holdup_jvm::Operations;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Operations that are told of a machine at most: some five are usual.
-const TOLD: usize = 16;
+const MAX_OPERATIONS: usize = 16;
 
 /// What begins the names of operations that collect garbage, or are a part of that.
 const COLLECTING: [&str; 11] = [
@@ -42,7 +42,7 @@ pub(super) struct Account {
 
 impl Account {
     /// It was read again, after these pauses: the operation of each.
-    pub(super) fn read(&mut self, now: Operations, pauses: &[Seen]) -> Vec<Option<Arc<str>>> {
+    pub(super) fn read(&mut self, now: Operations, pauses: &[ObservedPause]) -> Vec<Option<Arc<str>>> {
         // Of what was counted before it was first read nobody knows when it was.
         let named = match self.first {
             None => vec![None; pauses.len()],
@@ -63,7 +63,7 @@ impl Account {
             .map(|(name, count)| (name.to_string(), count))
             .collect();
         told.sort_by(|(one, count), (other, than)| than.cmp(count).then(one.cmp(other)));
-        told.truncate(TOLD);
+        told.truncate(MAX_OPERATIONS);
         told
     }
 }
@@ -82,7 +82,11 @@ pub(crate) fn since(before: &Operations, now: &Operations) -> Vec<(Arc<str>, u64
     now.counted.iter().filter_map(more).collect()
 }
 
-fn named(now: &Operations, mut counted: Vec<(Arc<str>, u64)>, pauses: &[Seen]) -> Vec<Option<Arc<str>>> {
+fn named(
+    now: &Operations,
+    mut counted: Vec<(Arc<str>, u64)>,
+    pauses: &[ObservedPause],
+) -> Vec<Option<Arc<str>>> {
     let mut named: Vec<Option<Arc<str>>> = vec![None; pauses.len()];
     let last = now.last.as_ref();
     // One that goes on is of none of these.

@@ -1,6 +1,6 @@
 //! Pauses of one machine, from the waits of its threads.
 //!
-//! In: its threads' waits, in the order of their ends. Out: [`Seen`] pauses, of which it is not yet known what they were for.
+//! In: its threads' waits, in the order of their ends. Out: [`ObservedPause`] pauses, of which it is not yet known what they were for.
 
 use super::operations::NEAR;
 use holdup_evidence::{JvmPause, Ns, PauseWork, ThreadId, Wait};
@@ -29,7 +29,7 @@ const WITHOUT_CLOCK: u64 = 0xff;
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedPause {
     pid: u32,
     by: ThreadId,
     from: Ns,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
     worked: bool,
 }
 
-impl Seen {
+impl ObservedPause {
     fn length(&self) -> Ns {
         self.to.saturating_sub(self.from)
     }
@@ -91,7 +91,7 @@ pub(super) struct Pauses {
     naps: Option<(Ns, Ns)>,
     /// When a collecting thread was last set to work by another of them or by the VM thread.
     worked: Ns,
-    begun: Vec<Seen>,
+    begun: Vec<ObservedPause>,
     /// The end of the last one: what began before belongs to it.
     last_to: Ns,
 }
@@ -130,7 +130,7 @@ impl Pauses {
     fn let_go(&mut self, wait: &Wait, by: ThreadId) {
         if wait.start >= self.last_to {
             self.last_to = wait.end;
-            self.begun.push(Seen {
+            self.begun.push(ObservedPause {
                 pid: self.pid,
                 by,
                 from: wait.start,
@@ -157,14 +157,14 @@ impl Pauses {
     }
 
     /// Those that have ended since the last time.
-    pub(super) fn take(&mut self) -> Vec<Seen> {
+    pub(super) fn take(&mut self) -> Vec<ObservedPause> {
         std::mem::take(&mut self.begun)
     }
 }
 
 /// In which of these so many collections were made that took so long together, by their place: in the longest. None where even
 /// these are far too short: then the collection's own pause has not been seen yet.
-pub(super) fn of_collections(pauses: &[Seen], count: u64, took: Ns) -> Vec<usize> {
+pub(super) fn of_collections(pauses: &[ObservedPause], count: u64, took: Ns) -> Vec<usize> {
     let mut places: Vec<usize> = (0..pauses.len()).collect();
     places.sort_by_key(|at| std::cmp::Reverse(pauses[*at].length()));
     places.truncate(usize::try_from(count).unwrap_or(usize::MAX));

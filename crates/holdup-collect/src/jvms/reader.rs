@@ -27,12 +27,12 @@ pub(crate) enum Late {
 }
 
 /// What was read.
-type Told = Result<Jvm, Figures>;
+type ReadResult = Result<Jvm, Figures>;
 
 /// One machine's reader.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    child: Child<(), Told>,
+    child: Child<(), ReadResult>,
     /// Whether it has been asked, and has not answered; and how often that was noticed.
     late: u32,
 }
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     /// What the machine says now, if it says it until then.
-    pub(crate) fn read(&mut self, until: Instant) -> Result<Told, Late> {
+    pub(crate) fn read(&mut self, until: Instant) -> Result<ReadResult, Late> {
         // One who has not answered is not asked again, nor waited for: his next answer will be of an instant before this.
         let until = match self.late {
             0 => {
@@ -93,7 +93,7 @@ impl Source {
         }
     }
 
-    fn read(&mut self) -> Told {
+    fn read(&mut self) -> ReadResult {
         let bytes = match &mut self.memory {
             Some(memory) => memory.copy().map_err(Absent::from),
             None => PerfMemory::find(&self.root, self.pid).map(|(memory, bytes)| {

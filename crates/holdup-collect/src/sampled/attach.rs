@@ -15,6 +15,7 @@ use crate::line::{Line, watching};
 use crate::selection::{Known, Selection};
 use holdup_events::Settings;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
+use holdup_model::attributed::Source;
 use holdup_model::report::Backend;
 use holdup_proc::{Root, clocks, facts, filters};
 use holdup_subject::signals::{Control, Signals};
@@ -37,13 +38,13 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const LOOK_FOR_NEIGHBOURS: Duration = Duration::from_millis(100);
 
 /// Those in the way that are followed: chains are shorter, and a server with more clients than this is not waiting for them.
-const MOST_NEIGHBOURS: usize = 64;
+const MAX_NEIGHBOURS: usize = 64;
 
 /// Looks at the end: the first may learn only which code a process has.
 const LAST_LOOKS: usize = 2;
 
 /// The longest sleep, so that the end of the time, or of what is watched, is not slept through.
-const LONGEST_NAP: Duration = Duration::from_millis(100);
+const MAX_NAP: Duration = Duration::from_millis(100);
 
 /// Observes until the time is over, the subject has ended, or the person wants no more. `why`: why it is not traced, where that was not asked
 /// for.
@@ -66,7 +67,7 @@ pub fn attach(
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     let settings = Settings {
         of_threads: true,
-        sampled: true,
+        source: Source::Sampled,
         ..Settings::default()
     };
     let mut sampling = Sampling::of_nobody(std::process::id(), Attributing::begin(settings, &[], events)?);
@@ -99,10 +100,8 @@ pub fn attach(
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
     while !over(began) && sampling.sampler.living() > 0 && signals.interrupted() == Control::Continue {
         let now = Instant::now();
-        let rest = duration.map_or(LONGEST_NAP, |duration| duration.saturating_sub(began.elapsed()));
-        signals.sleep(timeout(
-            due.saturating_duration_since(now).min(LONGEST_NAP).min(rest),
-        ));
+        let rest = duration.map_or(MAX_NAP, |duration| duration.saturating_sub(began.elapsed()));
+        signals.sleep(timeout(due.saturating_duration_since(now).min(MAX_NAP).min(rest)));
         figures.turn();
         if Instant::now() >= due {
             let said = conversations.look(&subjects);
@@ -184,7 +183,7 @@ impl Sampling {
         let found = self.beyond.take_in_the_way().into_iter();
         let found = found.chain(self.sampler.awaited_children());
         let own = std::process::id();
-        let room = MOST_NEIGHBOURS.saturating_sub(self.neighbours.len());
+        let room = MAX_NEIGHBOURS.saturating_sub(self.neighbours.len());
         let new: BTreeSet<u32> = found
             .filter(|pid| *pid != own && !holdup_detached::is_ours(*pid) && !self.neighbours.contains(pid))
             .take(room)

@@ -20,7 +20,7 @@ pub(super) struct Beyond {
 }
 
 /// Processes that are remembered as having been named: one that is named anew costs a file.
-const MOST: usize = 4096;
+const MAX_PROCESSES: usize = 4096;
 
 impl Beyond {
     /// What a round told, with those in the way. `met`: waits with somebody in the way that were met in it, and go on.
@@ -84,7 +84,7 @@ impl Beyond {
         if self.of_run.contains(&pid) || self.with_ends.contains(&pid) {
             return;
         }
-        if self.with_ends.len() >= MOST {
+        if self.with_ends.len() >= MAX_PROCESSES {
             self.with_ends.clear();
         }
         self.with_ends.insert(pid);

@@ -21,7 +21,7 @@ const ANEW: Ns = 100_000_000;
 const SELDOM: Ns = 400;
 
 /// Connections that are looked at.
-const MOST: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 
 /// The kernel's coarse clock, which it notes such instants by: not finer than this, nanoseconds.
 const TICK: Ns = 10_000_000;
@@ -114,7 +114,7 @@ impl Conversations {
                 .tcp
                 .iter()
                 .filter(|socket| !socket.listens && !socket.knocks && ends.sockets.contains(&socket.inode));
-            for socket in own.take(MOST.saturating_sub(found.len())) {
+            for socket in own.take(MAX_CONNECTIONS.saturating_sub(found.len())) {
                 let known = self.connections.remove(&socket.inode);
                 let connection = known.unwrap_or(Connection {
                     pid: *pid,

@@ -54,7 +54,7 @@ impl Began {
 impl Default for SampledMachines {
     fn default() -> SampledMachines {
         SampledMachines {
-            runtimes: Runtimes::by_looks(),
+            runtimes: Runtimes::sampled(),
             threads: HashMap::new(),
             keys: HashMap::new(),
             accounts: HashMap::new(),

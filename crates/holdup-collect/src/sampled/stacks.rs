@@ -16,8 +16,8 @@ use std::collections::HashMap;
 const SHARE: Ns = 100;
 
 /// What stacks of those that sleep to the end may take in all, nanoseconds, and how many.
-const ALL: Ns = 300_000_000;
-const MOST: u64 = 256;
+const MAX_TOTAL_NS: Ns = 300_000_000;
+const MAX_STACKS: u64 = 256;
 
 /// Code regions of a process, and its number.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl SampledStacks {
 
     /// Observation is about to end: a stack of each that sleeps, for as long as takes a moment.
     pub(super) fn take_all(&mut self) {
-        self.all = (ALL / self.cost.max(1)).min(MOST);
+        self.all = (MAX_TOTAL_NS / self.cost.max(1)).min(MAX_STACKS);
     }
 
     /// Processes whose code was read for the first time since this was asked.

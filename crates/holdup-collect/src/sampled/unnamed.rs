@@ -6,18 +6,18 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Attributed, AttributedWait};
 
 /// Waits that are worth a line: of the whole such a part, in hundredths, and so long, nanoseconds.
-const PART: Ns = 5;
-const LONG: Ns = 10_000_000;
+const MIN_PERCENT: Ns = 5;
+const MIN_NS: Ns = 10_000_000;
 
 /// Lines at most.
-const MOST: usize = 6;
+const MAX_LINES: usize = 6;
 
 /// All that is to be said: what, why, and what would show it.
 pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
     let matters = |wait: &&AttributedWait| {
         // The kernel may note somebody who is gone.
         let nobody = wait.holders.iter().all(|holder| holder.name.process.is_empty());
-        nobody && wait.ns >= LONG && wait.ns.saturating_mul(100) >= attributed.elapsed * PART
+        nobody && wait.ns >= MIN_NS && wait.ns.saturating_mul(100) >= attributed.elapsed * MIN_PERCENT
     };
     let mut lines: Vec<(String, String, String)> = Vec::new();
     for wait in attributed.waits.iter().filter(matters) {
@@ -30,7 +30,7 @@ pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
             wait.resource.name,
             wait.cause.id()
         );
-        if lines.len() < MOST && !lines.iter().any(|(known, ..)| *known == what) {
+        if lines.len() < MAX_LINES && !lines.iter().any(|(known, ..)| *known == what) {
             lines.push((what, why.to_owned(), fix.to_owned()));
         }
     }

@@ -151,13 +151,9 @@ fn figures(name: &str, observed: &Observed) -> Option<Source> {
         };
         match of_program(&series.of) {
             // Another boot has other numbers for the same: all processes of a program are one figure.
-            Some(program) => {
-                *parts
-                    .entry(Part::own(figure(series.metric, program)))
-                    .or_insert(0.0) += mean
-            }
+            Some(program) => *parts.entry(figure(series.metric, program)).or_insert(0.0) += mean,
             None => {
-                parts.insert(Part::own(figure(series.metric, &series.of)), mean);
+                parts.insert(figure(series.metric, &series.of), mean);
             }
         }
     }
@@ -182,7 +178,7 @@ fn of_program(of: &str) -> Option<&str> {
 }
 
 /// `sda: disk util percent`.
-fn figure(metric: Metric, of: &str) -> String {
+fn figure(metric: Metric, of: &str) -> Part {
     let mut words = String::new();
     for letter in format!("{metric:?}").chars() {
         if letter.is_ascii_uppercase() && !words.is_empty() {
@@ -190,10 +186,13 @@ fn figure(metric: Metric, of: &str) -> String {
         }
         words.push(letter.to_ascii_lowercase());
     }
-    if of.is_empty() {
-        words
-    } else {
-        format!("{of}: {words}")
+    let name = match of.is_empty() {
+        true => words,
+        false => format!("{of}: {words}"),
+    };
+    match metric.is_percent() {
+        true => Part::measured(name, Measure::Percent),
+        false => Part::own(name),
     }
 }
 
@@ -319,6 +318,7 @@ mod tests {
     use super::{Part, figures};
     use holdup_evidence::Observed;
     use holdup_evidence::observed::{Metric, Point, Series};
+    use holdup_model::report::Measure;
 
     #[test]
     fn processes_of_one_program_are_one_figure_whatever_their_numbers() {
@@ -345,7 +345,10 @@ mod tests {
         let parts = &source.runs[0].run.parts;
         let of = |name: &str| {
             parts
-                .get(&Part::own(format!("{name}: process cpu percent")))
+                .get(&Part::measured(
+                    format!("{name}: process cpu percent"),
+                    Measure::Percent,
+                ))
                 .copied()
         };
         assert_eq!(of("rustc"), Some(80.0));

@@ -149,17 +149,24 @@ impl Built<'_> {
             None if matches!(self.what, Compared::Recordings | Compared::Times) => return Vec::new(),
             None => (&self.changes.parts, self.measure, self.samples()),
         };
-        let names: BTreeSet<&str> = parts.keys().map(|part| part.name.as_str()).collect();
-        let of = |name: &str, within: bool| {
+        let names: BTreeSet<(&str, Option<Measure>)> = parts
+            .keys()
+            .map(|part| (part.name.as_str(), part.measure))
+            .collect();
+        let of = |name: &str, measure: Option<Measure>, within: bool| {
             let name = name.to_owned();
-            parts.get(&Part { name, within })
+            parts.get(&Part {
+                name,
+                within,
+                measure,
+            })
         };
         let whole = match &self.frames {
             Some((changes, _)) => changes.total,
             None => self.changes.total,
         };
-        let amounts = names.into_iter().filter_map(|name| {
-            let (own, with) = (of(name, false)?, of(name, true));
+        let amounts = names.into_iter().filter_map(|(name, own_measure)| {
+            let (own, with) = (of(name, own_measure, false)?, of(name, own_measure, true));
             let largest = with.unwrap_or(own);
             let change = |one: &Change| {
                 let change = one.after - one.before;
@@ -173,7 +180,7 @@ impl Built<'_> {
             let significant = with.and_then(|with| with.significant).or(own.significant);
             Some(AmountChange {
                 name: cut(name),
-                measure: measure_of(name, measure),
+                measure: own_measure.unwrap_or(measure),
                 before: own.before,
                 after: own.after,
                 change: change(own),
@@ -287,14 +294,6 @@ fn cut(name: &str) -> String {
     match name.char_indices().nth(NAME) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
-    }
-}
-
-/// Figures of per cent are told by their names.
-fn measure_of(name: &str, measure: Measure) -> Measure {
-    match measure {
-        Measure::Count if name.ends_with("percent") => Measure::Percent,
-        measure => measure,
     }
 }
 

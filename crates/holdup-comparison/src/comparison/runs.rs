@@ -4,6 +4,7 @@
 
 use super::significance::{self, Amounts, Basis, Single, mean};
 use super::within::{self, Stretch};
+use holdup_model::report::Measure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts that are smaller than this share of the whole, both sides together, are not tested: each line more makes it
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST_SHARE: f64 = 0.005;
 
 /// Parts that are tested: the largest, both sides together, so that the choice does not favour what differs.
-const MOST_PARTS: usize = 50;
+const MAX_PARTS: usize = 50;
 
 /// A part of a run's amount.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,8 @@ pub struct Part {
     pub name: String,
     /// Whether it counts all that it called too, so that parts overlap.
     pub within: bool,
+    /// What it counts, where that is not what the whole counts.
+    pub measure: Option<Measure>,
 }
 
 impl Part {
@@ -29,6 +32,16 @@ impl Part {
         Part {
             name: name.into(),
             within: false,
+            measure: None,
+        }
+    }
+
+    /// A part that counts something else than the whole does.
+    #[must_use]
+    pub fn measured(name: impl Into<String>, measure: Measure) -> Part {
+        Part {
+            measure: Some(measure),
+            ..Part::own(name)
         }
     }
 }
@@ -154,7 +167,7 @@ fn tested(total: &Amounts, parts: &[(&Part, Amounts)]) -> Vec<usize> {
         })
         .collect();
     large.sort_by(|a, b| size(&parts[*b].1).total_cmp(&size(&parts[*a].1)));
-    large.truncate(MOST_PARTS);
+    large.truncate(MAX_PARTS);
     large
 }
 

@@ -251,7 +251,11 @@ pub(super) fn of_frames(frames: &Frames, scale: f64) -> Run {
     for function in frames.functions().filter(|function| function.with > 0) {
         for (within, weight) in [(false, function.own), (true, function.with)] {
             let name = function.name.to_owned();
-            parts.insert(Part { name, within }, weight as f64 * scale);
+            let part = Part {
+                within,
+                ..Part::own(name)
+            };
+            parts.insert(part, weight as f64 * scale);
         }
     }
     Run {

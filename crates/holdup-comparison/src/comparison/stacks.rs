@@ -10,7 +10,7 @@ use holdup_model::report::{Measure, StackTree, TreeFrame, TreeFrameKind, TreeNod
 use std::collections::HashMap;
 
 /// Nodes that are kept of one source. Of stacks that come after, what is new counts in its caller.
-const MOST_NODES: usize = 1 << 18;
+const MAX_NODES: usize = 1 << 18;
 
 /// Nodes that are shown: a screen is some thousand pixels wide, and a page is to be small enough to send.
 const SHOWN: usize = 6_000;
@@ -120,7 +120,7 @@ impl Stacks {
         if let Some(number) = self.numbers.get(&frame) {
             return Some(*number);
         }
-        if self.frames.len() >= MOST_NODES {
+        if self.frames.len() >= MAX_NODES {
             self.cut += 1;
             return None;
         }
@@ -134,7 +134,7 @@ impl Stacks {
         if let Some(node) = self.children.get(&(parent, frame)) {
             return *node;
         }
-        if self.nodes.len() >= MOST_NODES {
+        if self.nodes.len() >= MAX_NODES {
             self.cut += 1;
             return parent;
         }

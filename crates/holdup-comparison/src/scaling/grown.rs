@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A slice that was observed.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct SliceWaits<'a> {
     /// Its waits.
     pub attributed: &'a Attributed,
     /// Operations of all workers together.
@@ -36,7 +36,7 @@ pub(super) struct Grown {
 pub const WORKER: &str = "holdup-worker";
 
 /// What grew, most first: spins on a CPU if `on_cpu`, else waits without one.
-pub(super) fn grown(few: &Seen<'_>, many: &Seen<'_>, on_cpu: bool) -> Vec<Grown> {
+pub(super) fn grown(few: &SliceWaits<'_>, many: &SliceWaits<'_>, on_cpu: bool) -> Vec<Grown> {
     let before = each(few, on_cpu);
     let mut grown: Vec<Grown> = each(many, on_cpu)
         .into_iter()
@@ -55,7 +55,7 @@ pub(super) fn grown(few: &Seen<'_>, many: &Seen<'_>, on_cpu: bool) -> Vec<Grown>
 }
 
 /// How long an operation was ready to run and had no CPU, in all threads of it, nanoseconds.
-pub(super) fn queued(seen: &Seen<'_>) -> f64 {
+pub(super) fn queued(seen: &SliceWaits<'_>) -> f64 {
     let sum: u64 = seen
         .own()
         .filter(|wait| wait.cause == Cause::SchedRunqueue)
@@ -64,7 +64,7 @@ pub(super) fn queued(seen: &Seen<'_>) -> f64 {
     sum as f64 / seen.operations.max(1) as f64
 }
 
-impl Seen<'_> {
+impl SliceWaits<'_> {
     /// Waits and CPU time of operations, and not of those who begin and end them.
     pub(super) fn own(&self) -> impl Iterator<Item = &AttributedWait> {
         self.attributed.waits.iter().filter(|wait| {
@@ -75,7 +75,7 @@ impl Seen<'_> {
 }
 
 /// Time of an operation by what it was for.
-fn each(seen: &Seen<'_>, on_cpu: bool) -> BTreeMap<(Cause, String), f64> {
+fn each(seen: &SliceWaits<'_>, on_cpu: bool) -> BTreeMap<(Cause, String), f64> {
     let mut sums = BTreeMap::new();
     let operations = seen.operations.max(1) as f64;
     for wait in seen.own().filter(|wait| counts(wait, seen.programs, on_cpu)) {

@@ -10,7 +10,7 @@ mod usl;
 mod verdict;
 mod words;
 
-pub use grown::{Seen, WORKER};
+pub use grown::{SliceWaits, WORKER};
 
 use crate::comparison::chance::Draws;
 use holdup_evidence::Ns;
@@ -152,7 +152,7 @@ fn interval_of_median(values: &[f64]) -> [f64; 2] {
 
 /// Puts it all together. `seen`: one worker, and many.
 #[must_use]
-pub fn judge(measured: &Measured, seen: Option<&[Seen<'_>; 2]>) -> Scaling {
+pub fn judge(measured: &Measured, seen: Option<&[SliceWaits<'_>; 2]>) -> Scaling {
     let subject = arms(&measured.subject, measured.programs);
     let control = arms(&measured.control, false);
     let nothing = Arm::default();

@@ -1,6 +1,6 @@
 //! Verdicts over slices whose truth was planted.
 
-use super::{Measured, Seen, Slice, Turn, interval_of_median, judge, lengths, order};
+use super::{Measured, Slice, SliceWaits, Turn, interval_of_median, judge, lengths, order};
 use holdup_model::attributed::Attributed;
 use holdup_model::report::{Scaling, ScalingVerdict};
 
@@ -74,7 +74,7 @@ fn seen(cause: &str, resource: serde_json::Value, ns: u64) -> Attributed {
 }
 
 fn with(measured: &Measured, few: &Attributed, many: &Attributed) -> Scaling {
-    let of = |attributed, workers| Seen {
+    let of = |attributed, workers| SliceWaits {
         attributed,
         operations: 1_000,
         workers,

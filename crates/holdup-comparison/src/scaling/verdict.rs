@@ -8,7 +8,7 @@
 //!
 //! In: slices of both arms at one worker and at many; what was seen to grow. Out: the verdict, and what it rests on.
 
-use super::grown::{self, Grown, Seen, grown};
+use super::grown::{self, Grown, SliceWaits, grown};
 use super::usl::{drawn_median, interval};
 use super::{Arm, At, median};
 use crate::comparison::chance::Draws;
@@ -51,7 +51,7 @@ pub(super) fn judge(
     many: &At<'_>,
     cpus: u32,
     seed: u64,
-    seen: Option<&[Seen<'_>; 2]>,
+    seen: Option<&[SliceWaits<'_>; 2]>,
 ) -> Judged {
     let mut draws = Draws::new(seed);
     let alone = one.subject.cpu() + one.subject.blocked();
@@ -127,7 +127,7 @@ pub(super) fn judge(
 }
 
 /// Where most kernel time of many workers went, where no spinning was seen.
-fn hottest(seen: Option<&[Seen<'_>; 2]>) -> Option<Grown> {
+fn hottest(seen: Option<&[SliceWaits<'_>; 2]>) -> Option<Grown> {
     let [_, many] = seen?;
     let own = many.own().filter(|wait| wait.cause == Cause::CpuKernel);
     let wait = own.max_by_key(|wait| wait.ns)?;

@@ -20,7 +20,7 @@ const MEMORY: f64 = 16.0 * 1024.0;
 const RATE: f64 = 4.0;
 
 /// Percent of the time in which a disk is busy, or pressure, from which it is told; what does nothing is not.
-const TOLD: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 
 /// Clocks that are read without a system call.
 const QUICK: [&str; 4] = [
@@ -112,7 +112,7 @@ fn bytes(kib: f64) -> String {
 
 /// `, some task stalled for it 3.1 % of the time`.
 fn pressure(observed: &Observed, metric: Metric, words: &str) -> String {
-    let stalled = mean(observed, metric, "").filter(|percent| *percent >= TOLD);
+    let stalled = mean(observed, metric, "").filter(|percent| *percent >= MIN_SHARE);
     stalled.map_or_else(String::new, |percent| {
         format!(", {words} {percent:.1} % of the time")
     })
@@ -200,7 +200,7 @@ fn disks(observed: &Observed) -> Vec<(String, String)> {
                 series.of.as_str(),
             ))
         })
-        .filter(|(busy, _)| *busy >= TOLD)
+        .filter(|(busy, _)| *busy >= MIN_SHARE)
         .collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let one = |(busy, name): (f64, &str)| {
@@ -278,7 +278,7 @@ fn network(observed: &Observed, facts: &SystemFacts) -> Option<String> {
             .of(metric)
             .filter_map(|series| mean(observed, metric, &series.of))
             .sum();
-        if all >= TOLD {
+        if all >= MIN_SHARE {
             text.push_str(&format!(", {all:.1} {words}"));
         }
     }

@@ -11,7 +11,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What other threads do, at most so many kinds of it.
-const TOLD: usize = 3;
+const MAX_KINDS: usize = 3;
 
 /// What is spoken of.
 pub(super) struct Awaited<'a> {
@@ -93,10 +93,10 @@ impl Awaited<'_> {
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let more = kinds.len().saturating_sub(TOLD);
+        let more = kinds.len().saturating_sub(MAX_KINDS);
         let mut told: Vec<String> = kinds
             .iter()
-            .take(TOLD)
+            .take(MAX_KINDS)
             .map(|((cause, frame), count)| {
                 let place = match *frame {
                     "" => String::new(),

@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// What somebody waits for a lock before it is worth a word, in nanoseconds: PostgreSQL itself logs waits from there on
 /// (`deadlock_timeout`), and MySQL's list counts whole seconds.
-const LONG: Ns = 1_000_000_000;
+const MIN_NS: Ns = 1_000_000_000;
 
 /// Sessions that wait where nothing tells for how long: one may have been caught in a wait of no account.
 const SEVERAL: usize = 2;
@@ -79,7 +79,7 @@ fn matters(queue: &Queue<'_>) -> bool {
         .any(|told| told.session.doing == SessionDoing::Deadlocked);
     deadlock
         || if timed {
-            longest >= LONG
+            longest >= MIN_NS
         } else {
             queue.waits.len() >= SEVERAL
         }

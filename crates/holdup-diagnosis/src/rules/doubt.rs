@@ -10,7 +10,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Severity};
 const ERRORS: u64 = 2;
 
 /// Doubts a finding whose time is hardly more than its error.
-pub(super) fn by_looks(mut finding: Finding) -> Finding {
+pub(super) fn too_few_samples(mut finding: Finding) -> Finding {
     let Some(ns) = finding.ns.filter(|ns| *ns > 0) else {
         return finding;
     };
@@ -27,7 +27,7 @@ pub(super) fn by_looks(mut finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::by_looks;
+    use super::too_few_samples;
     use holdup_evidence::Cause;
     use holdup_model::finding::{Confidence, Evidence, Finding, Severity};
 
@@ -43,7 +43,7 @@ mod tests {
         )
         .confidence(Confidence::Proved);
         finding.error = error;
-        let mut finding = by_looks(finding);
+        let mut finding = too_few_samples(finding);
         (finding.severity, finding.confidence, finding.evidence_mut().len())
     }
 

@@ -9,7 +9,7 @@
 
 use super::{RuleId, Run, judge};
 use holdup_evidence::{Cause, Ns, Observed, SystemFacts};
-use holdup_model::attributed::{Attributed, AttributedWait, Tally, ThreadLedger, ThreadName};
+use holdup_model::attributed::{Attributed, AttributedWait, Source, Tally, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Finding, Severity};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -36,8 +36,9 @@ struct Wanted {
     own_cost: Length,
     /// Whether it is of threads that ran already.
     attached: bool,
-    /// Whether they were looked at now and then.
-    by_looks: bool,
+    /// How the evidence was taken.
+    #[serde(rename = "sampled")]
+    source: Source,
     /// What those made anew.
     churn: Option<Table>,
     /// The requests that those answered.
@@ -278,7 +279,7 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     }
     attributed.waits = waits;
     attributed.of_threads = wanted.attached;
-    attributed.by_looks = wanted.by_looks;
+    attributed.source = wanted.source;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
     attributed.connections = wanted

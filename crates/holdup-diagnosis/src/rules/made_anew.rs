@@ -12,10 +12,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// Closed connections with one end from which it is not that a pool fills, shrinks or moves: pools of clients have some ten
 /// connections.
-const MANY: u64 = 20;
+const MIN_CONNECTIONS: u64 = 20;
 
 /// Share of them that carried one request each, from which that is the way it is done: a few of any client end so.
-const MOSTLY: f64 = 0.90;
+const MIN_SHARE: f64 = 0.90;
 
 /// A second, from which they are worth a note: what lists of sockets are judged by, 500 in the minute that Linux remembers
 /// them.
@@ -38,7 +38,7 @@ const NOT_TOLD: &str = "what connections carried: Linux 6.3 or later tells";
 
 /// Whether they carried one request each.
 fn once_each(one: &Conversations) -> bool {
-    one.closed >= MANY && one.once as f64 >= MOSTLY * one.closed as f64
+    one.closed >= MIN_CONNECTIONS && one.once as f64 >= MIN_SHARE * one.closed as f64
 }
 
 /// What making them cost, of the whole that is told.

@@ -405,8 +405,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
-    if run.attributed.by_looks {
-        let doubted = |(rule, finding)| (rule, doubt::by_looks(finding));
+    if !run.attributed.source.records_each_wait() {
+        let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
     found.sort_by_key(|(rule, finding)| {
@@ -419,8 +419,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         )
     });
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
-    if run.attributed.by_looks {
-        judgement.findings.iter_mut().for_each(sources::by_looks);
+    if !run.attributed.source.has_probes() {
+        judgement.findings.iter_mut().for_each(sources::name_samples);
     }
     judgement
 }

@@ -9,7 +9,7 @@ use holdup_evidence::{Ns, Observed};
 use holdup_model::finding::Evidence;
 
 /// The shortest average of the kernel's files, nanoseconds. It follows a burst, so it must be as much higher to count alone.
-const SHORT: Ns = 10_000_000_000;
+const SHORT_NS: Ns = 10_000_000_000;
 const BURST: f64 = 1.5;
 
 /// The pressure of the machine or of a cgroup.
@@ -45,8 +45,8 @@ pub(super) fn most(observed: &Observed, metric: Metric) -> Option<f64> {
 fn is_high(intervals: &Intervals<'_>, least: f64) -> bool {
     let averages = intervals
         .points()
-        .any(|point| point.over.is_some_and(|over| over > SHORT));
-    let long = |point: &&Point| averages && point.over.is_some_and(|over| over > SHORT);
+        .any(|point| point.over.is_some_and(|over| over > SHORT_NS));
+    let long = |point: &&Point| averages && point.over.is_some_and(|over| over > SHORT_NS);
     if intervals.points().filter(long).any(|point| point.value >= least) {
         return true;
     }

@@ -423,11 +423,11 @@ impl<'a> Waits<'a> {
         error.min(self.own())
     }
 
-    /// Whether what it was for was looked at now and then, so that figures of single waits, and how many there were, are estimates.
+    /// Whether figures of single waits, and how many there were, are estimates.
     #[must_use]
-    pub fn by_looks(&self) -> bool {
+    pub fn estimated(&self) -> bool {
         let sampled = |wait: &AttributedWait| wait.how == How::Sampled && !wait.cause.on_cpu();
-        self.run.attributed.by_looks && self.iter().any(sampled)
+        !self.run.attributed.source.records_each_wait() && self.iter().any(sampled)
     }
 
     /// The threads' own time, on the path or not.

@@ -86,7 +86,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         _ if on_cpu => format!("{count}{call}, {own} in total"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(longest.max));
-            match waits.by_looks() {
+            match waits.estimated() {
                 true => {
                     format!("about {count}{call}, {own} in total; median about {median}, longest {longest}")
                 }
@@ -99,7 +99,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
 
 /// How long waits were: `1.01 s`, and where that is an estimate how good: `about 1.01 s ± 20.0 ms`.
 pub(super) fn length(waits: &Waits<'_>) -> String {
-    match (waits.by_looks(), waits.error()) {
+    match (waits.estimated(), waits.error()) {
         (false, _) => duration(waits.own()),
         (true, 0) => format!("about {}", duration(waits.own())),
         (true, error) => format!("about {} ± {}", duration(waits.own()), duration(error)),
@@ -108,7 +108,7 @@ pub(super) fn length(waits: &Waits<'_>) -> String {
 
 /// What they cost the run, for a title: `1.01 s`, and where that is an estimate `about 1.01 s`.
 pub(super) fn cost(waits: &Waits<'_>) -> String {
-    let about = if waits.by_looks() { "about " } else { "" };
+    let about = if waits.estimated() { "about " } else { "" };
     format!("{about}{}", duration(waits.cost()))
 }
 

@@ -7,7 +7,7 @@ use super::say::{NOT_OBSERVED, SCHEDULER};
 use holdup_model::finding::Finding;
 
 /// What tracing calls it, and where looks have it from.
-const BY_LOOKS: [(&str, &str); 12] = [
+const OF_SAMPLES: [(&str, &str); 12] = [
     (SCHEDULER, "samples of /proc/PID/task and its counters"),
     ("sched_switch", "samples of /proc/PID/task and its counters"),
     ("kernel stacks", "/proc/PID/wchan"),
@@ -38,14 +38,14 @@ const BY_LOOKS: [(&str, &str); 12] = [
     ),
 ];
 
-/// Names the sources of a finding about a program that was looked at.
-pub(super) fn by_looks(finding: &mut Finding) {
+/// Names the sources of a finding about a program that was sampled.
+pub(super) fn name_samples(finding: &mut Finding) {
     for evidence in finding.evidence_mut() {
-        // It may be of the run, and have lived between two looks.
+        // It may be of the run, and have lived between two samples.
         if let Some(who) = evidence.text.strip_suffix(NOT_OBSERVED) {
             evidence.text = format!("{who}was not observed to do anything in that time");
         }
-        let known = BY_LOOKS.iter().find(|(traced, _)| *traced == evidence.source);
+        let known = OF_SAMPLES.iter().find(|(traced, _)| *traced == evidence.source);
         if let Some((_, looked)) = known {
             evidence.source = (*looked).to_owned();
         }

@@ -178,6 +178,37 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Whether it counts per cent.
+    #[must_use]
+    pub fn is_percent(self) -> bool {
+        use Metric as M;
+        matches!(
+            self,
+            M::CpuUserPercent
+                | M::CpuNicePercent
+                | M::CpuSystemPercent
+                | M::CpuIowaitPercent
+                | M::CpuStealPercent
+                | M::CpuIdlePercent
+                | M::CpuIrqPercent
+                | M::CpuSoftirqPercent
+                | M::DiskUtilPercent
+                | M::ProcessCpuPercent
+                | M::ProcessMemoryPercent
+                | M::ProcessWaitPercent
+                | M::HeapAfterGcPercent
+                | M::FileSystemUsedPercent
+                | M::FileSystemInodesUsedPercent
+                | M::PressureCpuSomePercent
+                | M::PressureMemorySomePercent
+                | M::PressureMemoryFullPercent
+                | M::PressureIoSomePercent
+                | M::PressureIoFullPercent
+                | M::NetworkUtilPercent
+                | M::PressureCpuFullPercent
+        )
+    }
+
     /// Whether it is how things stand at an instant, and not of a stretch of time: the first report of vmstat has such
     /// figures beside averages since boot.
     #[must_use]
@@ -232,6 +263,16 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::Metric;
+
+    #[test]
+    fn shares_are_told_from_other_figures() {
+        for share in [Metric::CpuUserPercent, Metric::PressureCpuFullPercent] {
+            assert!(share.is_percent(), "{share:?}");
+        }
+        for other in [Metric::DiskQueueLength, Metric::MemoryBuffersKib] {
+            assert!(!other.is_percent(), "{other:?}");
+        }
+    }
 
     #[test]
     fn what_stands_is_told_from_what_is_counted_over_time() {

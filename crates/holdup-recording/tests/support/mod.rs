@@ -215,7 +215,7 @@ impl Dice {
         Attributed {
             elapsed: self.number(),
             of_threads: self.yes(),
-            by_looks: self.yes(),
+            source: self.yes().into(),
             wall: self.number(),
             path: self.tallies(),
             threads: self.list(4, |dice| ThreadLedger {

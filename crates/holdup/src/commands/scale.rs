@@ -12,7 +12,7 @@ use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{Context, bail};
 use holdup_collect as collect;
-use holdup_comparison::scaling::{Measured, Seen, WORKER, judge, order};
+use holdup_comparison::scaling::{Measured, SliceWaits, WORKER, judge, order};
 use holdup_evidence::{Cause, SystemFacts};
 use holdup_model::attributed::Attributed;
 use holdup_model::finding::Verdicts;
@@ -157,8 +157,8 @@ struct ObservedSlice {
 }
 
 impl ObservedSlice {
-    fn seen(&self, job: &Job) -> Seen<'_> {
-        Seen {
+    fn seen(&self, job: &Job) -> SliceWaits<'_> {
+        SliceWaits {
             attributed: &self.collected.attributed,
             operations: self.operations,
             workers: self.workers,

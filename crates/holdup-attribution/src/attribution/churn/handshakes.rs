@@ -30,7 +30,7 @@ pub(super) enum Tls {
     /// It has begun.
     Begun,
     /// It is of this kind.
-    Told(Handshake),
+    Known(Handshake),
 }
 
 /// A connection's handshake so far.
@@ -69,7 +69,7 @@ impl Shaking {
         }
         self.again |= handshake::asks_again(&self.answer);
         let told = handshake::read(&self.question, &self.answer)?;
-        self.tls = Tls::Told(told);
+        self.tls = Tls::Known(told);
         (self.question, self.answer) = (Vec::new(), Vec::new());
         Some(told)
     }
@@ -85,7 +85,7 @@ impl Shaking {
             }
             _ => self.third = self.third.or(Some(turned.at)),
         }
-        let Tls::Told(handshake) = self.tls else {
+        let Tls::Known(handshake) = self.tls else {
             return None;
         };
         let (began, bytes) = self.second?;
@@ -99,7 +99,7 @@ impl Shaking {
 
     /// The connection is closed. Returns how long the handshake took, if that was not known before.
     pub(super) fn closed(&mut self, closed: &Closed, made: Ns) -> Option<Ns> {
-        let Tls::Told(handshake) = self.tls else {
+        let Tls::Known(handshake) = self.tls else {
             return None;
         };
         let end = match handshake {
@@ -129,8 +129,8 @@ impl Shaking {
         let in_third = self.third.is_some_and(|third| at >= third);
         !in_third
             && match self.tls {
-                Tls::Told(Handshake { tls_1_3: true, .. }) => bytes <= CHANGE_CIPHER,
-                Tls::Told(Handshake { resumed, .. }) => !resumed,
+                Tls::Known(Handshake { tls_1_3: true, .. }) => bytes <= CHANGE_CIPHER,
+                Tls::Known(Handshake { resumed, .. }) => !resumed,
                 Tls::Begun | Tls::None => self.again,
             }
     }
@@ -140,10 +140,10 @@ impl Shaking {
         match self.tls {
             Tls::None => Some(0),
             Tls::Begun => None,
-            Tls::Told(Handshake { tls_1_3: true, .. }) if closed.second_bytes > FINISHED_MOST => Some(1),
-            Tls::Told(Handshake { tls_1_3: true, .. }) => Some(2),
-            Tls::Told(Handshake { resumed: true, .. }) => Some(1),
-            Tls::Told(Handshake { .. }) => Some(2),
+            Tls::Known(Handshake { tls_1_3: true, .. }) if closed.second_bytes > FINISHED_MOST => Some(1),
+            Tls::Known(Handshake { tls_1_3: true, .. }) => Some(2),
+            Tls::Known(Handshake { resumed: true, .. }) => Some(1),
+            Tls::Known(Handshake { .. }) => Some(2),
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
 
     fn told(tls_1_3: bool, resumed: bool) -> Shaking {
         Shaking {
-            tls: Tls::Told(Handshake {
+            tls: Tls::Known(Handshake {
                 tls_1_3,
                 resumed,
                 offered: None,

@@ -311,8 +311,8 @@ fn memory_is_bounded_by_what_is_told_apart() {
             closed: None,
         }));
     }
-    assert_eq!(run.churning.talks.len(), super::MOST);
-    assert!(run.churning.open.len() <= super::MOST_OPEN);
+    assert_eq!(run.churning.talks.len(), super::MAX_ENTRIES);
+    assert!(run.churning.open.len() <= super::MAX_OPEN);
     assert_eq!(told(run).connections.len(), super::LISTED);
 }
 

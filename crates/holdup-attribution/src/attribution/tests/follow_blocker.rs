@@ -4,11 +4,11 @@ use super::scene::{By, Scene, path, row, waits_for_mutex_of};
 use super::{balances, classifier};
 use crate::attribution::Attribution;
 use holdup_evidence::{Cause, Event, Finish, ObjectId, OtherEnd, ThreadId, Wait, Waker};
-use holdup_model::attributed::{Attributed, HowKnown};
+use holdup_model::attributed::{Attributed, HowKnown, Source};
 
-/// What looking now and then makes of a scene, whose wakers it does not see.
+/// Attributes a scene as sampling observes it, without wakers.
 fn looked_at(scene: &Scene) -> Attributed {
-    let mut attribution = Attribution::with(classifier()).by_looks();
+    let mut attribution = Attribution::with(classifier()).observed_by(Source::Sampled);
     for event in &scene.events {
         match event {
             Event::Wait(wait) => attribution.push(&Event::Wait(Box::new(Wait {

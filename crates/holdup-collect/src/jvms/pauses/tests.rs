@@ -1,6 +1,6 @@
 //! Pauses from waits in the order in which the kernel tells them.
 
-use super::{Kind, Pauses, Seen, of_collections};
+use super::{Kind, ObservedPause, Pauses, of_collections};
 use holdup_evidence::{Call, Ns, PauseWork, TaskState, ThreadId, Wait, Waker};
 
 const FUTEX: i32 = 202;
@@ -36,7 +36,7 @@ fn wait(thread: u32, number: i32, operation: u64, start: Ns, end: Ns) -> Wait {
 }
 
 /// A pause, milliseconds.
-pub(crate) fn seen(from: Ns, to: Ns) -> Seen {
+pub(crate) fn seen(from: Ns, to: Ns) -> ObservedPause {
     let mut pauses = Pauses::new(7);
     stopped(&mut pauses, 1, from, to);
     pauses.take().remove(0)
@@ -46,7 +46,7 @@ fn stopped(pauses: &mut Pauses, thread: u32, start: Ns, end: Ns) {
     pauses.wait(&wait(thread, FUTEX, BARRIER, start, end), Kind::Java, VM);
 }
 
-fn told(seen: Seen) -> (Ns, Option<Ns>, Ns, Option<u32>) {
+fn told(seen: ObservedPause) -> (Ns, Option<Ns>, Ns, Option<u32>) {
     let pause = seen.told(PauseWork::Other);
     (
         pause.from / MS,

@@ -32,7 +32,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// One telling of it.
-struct Told {
+struct NetworkWait {
     unit: String,
     ns: Ns,
     in_vain: bool,
@@ -42,7 +42,7 @@ struct Told {
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);
     let starts = starts(observed);
-    let mut told: Vec<Told> = starts
+    let mut told: Vec<NetworkWait> = starts
         .iter()
         .filter_map(|start| of_log(observed, &clock, start))
         .collect();
@@ -66,13 +66,13 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     Verdict::Fires(vec![finding])
 }
 
-fn of_log(observed: &Observed, clock: &Clock<'_>, start: &Start<'_>) -> Option<Told> {
+fn of_log(observed: &Observed, clock: &Clock<'_>, start: &Start<'_>) -> Option<NetworkWait> {
     let (ns, ended) = (
         is_network(start.unit).then(|| start.took(clock))??,
         start.ended()?,
     );
     let in_vain = start.up.is_none() && (start.timed_out.is_some() || start.failed.is_some());
-    Some(Told {
+    Some(NetworkWait {
         unit: start.unit.to_owned(),
         ns,
         in_vain,
@@ -80,8 +80,8 @@ fn of_log(observed: &Observed, clock: &Clock<'_>, start: &Start<'_>) -> Option<T
     })
 }
 
-fn of_span(observed: &Observed, span: &Span) -> Told {
-    Told {
+fn of_span(observed: &Observed, span: &Span) -> NetworkWait {
+    NetworkWait {
         unit: span.name.clone(),
         ns: span.ns,
         in_vain: span.ns >= IN_VAIN && span.ns <= IN_VAIN + IN_VAIN / LATE,
@@ -89,7 +89,7 @@ fn of_span(observed: &Observed, span: &Span) -> Told {
     }
 }
 
-fn finding(run: &Run<'_>, observed: &Observed, told: &[Told], longest: &Told) -> Finding {
+fn finding(run: &Run<'_>, observed: &Observed, told: &[NetworkWait], longest: &NetworkWait) -> Finding {
     let in_vain = told
         .iter()
         .any(|one| one.in_vain && one.ns.abs_diff(longest.ns) <= SECOND);

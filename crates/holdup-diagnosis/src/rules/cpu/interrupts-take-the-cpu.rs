@@ -23,7 +23,8 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
     let kind = say::name_or(&main.resource.name, "interrupts");
-    let about = if run.attributed.by_looks { "~" } else { "" };
+    let measured = run.attributed.source.measures_interrupts();
+    let about = if measured { "" } else { "~" };
     let title = format!(
         "Interrupts take {about}{} of the time while it is on a CPU, mostly for {kind}",
         percent(run.share(waits.cost()))
@@ -44,9 +45,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let finding = RULE
         .finding(Severity::Warning, title, waits)
         .and(Evidence::new(text, "entry and exit of interrupts"))
-        .confidence(match run.attributed.by_looks {
-            true => Confidence::Strong,
-            false => Confidence::Proved,
+        .confidence(match measured {
+            true => Confidence::Proved,
+            false => Confidence::Strong,
         });
     let finding = match main.resource.interrupt() {
         Some(Interrupt::Timers) => finding.remedy(Remedy::safe(

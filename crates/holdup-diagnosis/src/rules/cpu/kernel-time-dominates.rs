@@ -33,7 +33,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let top = &calls[0];
     let main = top.main();
     let share = percent(run.share(waits.cost()));
-    if main.call.is_none() && (run.attributed.by_looks || main.why_unknown.is_some()) {
+    if main.call.is_none() && (!run.attributed.source.samples_kernel_stacks() || main.why_unknown.is_some()) {
         return fires(calls_not_seen(waits, &share));
     }
     let title = match main.call.as_deref() {

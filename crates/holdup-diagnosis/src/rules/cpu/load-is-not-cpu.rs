@@ -16,7 +16,7 @@ const HIGH: f64 = 4.0;
 const HIGH_EACH: f64 = 2.0;
 
 /// Part of the load that blocked tasks must make up to be what it is.
-const MOST: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// Percent of the CPUs' time in wait for disks from which it is told with the idle time: less is in the rounding.
 const WAITS_TOLD: f64 = 5.0;
@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// What the artefacts tell of the load.
-struct Told<'a> {
+struct LoadFigures<'a> {
     load: Intervals<'a>,
     /// The median of its values.
     value: f64,
@@ -69,7 +69,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         let machine = cpus.map(|cpus| format!(", of {}", say::several(cpus as u64, "CPU")));
         return Verdict::Clear(format!("the load is {value:.1}{}", machine.unwrap_or_default()));
     }
-    let told = Told {
+    let told = LoadFigures {
         load,
         value,
         spare: spare(observed),
@@ -77,7 +77,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         counted: machine(observed, Metric::ProcessesBlocked),
     };
     let now = now(observed);
-    if let Some((tasks, lists)) = now.filter(|(tasks, _)| *tasks < MOST * value) {
+    if let Some((tasks, lists)) = now.filter(|(tasks, _)| *tasks < MIN_SHARE * value) {
         return Verdict::Clear(format!(
             "the load of {value:.0} covers the last minutes: {tasks:.0} tasks run or are blocked now, in \
              {lists} lists"
@@ -90,7 +90,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let counted = told.counted.map_or(0.0, |blocked| median(&blocked.values()));
     // While the average still rises there are more than it tells, and those that run may be most of them.
     let all = now.map_or(value, |(tasks, _)| tasks.max(value));
-    let enough = |blocked: f64| blocked >= MOST * all;
+    let enough = |blocked: f64| blocked >= MIN_SHARE * all;
     let idle = told
         .spare
         .as_ref()
@@ -123,7 +123,7 @@ fn now(observed: &Observed) -> Option<(f64, usize)> {
 }
 
 /// What would tell of what the load is.
-fn missing(told: &Told<'_>, cpus: Option<f64>) -> String {
+fn missing(told: &LoadFigures<'_>, cpus: Option<f64>) -> String {
     let mut missing = Vec::new();
     if told.spare.is_none() || told.spare.as_ref().is_some_and(|(_, idle)| idle.doubtful()) {
         missing.push("how idle the CPUs are (`vmstat 1 5`)");
@@ -155,7 +155,7 @@ fn spare(observed: &Observed) -> Option<(f64, Intervals<'_>)> {
     Some((mean(&idle.values()) + waits, idle))
 }
 
-fn finding(told: &Told<'_>, cpus: Option<f64>) -> Finding {
+fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
     let value = told.value;
     let series = told
         .listed
@@ -229,14 +229,14 @@ fn finding(told: &Told<'_>, cpus: Option<f64>) -> Finding {
     }
 }
 
-fn disk_is_busy(told: &Told<'_>) -> bool {
+fn disk_is_busy(told: &LoadFigures<'_>) -> bool {
     /// Percent of an interval with a request in flight, as what calls a disk busy has it.
     const BUSY: f64 = 60.0;
     let mut disks = figures::of(told.load.observed, Metric::DiskUtilPercent);
     disks.any(|disk| figures::often(disk.from(BUSY).len(), disk.count()))
 }
 
-fn first(told_: &Told<'_>, cpus: Option<f64>) -> Evidence {
+fn first(told_: &LoadFigures<'_>, cpus: Option<f64>) -> Evidence {
     let machine = cpus.map(|cpus| format!(" on {}", say::several(cpus as u64, "CPU")));
     told_.load.evidence(format!(
         "the load average is {}{}; it counts running, runnable and uninterruptible (D) tasks",
@@ -245,14 +245,14 @@ fn first(told_: &Told<'_>, cpus: Option<f64>) -> Evidence {
     ))
 }
 
-fn idle(told: &Told<'_>) -> Option<Evidence> {
+fn idle(told: &LoadFigures<'_>) -> Option<Evidence> {
     let (spare, idle) = told.spare.as_ref()?;
     Some(idle.evidence(format!(
         "the CPU is unused for {spare:.0} % of its time, idle or waiting for disks"
     )))
 }
 
-fn counted(told: &Told<'_>) -> Option<Evidence> {
+fn counted(told: &LoadFigures<'_>) -> Option<Evidence> {
     let counted = told.counted.filter(|counted| counted.most() >= 1.0)?;
     Some(counted.evidence(format!(
         "{} tasks are blocked for I/O at a time",

@@ -8,7 +8,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// How much of the queueing, one part in so many, must have been behind others of a better rank.
-const PART: Ns = 2;
+const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             });
         }
     };
-    if queue.outranked.saturating_mul(PART) < queue.told {
+    if queue.outranked.saturating_mul(MIN_SHARE_ONE_IN) < queue.told {
         return Verdict::Clear(format!(
             "it runs at {rank}, but only {} of {} in the run queue were behind tasks of a higher priority",
             duration(queue.outranked),

@@ -8,7 +8,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// How much of the queueing, one part in so many, must have been behind real-time tasks.
-const PART: Ns = 2;
+const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -31,7 +31,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             duration(waits.cost())
         ));
     };
-    if queue.real_time.saturating_mul(PART) < queue.told {
+    if queue.real_time.saturating_mul(MIN_SHARE_ONE_IN) < queue.told {
         return Verdict::Clear(format!(
             "of {} that it queued, {} were behind real-time tasks",
             duration(queue.told),

@@ -9,7 +9,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Waits from which it is a habit rather than one flush at the end. One commit of a file system with a journal blocks
 /// two to four times, so that fewer than this is a handful of commits.
-const MANY: u64 = 10;
+const MIN_WAITS: u64 = 10;
 
 /// Bytes of one write up to which it is small: above, disks are limited by how much they move and not by how often.
 const SMALL: u64 = 1 << 20;
@@ -45,7 +45,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 fn is_habit(group: &Waits<'_>) -> bool {
-    group.count() >= MANY && group.main().bytes.is_none_or(|bytes| bytes <= SMALL)
+    group.count() >= MIN_WAITS && group.main().bytes.is_none_or(|bytes| bytes <= SMALL)
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {

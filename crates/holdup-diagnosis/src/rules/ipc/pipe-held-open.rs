@@ -54,13 +54,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let title =
         format!("{who} waits for end of file on a pipe that {holder}, left in the background, keeps open");
     let held = duration(held);
-    // Looks do not show what is written.
-    let text = match run.attributed.by_looks {
-        false => format!(
+    let records_writes = run.attributed.source.records_writes();
+    let text = match records_writes {
+        true => format!(
             "for {held} nothing was written, the parent of {holder} had exited, and end of file came when \
              {holder} closed the pipe"
         ),
-        true => format!(
+        false => format!(
             "for {held} no other process had the pipe open for writing, the parent of {holder} had exited, \
              and the wait ended when {holder} exited"
         ),
@@ -69,9 +69,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "process starts, exits and wakeups"))
         .and_if(holders.first().map(say::meanwhile))
-        .confidence(match run.attributed.by_looks {
-            false => Confidence::Proved,
-            true => Confidence::Strong,
+        .confidence(match records_writes {
+            true => Confidence::Proved,
+            false => Confidence::Strong,
         });
     finding.ns = Some(cost(group));
     finding

@@ -4,7 +4,7 @@ use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Source};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -31,20 +31,20 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(
         groups
             .iter()
-            .map(|group| finding(group, run.attributed.by_looks))
+            .map(|group| finding(group, run.attributed.source))
             .collect(),
     )
 }
 
-fn finding(group: &Waits<'_>, by_looks: bool) -> Finding {
+fn finding(group: &Waits<'_>, source: Source) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let peer = holders.first().map(|holder| say::who(&holder.name));
     // A trace of calls shows who is at the other end only where it follows that one too.
     let unseen = peer.is_none() && !main.read_at.is_empty();
-    // Nor do looks always show it: a program that wakes itself, or hands out turns, has both ends in several processes.
-    let unmet = peer.is_none() && by_looks;
+    // A program that wakes itself, or hands out turns, has both ends in several processes.
+    let unmet = peer.is_none() && !source.finds_pipe_peers();
     let title = match (writes(main), &peer) {
         (true, None) if unmet => format!("{who} waits for room in a pipe; its reader was not observed"),
         (false, None) if unmet => format!("{who} is reading from a pipe; its writer was not observed"),

@@ -8,7 +8,7 @@ use holdup_model::attributed::{Common, DatabaseServer};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
-const MOST_SESSIONS: usize = 8;
+const MAX_SESSIONS: usize = 8;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -75,7 +75,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
 }
 
 fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {
-    let ids: Vec<String> = sessions.iter().take(MOST_SESSIONS).map(u32::to_string).collect();
+    let ids: Vec<String> = sessions.iter().take(MAX_SESSIONS).map(u32::to_string).collect();
     let blocked = format!(
         "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where pid in ({})\"",
         ids.join(", ")

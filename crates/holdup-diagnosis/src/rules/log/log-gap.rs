@@ -21,10 +21,10 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before
 /// they look for something else to do.
-const LONG: Ns = 10_000_000_000;
+const LONG_GAP_NS: Ns = 10_000_000_000;
 
 /// Where it is known what is usual, a second is long,
-const LONGER: Ns = 1_000_000_000;
+const LONGER_BY_NS: Ns = 1_000_000_000;
 
 /// if it is ten times that,
 const TIMES: Ns = 10;
@@ -129,10 +129,10 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
 fn unusual(gap: &Span) -> bool {
     match gap.usual {
         Some((usual, count)) if count >= KNOWN_FROM => {
-            gap.ns >= LONGER && gap.ns >= usual.saturating_mul(TIMES)
+            gap.ns >= LONGER_BY_NS && gap.ns >= usual.saturating_mul(TIMES)
         }
-        Some((usual, _)) => gap.ns >= LONG && gap.ns >= usual.saturating_mul(3),
-        None => gap.ns >= LONG,
+        Some((usual, _)) => gap.ns >= LONG_GAP_NS && gap.ns >= usual.saturating_mul(3),
+        None => gap.ns >= LONG_GAP_NS,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 const LITTLE: f64 = 0.5;
 
 /// Nanoseconds of elapsed time from which it matters: starting a program alone waits for milliseconds.
-const LONG: Ns = 1_000_000_000;
+const MIN_NS: Ns = 1_000_000_000;
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let spans = observed.spans.iter().enumerate();
@@ -37,7 +37,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         };
         let share = cpu as f64 / span.ns.max(1) as f64;
-        if span.ns >= LONG && share <= LITTLE {
+        if span.ns >= MIN_NS && share <= LITTLE {
             let waited = |(span, cpu): (&Span, Ns)| span.ns.saturating_sub(cpu);
             if worst.is_none_or(|worst| waited((span, cpu)) > waited(worst)) {
                 worst = Some((span, cpu));

@@ -8,7 +8,7 @@ use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// Pages read again from which it is a habit: 4 MiB, more than the start of a program reads twice by chance.
-const MANY: u64 = 1024;
+const MIN_PAGES: u64 = 1024;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -30,7 +30,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (Some(again), Some(reached)) = (run.facts.cgroup.memory.files_again, limit.reached) else {
         return Verdict::CannotTell("how many pages were read again in its cgroup".into());
     };
-    if reached == 0 || again < MANY {
+    if reached == 0 || again < MIN_PAGES {
         let again = say::several(again, "page");
         return Verdict::Clear(format!(
             "{again} of files were read again in cgroup {}",

@@ -3,7 +3,7 @@
 use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -113,11 +113,15 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     };
     let main = instead(run, queue).filter(|main| LEAVES.contains(&main.cause))?;
     let at = queue.address.to_string();
-    let accepts = |wait: &AttributedWait| {
-        let clients =
-            matches!(wait.cause, Cause::Idle | Cause::NetAccept) && wait.resource.name.contains(&at);
-        clients && queue.processes.contains(&wait.asker.name.pid)
+    let awaits_clients = |wait: &AttributedWait| match wait.cause {
+        Cause::Idle => {
+            AwaitedClients::read(&wait.resource.name).is_some_and(|clients| clients.at() == at.as_str())
+        }
+        Cause::NetAccept => wait.resource.detail.local == Some(queue.address),
+        _ => false,
     };
+    let accepts =
+        |wait: &AttributedWait| awaits_clients(wait) && queue.processes.contains(&wait.asker.name.pid);
     if run.waits(accepts).is_some() {
         return None;
     }

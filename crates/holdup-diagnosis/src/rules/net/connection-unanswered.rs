@@ -48,11 +48,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
-/// Whether nothing has become of any request to its peer. Looks see that for certain, and how long a single wait was they do not.
+/// Whether no request to its peer succeeded. This is for evidence without the lengths of single waits: it does have what became of requests.
 pub(super) fn came_to_nothing(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let peer = peer(wait);
     let mut requests = run.attributed.connections.iter().filter(|one| one.peer == peer);
-    run.attributed.by_looks
+    !run.attributed.source.records_each_wait()
         && requests.any(|one| one.made + one.refused == 0 && one.failed + one.given_up > 0)
 }
 

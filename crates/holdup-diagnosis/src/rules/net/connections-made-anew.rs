@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Connections with one peer, or of one service, that this machine closed within [`REMEMBERED`], from which it is not
 /// that some pool shrank.
-const MANY: u64 = 500;
+const MIN_CONNECTIONS: u64 = 500;
 
 /// Seconds for which Linux remembers a connection that it closed (TIME-WAIT); it can't be set.
 const REMEMBERED: f64 = 60.0;
@@ -49,7 +49,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             .map(|other| other.count)
             .sum()
     };
-    let Some(many) = many.filter(|count| count.count >= MANY && count.count >= TIMES * established(count))
+    let Some(many) = many.filter(|count| count.count >= MIN_CONNECTIONS && count.count >= TIMES * established(count))
     else {
         return Verdict::Clear(format!(
             "{} of {} were closed in the last minute (TIME-WAIT)",

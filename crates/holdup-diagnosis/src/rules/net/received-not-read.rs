@@ -11,7 +11,7 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 const MUCH: u64 = 65_536;
 
 /// Nanoseconds since the last of them came, from which nobody can be said to be reading.
-const LONG: Ns = 1_000_000_000;
+const MIN_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -54,7 +54,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 }
 
 fn is_old(one: &SeenConnection) -> bool {
-    one.silent.is_some_and(|silent| silent >= LONG)
+    one.silent.is_some_and(|silent| silent >= MIN_NS)
 }
 
 fn finding(observed: &Observed, one: &SeenConnection) -> Finding {

@@ -8,7 +8,7 @@ use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Part of the requests from which it is spoken of: a time limit ends a request now and then.
-const PART: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -27,7 +27,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let held = &requests.held;
     let mean = held.ns / held.count.max(1);
     let part = held.count as f64 / requests.count.max(1) as f64;
-    if part < PART || mean < HARM_FLOOR {
+    if part < MIN_SHARE || mean < HARM_FLOOR {
         return Verdict::Clear(format!(
             "{} of {} were answered when a timer expired, {} after they arrived on average",
             held.count,

@@ -30,7 +30,7 @@ const ONE_CONTEXT: &str =
 
 /// What an artefact shows of one peer, or of all that it does not name.
 #[derive(Default)]
-struct Seen<'a> {
+struct PeerHandshakes<'a> {
     peer: Option<&'a str>,
     hello: Option<(&'a Happening, u32, Option<bool>)>,
     hellos: usize,
@@ -45,7 +45,7 @@ struct Seen<'a> {
     in_vain: usize,
 }
 
-impl Seen<'_> {
+impl PeerHandshakes<'_> {
     fn is_several(&self) -> bool {
         self.in_vain > 0 || self.full() >= SEVERAL
     }
@@ -214,8 +214,8 @@ fn tls(observed: &Observed) -> impl Iterator<Item = (&Happening, &TlsEvent)> {
 }
 
 /// What each artefact shows of each peer. A log without its hellos' names has all peers in one.
-fn by_peer(observed: &Observed) -> Vec<Seen<'_>> {
-    let mut peers: BTreeMap<(u32, Option<&str>), Seen<'_>> = BTreeMap::new();
+fn by_peer(observed: &Observed) -> Vec<PeerHandshakes<'_>> {
+    let mut peers: BTreeMap<(u32, Option<&str>), PeerHandshakes<'_>> = BTreeMap::new();
     for (one, event) in tls(observed) {
         let peer = match event {
             TlsEvent::ClientHello { server, .. }
@@ -226,16 +226,16 @@ fn by_peer(observed: &Observed) -> Vec<Seen<'_>> {
             | TlsEvent::NotResumed { .. }
             | TlsEvent::Finished => None,
         };
-        let seen = peers.entry((one.quote.source, peer)).or_insert_with(|| Seen {
+        let seen = peers.entry((one.quote.source, peer)).or_insert_with(|| PeerHandshakes {
             peer,
-            ..Seen::default()
+            ..PeerHandshakes::default()
         });
         seen.take(one, event);
     }
     peers.into_values().collect()
 }
 
-impl<'a> Seen<'a> {
+impl<'a> PeerHandshakes<'a> {
     fn take(&mut self, one: &'a Happening, event: &TlsEvent) {
         match event {
             TlsEvent::ClientHello {

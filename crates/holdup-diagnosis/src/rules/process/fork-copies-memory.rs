@@ -26,7 +26,7 @@ fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let copying = |function: &String| families::copies_address_space(function);
     system_calls::is_named(wait.call.as_deref(), Kind::Creates)
         && (wait.kernel_stack.iter().any(copying)
-            || run.attributed.by_looks && wait.resource.detail.copies.is_some())
+            || !run.attributed.source.samples_kernel_stacks() && wait.resource.detail.copies.is_some())
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

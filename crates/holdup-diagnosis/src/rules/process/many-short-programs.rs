@@ -36,10 +36,10 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Starts from which they are many.
-const MANY: u64 = 50;
+const MIN_STARTS: u64 = 50;
 
 /// Share of the elapsed time that all of them together must take.
-const MOST: f64 = 0.30;
+const MIN_SHARE: f64 = 0.30;
 
 /// How long a program runs and waits, without queueing for a CPU, that hardly does anything, in nanoseconds: loading a
 /// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
@@ -47,7 +47,7 @@ const HARDLY: Ns = 4_000_000;
 
 /// Looks between which there was one that none of them met, from which there are many: as many by chance is hardly to be had, and fewer are
 /// of any script.
-const MANY_UNMET: u64 = 10;
+const MIN_UNSAMPLED_STARTS: u64 = 10;
 
 /// Programs that are named at most.
 const NAMED: usize = 3;
@@ -95,8 +95,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let all = run.waits(|wait| theirs(wait) && wait.path_ns > 0);
     let path = all.as_ref().map_or(0, Waits::path);
-    if starts < MANY || path < HARM_FLOOR || !run.matters(path, MOST) {
-        if let Some(verdict) = between_looks(run, waits) {
+    if starts < MIN_STARTS || path < HARM_FLOOR || !run.matters(path, MIN_SHARE) {
+        if let Some(verdict) = between_samples(run, waits) {
             return verdict;
         }
         return Verdict::Clear(format!(
@@ -147,7 +147,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
             say::several(ended, "process")
         ));
     };
-    if ended < MANY || path < HARM_FLOOR || !run.matters_without_queueing(path, MATTERS) {
+    if ended < MIN_STARTS || path < HARM_FLOOR || !run.matters_without_queueing(path, MATTERS) {
         return Verdict::Clear(format!(
             "{} ended within a second; starting and ending them took {} of the time",
             say::several(ended, "process"),
@@ -198,9 +198,9 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     fires(finding)
 }
 
-/// Those that no look met: how long each of them lived is not known, but that there was another one between any two looks.
-fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
-    if !run.attributed.by_looks {
+/// Those that no sample met. How long each of them lived is not known, only that there was another one between any two samples.
+fn between_samples(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
+    if run.attributed.source.records_each_process() {
         return None;
     }
     let all = run.waits(|wait| wait.asker.name.pid == 0 && wait.path_ns > 0)?;
@@ -209,7 +209,7 @@ fn between_looks(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
     let of_them =
         ledgers.filter(|thread| thread.name.pid == 0 && names.contains(thread.name.process.as_str()));
     let starts: u64 = of_them.map(|thread| u64::from(thread.threads)).sum();
-    if starts < MANY_UNMET || all.path() < HARM_FLOOR || !run.matters(all.path(), MOST) {
+    if starts < MIN_UNSAMPLED_STARTS || all.path() < HARM_FLOOR || !run.matters(all.path(), MIN_SHARE) {
         return None;
     }
     let by_cause = all.split(|wait| wait.cause);
@@ -291,8 +291,11 @@ fn finding(
         .collect();
     let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);
     let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
-    // Who lived between two looks is not counted one by one.
-    let about = if run.attributed.by_looks { "at least " } else { "" };
+    // Processes that lived between two samples are not counted one by one.
+    let about = match run.attributed.source.records_each_process() {
+        true => "",
+        false => "at least ",
+    };
     let title = format!(
         "{parent} starts {about}{starts} programs that do almost nothing: starting and ending them takes {} \
          of the time",

@@ -27,14 +27,14 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Threads of one process from which they are many.
-const MANY: u64 = 200;
+const MIN_THREADS: u64 = 200;
 
 /// How long a thread that hardly does anything runs and waits, without queueing for a CPU, in nanoseconds. Starting and
 /// ending one takes 20 to 60 µs.
 const HARDLY: Ns = 1_000_000;
 
 /// Of what runs already: threads that ended within a second, from which they are not a pool's that is being filled or emptied,
-const MANY_LIVE: u64 = 100;
+const MIN_LIVE_THREADS: u64 = 100;
 
 /// and how long one lives that is not kept to be used again, in nanoseconds: pools keep idle threads for seconds and more.
 const SHORT: Ns = 1_000_000_000;
@@ -54,7 +54,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let making = waits.only(|wait| wait.asker.name.pid == of && makes(wait));
     let cost = making.as_ref().map_or(0, Waits::cost);
     let making =
-        making.filter(|making| count >= MANY && run.matters_without_queueing(making.cost(), MATTERS));
+        making.filter(|making| count >= MIN_THREADS && run.matters_without_queueing(making.cost(), MATTERS));
     let (Some(making), Some((_, (count, lived)))) = (making, most) else {
         return Verdict::Clear(format!(
             "{} that did almost nothing, {} of the elapsed time in the calls that start and end them",
@@ -94,7 +94,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let (pid, ended) = most.map_or((0, 0), |(pid, (ended, _))| (*pid, *ended));
     let making = waits.only(|wait| wait.asker.name.pid == pid && makes(wait));
     let cost = making.as_ref().map_or(0, Waits::cost);
-    let making = making.filter(|_| ended >= MANY_LIVE && run.matters_without_queueing(cost, MATTERS));
+    let making = making.filter(|_| ended >= MIN_LIVE_THREADS && run.matters_without_queueing(cost, MATTERS));
     let (Some(making), Some((_, (_, by)))) = (making, most) else {
         return Verdict::Clear(format!(
             "{} ended within a second; the calls that start and end them took {} of the time",
@@ -130,7 +130,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
 }
 
 /// Of a log, which tells no cost: threads from which they are many,
-const MANY_LOGGED: u64 = 100;
+const MIN_LOGGED_THREADS: u64 = 100;
 
 /// how many a second, on the mean: a million a day are 11.6, and fewer than one a second costs nothing that matters,
 const PER_SECOND: f64 = 1.0;
@@ -152,7 +152,7 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let log = covered(observed, SpanKind::JvmLogCovers, lives.source);
     let rate = count as f64 / (log as f64 / 1e9).max(1.0);
     let step = of_source(observed, SpanKind::StepWithThreads, lives.source).next();
-    let many = count >= MANY_LOGGED && rate >= PER_SECOND;
+    let many = count >= MIN_LOGGED_THREADS && rate >= PER_SECOND;
     if !many && (step.is_none() || count == 0) {
         return Verdict::Clear(format!(
             "{} lived for less than a second in {} of log",

@@ -10,7 +10,7 @@ const NEAR: f64 = 0.8;
 
 /// Threads from which their number is worth a note where the limit is not told: a third of the 32768 process ids that
 /// kernels have unless somebody gave them more.
-const MANY: f64 = 10_000.0;
+const MIN_THREADS: f64 = 10_000.0;
 
 /// Limits of the whole machine, by their path below `/proc/sys`.
 const LIMITS: [&str; 2] = ["kernel/pid_max", "kernel/threads-max"];
@@ -44,7 +44,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             "at most {count:.0} threads, {} of {name} = {limit:.0}",
             say::percent(count / limit)
         )),
-        None if count >= MANY => fires(many(&threads)),
+        None if count >= MIN_THREADS => fires(many(&threads)),
         None => Verdict::CannotTell(format!(
             "how many threads there may be: {count:.0} are there (/proc/sys/kernel/pid_max, threads-max)"
         )),

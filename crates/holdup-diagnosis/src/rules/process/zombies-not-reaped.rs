@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const SOME: usize = 5;
 
 /// Zombies of one parent from which it does not see to them: each takes a process id, of which older kernels have 32768.
-const MANY: usize = 50;
+const MANY_ZOMBIES: usize = 50;
 
 /// More of them in the last list than in the first from which they grow.
 const GROWN: usize = 10;
@@ -92,7 +92,7 @@ fn listed(observed: &Observed, lists: &[&Snapshot], worst: &Snapshot) -> Finding
         None => format!("{all} processes are zombies: their parents do not wait for them"),
     };
     let growth = growth(lists);
-    let severity = match children.len() >= MANY || growth.is_some() {
+    let severity = match children.len() >= MANY_ZOMBIES || growth.is_some() {
         true => Severity::Warning,
         false => Severity::Note,
     };
@@ -147,7 +147,7 @@ fn growth(lists: &[&Snapshot]) -> Option<(usize, usize)> {
 
 fn by_number(counted: &figures::Intervals<'_>) -> Finding {
     let most = counted.most();
-    let severity = if most >= MANY as f64 {
+    let severity = if most >= MANY_ZOMBIES as f64 {
         Severity::Warning
     } else {
         Severity::Note

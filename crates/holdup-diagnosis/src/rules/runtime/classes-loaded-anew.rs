@@ -21,10 +21,10 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Part of the machine's life, or of the time in which it was watched, that loading takes from which it is what its start
 /// consists of: a program that prints one line spends 7 of its 40 ms so on JDK 17 and 25 (`sun.cls.time`), from the archive that comes with them.
-const PART: f64 = 0.25;
+const MIN_SHARE: f64 = 0.25;
 
 /// The same in nanoseconds: what a person waits for.
-const LONG: Ns = 200_000_000;
+const MIN_NS: Ns = 200_000_000;
 
 /// Classes from files from which an archive is worth its making; one that is whole leaves some dozens.
 const CLASSES: u64 = 500;
@@ -57,7 +57,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return Verdict::CannotTell("what the JVM counts: it shares no performance data (-XX:-UsePerfData, -XX:+PerfDisableSharedMem)".to_owned());
     };
     let part = loaded.took as f64 / loaded.of.max(1) as f64;
-    if part < PART || loaded.took < LONG || loaded.classes < CLASSES {
+    if part < MIN_SHARE || loaded.took < MIN_NS || loaded.classes < CLASSES {
         return Verdict::Clear(format!(
             "loading {} took {} of {} of the JVM",
             say::several(loaded.classes, "class"),

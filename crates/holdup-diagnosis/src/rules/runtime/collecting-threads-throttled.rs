@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Part of the throttled time, one in so many, that must be of threads that collect: they are a few of many.
-const PART: u64 = 4;
+const MIN_SHARE_ONE_IN: u64 = 4;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let of_jvm = |pid: u32| run.facts.jvms.iter().find(|jvm| jvm.pid == pid);
@@ -44,7 +44,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let threads: BTreeSet<u32> = by_name.map(|wait| wait.asker.name.tid).collect();
     let threads = (threads.len() as u32).max(jvm.collecting_threads);
     let paid = quota.cpus().ceil().max(1.0);
-    let enough = collecting.own().saturating_mul(PART) >= waits.own();
+    let enough = collecting.own().saturating_mul(MIN_SHARE_ONE_IN) >= waits.own();
     if f64::from(threads) <= paid || !enough {
         return Verdict::Clear(format!(
             "{} for a quota of {:.2} CPUs, and {} of the throttled time is theirs",

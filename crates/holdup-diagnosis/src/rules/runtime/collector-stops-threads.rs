@@ -24,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// A pause that people notice even if it is the only one: the second from which a pause breaks the flow of thought.
-const LONG: Ns = 1_000_000_000;
+const MIN_NS: Ns = 1_000_000_000;
 
 /// Percent of the heap in use after collections, at the median, from which it has no room to work in: collectors begin to collect
 /// all the time below a fifth free.
@@ -139,7 +139,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     );
     let part = share(total, log);
     let worst = longest(observed, SpanKind::GcPause, series.source);
-    let worst = worst.filter(|worst| worst.ns >= LONG || (part >= MATTERS && total >= HARM_FLOOR));
+    let worst = worst.filter(|worst| worst.ns >= MIN_NS || (part >= MATTERS && total >= HARM_FLOOR));
     let Some(worst) = worst else {
         return Verdict::Clear(format!(
             "{} took {} together, {} of the time that the log covers",

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Methods at once from which something brought it about that is not theirs: one by one they fall all the time.
-const MANY: usize = 5;
+const MIN_METHODS: usize = 5;
 
 /// Nanoseconds that are "at once": a tenth of a second is what one event takes to be seen to.
 const AT_ONCE: i128 = 100_000_000;
@@ -48,7 +48,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(((first, method), count)) = burst
         .first()
         .zip(Some(burst.len()))
-        .filter(|(_, count)| *count >= MANY)
+        .filter(|(_, count)| *count >= MIN_METHODS)
     else {
         return Verdict::Clear(format!(
             "at most {} of {} methods within a tenth of a second",

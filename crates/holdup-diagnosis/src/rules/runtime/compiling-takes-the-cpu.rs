@@ -23,10 +23,10 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Part of the CPU time of all of the machine's threads that compiling takes, from which it is in the way. A program that has
 /// warmed up spends a few per cent so.
-const PART: f64 = 1.0 / 3.0;
+const MIN_CPU_SHARE: f64 = 1.0 / 3.0;
 
 /// Part of the time for which its own threads must have had the CPU: else others are in the way.
-const MOST: f64 = 0.5;
+const MIN_TIME_SHARE: f64 = 0.5;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let of_jvm = |pid: u32| run.facts.jvms.iter().find(|jvm| jvm.pid == pid);
@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let (compiling, all) = (ran(&compiles), ran(&|_| true));
     let part = compiling as f64 / all.max(1) as f64;
-    if part < PART || program.cost().saturating_mul(2) < waits.cost() {
+    if part < MIN_CPU_SHARE || program.cost().saturating_mul(2) < waits.cost() {
         return Verdict::Clear(format!(
             "compiling is {} of the JVM's time on a CPU",
             percent(part)
@@ -61,7 +61,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                     "the threads that had the CPU while threads of the JVM were runnable".to_owned(),
                 );
             }
-            Some(own) if own <= MOST => {
+            Some(own) if own <= MIN_TIME_SHARE => {
                 return Verdict::Clear(format!(
                     "its own threads had the CPU for {} of the time that it was runnable",
                     percent(own)

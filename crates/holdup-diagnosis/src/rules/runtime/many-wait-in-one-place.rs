@@ -10,13 +10,13 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// Threads from which they are many: fewer meet in one place by chance.
-const MANY: usize = 4;
+const MIN_THREADS: usize = 4;
 
 /// Part of the threads that have something to do, from which it is what the program waits for.
-const MOST: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// Places that are told; those with most threads first.
-const TOLD: usize = 3;
+const MAX_PLACES: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -66,7 +66,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     Verdict::Fires(
         told.into_iter()
-            .take(TOLD)
+            .take(MAX_PLACES)
             .filter_map(|one| finding(run, one))
             .collect(),
     )
@@ -119,8 +119,8 @@ impl Gathered<'_, '_> {
             .filter(|seen| seen.thread.waited.is_some())
             .count();
         let lock = self.threads.iter().all(|seen| dumped::wants_lock(seen));
-        let most = count as f64 >= MOST * self.busy as f64;
-        let enough = count >= MANY && (most || lock || waited >= MANY);
+        let most = count as f64 >= MIN_SHARE * self.busy as f64;
+        let enough = count >= MIN_THREADS && (most || lock || waited >= MIN_THREADS);
         let own_line = |seen: &&&Seen<'_>| {
             seen.kind == SnapshotKind::Python && seen.frames.first().is_some_and(|top| *top == self.place)
         };
@@ -132,7 +132,7 @@ impl Gathered<'_, '_> {
                     .threads
                     .iter()
                     .filter(|seen| sends(seen) && seen.thread.waited.is_some());
-                enough && (long.count() >= MANY || self.threads.iter().filter(own_line).count() >= MANY)
+                enough && (long.count() >= MIN_THREADS || self.threads.iter().filter(own_line).count() >= MIN_THREADS)
             }
             _ => enough,
         }

@@ -29,7 +29,7 @@ const NAME: &str = "HandshakeCompletedNotify-Thread";
 const SHORT_NAMES: [&str; 2] = ["HandshakeComple", "Handsha..Thread"];
 
 /// Such threads from which each handshake has one, and not one of a few that a pool of connections begins with.
-const MANY: u64 = 20;
+const MIN_THREADS: u64 = 20;
 
 /// Where the JDK starts it.
 const STARTED_IN: &str = "sun.security.ssl.TransportContext.finishHandshake";
@@ -62,7 +62,7 @@ fn live(run: &Run<'_>, churn: &Churn) -> Verdict {
         threads.filter(|one| one.what == Born::Thread && one.by.name.pid == pid)
     };
     let count: u64 = of_process().map(of_kind).sum();
-    let Some(most) = most.filter(|_| count >= MANY) else {
+    let Some(most) = most.filter(|_| count >= MIN_THREADS) else {
         return Verdict::Clear(format!(
             "{} called {NAME} started and ended",
             say::several(count, "thread")

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 
 /// From the first dump to the last, ns: below it, standing in one place says nothing. A second is more than what a
 /// request that people wait for should take in one call.
-const LONG: Ns = 1_000_000_000;
+const MIN_NS: Ns = 1_000_000_000;
 
 /// Kinds of waits that are told; the largest first.
-const TOLD: usize = 3;
+const MAX_KINDS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -45,7 +45,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         let (Doing::Waits(cause), Some(asker)) = (one.first.doing, one.first.asker()) else {
             continue;
         };
-        let long = one.span.is_some_and(|span| span >= LONG);
+        let long = one.span.is_some_and(|span| span >= MIN_NS);
         if cause != Cause::TimerSleep && long {
             places.entry((cause, asker)).or_default().push(one);
         }
@@ -64,7 +64,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     Verdict::Fires(
         findings
             .into_iter()
-            .take(TOLD)
+            .take(MAX_KINDS)
             .map(|(_, finding)| finding)
             .collect(),
     )

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const WORKERS: usize = 3;
 
 /// Who asked, at most.
-const TOLD: usize = 3;
+const MAX_ASKERS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -108,7 +108,7 @@ fn connection_wanted(group: &Waits<'_>) -> Finding {
     let pool = java::entry(&frames, |frame| of_library(frame) && !of_runtime(frame)).unwrap_or("its pool");
     let text = format!(
         "they wait in {pool}, called by {}",
-        java::askers(group, TOLD).join(", ")
+        java::askers(group, MAX_ASKERS).join(", ")
     );
     let finding = RULE
         .finding(Severity::Warning, title, group)
@@ -173,7 +173,7 @@ fn tasks_wanted(pool: &Waits<'_>) -> Finding {
     let text = format!(
         "they wait for {}, asked for by {}",
         main.resource.name,
-        java::askers(pool, TOLD).join(", ")
+        java::askers(pool, MAX_ASKERS).join(", ")
     );
     let finding = RULE
         .finding(Severity::Warning, title, pool)

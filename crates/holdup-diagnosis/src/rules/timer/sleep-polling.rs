@@ -228,7 +228,7 @@ fn is_paced(group: &Waits<'_>) -> bool {
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
-    let about = if group.by_looks() { "about " } else { "" };
+    let about = if group.estimated() { "about " } else { "" };
     let length = format!("{about}{}", duration(group.median()));
     let sleeper = say::who(&group.main().asker.name);
     let times = format!("sleeps {length} at a time, {} times over", group.count());
