@@ -203,3 +203,70 @@ fn turns(root: &Root, tid: u32) -> Option<Turns> {
         turns: counted.map(|turns| turns.count),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Interpreters;
+    use holdup_proc::{Root, maps};
+    use holdup_symbols::{Interpreted, Mapping, ProcessKey, UserStacks};
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    const PROGRAM: &str =
+        "import time\ndef pause():\n    print('ready', flush=True)\n    time.sleep(600)\npause()\n";
+
+    fn shown(frames: &[Interpreted]) -> Vec<(&str, u32)> {
+        let each = frames.iter().map(|one| &one.frame);
+        each.map(|frame| (frame.symbol.as_deref().unwrap(), frame.line.unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_sleeper_is_read_unless_it_has_run_or_is_no_interpreter() {
+        let mut child = Command::new("python3")
+            .args(["-c", PROGRAM])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        assert_eq!(said, "ready\n");
+        let (key, other) = (ProcessKey(1), ProcessKey(2));
+        let mut stacks = UserStacks::new();
+        for one in maps::executable(&Root::system(), pid).unwrap() {
+            let mapping = Mapping {
+                start: one.start,
+                end: one.end,
+                offset: one.offset,
+                path: one.path,
+                device: one.device,
+                inode: one.inode,
+            };
+            stacks.map(key, pid, mapping);
+        }
+        let mut interpreters = Interpreters::default();
+        let sleeps = [("pause", 4), ("<module>", 5)];
+        // It is about to sleep.
+        let mut frames = Vec::new();
+        for _ in 0..100_000 {
+            frames = interpreters.frames(&mut stacks, (key, pid, pid), |_| true);
+            if shown(&frames) == sleeps {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert_eq!(shown(&frames), sleeps);
+        let ran = interpreters.frames(&mut stacks, (key, pid, pid), |_| false);
+        assert_eq!(ran, [], "it has run since");
+        let own = std::process::id();
+        let none = interpreters.frames(&mut stacks, (other, own, own), |_| true);
+        assert_eq!(none, [], "there is no interpreter");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let gone = interpreters.frames(&mut stacks, (key, pid, pid), |_| true);
+        assert_eq!(gone, []);
+    }
+}
