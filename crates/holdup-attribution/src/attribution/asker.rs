@@ -79,7 +79,7 @@ fn in_python(stack: &[Frame]) -> Option<Asking> {
     let file = |frame: &&Frame| frame.file.clone().unwrap_or_default();
     let own = frames().find(|frame| !python::of_library(&file(frame)));
     let begun = || frames().rfind(|frame| !python::begins(&file(frame)));
-    let asker = own.or_else(begun).or_else(|| frames().last())?;
+    let asker = own.or_else(begun).or_else(|| frames().next_back())?;
     Some(Asking {
         frame: asker.symbol.clone(),
         module: None,
