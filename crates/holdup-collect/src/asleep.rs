@@ -26,7 +26,7 @@ pub(super) struct Reader(Readers<(u32, u64), Option<Read>>);
 
 impl Default for Reader {
     fn default() -> Reader {
-        Reader(Readers::new(read))
+        Reader(Readers::new(|| Box::new(read)))
     }
 }
 

@@ -15,10 +15,13 @@ use std::time::{Duration, Instant};
 /// have waited for a CPU: the answer is waited for once more when the next question comes, and thrown away.
 const LIMIT: Duration = Duration::from_millis(200);
 
+/// What a child does with each question. It may keep something for the next one.
+pub(super) type Answerer<Q, A> = Box<dyn FnMut(Q) -> A>;
+
 /// Answers questions, one at a time.
 #[derive(Debug)]
 pub(super) struct Readers<Q, A> {
-    how: fn(Q) -> A,
+    begin: fn() -> Answerer<Q, A>,
     /// The reader that answers, if there is one.
     current: Option<Reader<Q, A>>,
     /// How long may be waited for processes that can't be read.
@@ -34,10 +37,10 @@ where
     Q: Serialize + DeserializeOwned + Send + 'static,
     A: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// That answer in this way.
-    pub(super) fn new(how: fn(Q) -> A) -> Readers<Q, A> {
+    /// That answer in the way that each child begins with.
+    pub(super) fn new(begin: fn() -> Answerer<Q, A>) -> Readers<Q, A> {
         Readers {
-            how,
+            begin,
             current: None,
             budget: WaitBudget::new(),
             owed: None,
@@ -61,8 +64,11 @@ where
             return None;
         }
         if self.current.is_none() && self.budget.may_start() {
-            let how = self.how;
-            let begin = move || move |question: Q, _| how(question);
+            let begin = self.begin;
+            let begin = move || {
+                let mut answer = begin();
+                move |question: Q, _| answer(question)
+            };
             self.current = Reader::start(&blocking::reader(c"holdup-reader"), None, begin).ok();
         }
         let reader = self.current.as_mut()?;
@@ -138,7 +144,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_read_is_left_behind_and_the_others_are_read() {
-        let mut readers = Readers::new(stuck_in_odd_threads);
+        let mut readers = Readers::new(|| Box::new(stuck_in_odd_threads));
         let (long, none) = (Duration::from_secs(60), Duration::ZERO);
         let mut ask = |pid, tid: u32, limit| readers.ask_for(pid, tid, limit);
         assert_eq!(ask(10, 10, long), Some(10));
@@ -161,12 +167,14 @@ mod tests {
     fn who_is_late_once_is_asked_again() {
         let folder = tempfile::tempdir().unwrap();
         let go_on = GO_ON.get_or_init(|| folder.path().join("go on"));
-        let mut readers = Readers::new(|answer: u32| {
-            // It goes on when the file is there, and not before.
-            while answer == 1 && !GO_ON.get().is_some_and(|go_on| go_on.exists()) {
-                std::thread::yield_now();
-            }
-            answer
+        let mut readers = Readers::new(|| {
+            Box::new(|answer: u32| {
+                // It goes on when the file is there, and not before.
+                while answer == 1 && !GO_ON.get().is_some_and(|go_on| go_on.exists()) {
+                    std::thread::yield_now();
+                }
+                answer
+            })
         });
         assert_eq!(readers.ask_for(10, 1, Duration::ZERO), None);
         std::fs::write(go_on, "").unwrap();
@@ -177,7 +185,8 @@ mod tests {
 
     #[test]
     fn one_that_breaks_is_replaced() {
-        let mut readers = Readers::new(|number: u32| number.checked_sub(1).expect("a panic of the child's"));
+        let mut readers =
+            Readers::new(|| Box::new(|number: u32| number.checked_sub(1).expect("a panic of the child's")));
         let long = Duration::from_secs(60);
         assert_eq!(readers.ask_for(10, 0, long), None);
         assert_eq!(readers.ask_for(10, 2, long), Some(1));

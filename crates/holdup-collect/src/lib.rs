@@ -17,6 +17,7 @@ mod dumps;
 mod elsewhere;
 mod figures;
 pub mod haste;
+mod interpreters;
 pub mod jvms;
 mod kernel_names;
 pub mod left_behind;

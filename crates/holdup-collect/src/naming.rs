@@ -10,6 +10,7 @@ pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
+use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
@@ -53,6 +54,8 @@ pub(crate) struct Naming {
     paths: Paths,
     /// Reads the stacks of those that still sleep.
     asleep: asleep::Reader,
+    /// Reads the frames of interpreters of those.
+    interpreters: Interpreters,
     /// Processes whose threads are being adopted.
     adopting: BTreeSet<u32>,
     /// What processes had mapped that ran already.
@@ -82,7 +85,8 @@ impl Naming {
             user_stacks: UserStacks::new()
                 .within(bounds)
                 .ready()
-                .told_by(runtimes.reader()),
+                .told_by(runtimes.reader())
+                .interpreted_by(interpreters::evaluates),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             threads: HashMap::new(),
@@ -97,6 +101,7 @@ impl Naming {
             tids: HashMap::new(),
             paths: Paths::default(),
             asleep: asleep::Reader::default(),
+            interpreters: Interpreters::default(),
             adopting: BTreeSet::new(),
             mapped_before: HashMap::new(),
             peeked: Vec::new(),
@@ -138,7 +143,12 @@ impl Naming {
 
     /// Processes whose sleeping threads could not be read in time, lowest first.
     pub(super) fn unread(&self) -> impl Iterator<Item = u32> {
-        let stuck: BTreeSet<u32> = self.asleep.stuck().chain(self.paths.stuck()).collect();
+        let stuck: BTreeSet<u32> = self
+            .asleep
+            .stuck()
+            .chain(self.paths.stuck())
+            .chain(self.interpreters.stuck())
+            .collect();
         stuck.into_iter()
     }
 
@@ -388,6 +398,7 @@ impl Naming {
             self.processes.remove(&pid);
         }
         self.user_stacks.exit(key);
+        self.interpreters.exit(key);
         self.runtimes.exit(key);
     }
 
@@ -398,7 +409,10 @@ impl Naming {
                 continue;
             };
             match change.change {
-                Change::Exec => self.user_stacks.exec(*key),
+                Change::Exec => {
+                    self.user_stacks.exec(*key);
+                    self.interpreters.exit(*key);
+                }
                 Change::Map(mapping) => self.user_stacks.map(
                     *key,
                     change.pid,
@@ -485,6 +499,7 @@ impl Naming {
             &memory.registers,
             &memory.stack,
             (!on_cpu).then_some(seq),
+            &[],
             out,
         );
         if !on_cpu {
@@ -513,6 +528,7 @@ impl Naming {
             &memory.registers,
             &memory.stack,
             None,
+            &[],
             out,
         )?;
         Some(Event::MadeBy(MadeBy {

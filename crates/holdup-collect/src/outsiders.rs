@@ -36,8 +36,8 @@ struct Searcher(Readers<(u32, u32), Option<u32>>);
 
 impl Default for Searcher {
     fn default() -> Searcher {
-        Searcher(Readers::new(|(noted, own)| {
-            file_locks::keeper(&Root::system(), noted, own)
+        Searcher(Readers::new(|| {
+            Box::new(|(noted, own)| file_locks::keeper(&Root::system(), noted, own))
         }))
     }
 }

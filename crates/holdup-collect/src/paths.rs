@@ -77,7 +77,7 @@ pub(super) struct Paths {
 impl Default for Paths {
     fn default() -> Paths {
         Paths {
-            readers: Readers::new(|question| read(&Root::system(), question)),
+            readers: Readers::new(|| Box::new(|question| read(&Root::system(), question))),
             known: HashMap::new(),
             objects: HashMap::new(),
             served: HashMap::new(),

@@ -20,6 +20,8 @@ pub enum Language {
     Native,
     /// Java, by a dump or the JVM's structures.
     Java,
+    /// Python, by the interpreter's structures.
+    Python,
     /// The kernel.
     Kernel,
 }

@@ -89,7 +89,7 @@ impl Numbers {
 mod tests {
     use super::Numbers;
     use crate::memory::Memory;
-    use crate::memory::tests::Written;
+    use holdup_runtimes::memory::Written;
 
     fn memory(bytes: &[u8]) -> Memory<Written> {
         let mut written = Written::default();

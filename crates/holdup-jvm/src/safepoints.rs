@@ -125,8 +125,8 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::{ASKED, BARRIER, BEGAN, COUNTS, ENDED, LAST, NAMES, REACHED, Safepoints};
     use crate::memory::Memory;
-    use crate::memory::tests::Written;
     use crate::structures::SYMBOLS;
+    use holdup_runtimes::memory::Written;
 
     const TABLE: u64 = 0x1000;
     const TEXTS: u64 = 0x2000;

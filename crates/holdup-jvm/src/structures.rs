@@ -260,7 +260,7 @@ fn within<S: Source>(memory: &mut Memory<S>, address: u64) -> Option<u64> {
 pub(crate) mod tests {
     use super::{SYMBOLS, Structures};
     use crate::memory::Memory;
-    use crate::memory::tests::Written;
+    use holdup_runtimes::memory::Written;
 
     /// Where the variables, the texts and the tables of the made-up library are.
     const VARIABLES: u64 = 0x10_0000;

@@ -7,5 +7,6 @@ pub mod calls;
 pub mod file_systems;
 pub mod functions;
 pub mod java;
+pub mod python;
 pub mod system_calls;
 pub mod user_code;

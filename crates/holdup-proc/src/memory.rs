@@ -66,9 +66,19 @@ pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
     line.trim().parse().ok()
 }
 
+/// The id of a thread in its own pid namespace.
+#[must_use]
+pub fn inside(root: &Root, tid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(root.proc.join(tid.to_string()).join("status")).ok()?;
+    let mut lines = status.lines();
+    // One that is in no other namespace has one number only; old kernels do not say it.
+    let line = lines.find_map(|line| line.strip_prefix("NSpid:"));
+    line.map_or(Some(tid), |ids| ids.split_whitespace().last()?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_refused, read, voluntary_switches};
+    use super::{inside, is_refused, read, voluntary_switches};
     use crate::root::Tree;
 
     #[test]
@@ -95,5 +105,16 @@ mod tests {
         )]);
         assert_eq!(voluntary_switches(&tree.root, 7), Some(12));
         assert_eq!(voluntary_switches(&tree.root, 8), None);
+    }
+
+    #[test]
+    fn a_thread_has_a_number_inside_its_namespace() {
+        let tree = Tree::new(&[
+            ("proc/7/status", "Name:\tx\nNSpid:\t7\t3\n"),
+            ("proc/8/status", "Name:\tx\nNSpid:\t8\n"),
+            ("proc/9/status", "Name:\tx\n"),
+        ]);
+        let ids = [7, 8, 9, 10].map(|tid| inside(&tree.root, tid));
+        assert_eq!(ids, [Some(3), Some(8), Some(9), None]);
     }
 }

@@ -19,6 +19,7 @@ mod files;
 mod go;
 #[cfg(test)]
 mod hostile;
+mod interpreted;
 mod kernel;
 mod maps;
 mod modules;
@@ -36,6 +37,7 @@ mod unread;
 mod unwind;
 
 pub use bounds::Bounds;
+pub use interpreted::{Found, Interpreted};
 pub use kernel::KernelSymbols;
 pub use maps::Mapping;
 pub use runtime::{Asked, Mapped, Runtime, Walked};

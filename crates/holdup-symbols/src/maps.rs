@@ -55,6 +55,11 @@ impl Space {
             .filter(|region| region.start <= address)
     }
 
+    /// All mappings, lowest first.
+    pub(crate) fn regions(&self) -> impl Iterator<Item = Region> {
+        self.0.iter().copied()
+    }
+
     /// The modules that are mapped, some more than once.
     pub(crate) fn modules(&self) -> impl Iterator<Item = ModuleId> {
         self.0.iter().map(|region| region.module)

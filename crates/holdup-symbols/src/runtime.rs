@@ -5,6 +5,7 @@
 //! the code of a file that called them, from where the walker goes on.
 
 use crate::budget::Asker;
+use crate::interpreted::Interpreted;
 use crate::modules::{ModuleId, Modules};
 use crate::stacks::{Address, ProcessKey, RawStack};
 use crate::unwind::{Registers, StackBytes};
@@ -163,6 +164,12 @@ impl Told {
         });
         // It may have been somebody else's code after all.
         walked.filter(|walked| !walked.frames.is_empty() || walked.caller.is_some())
+    }
+
+    /// The place of a frame of interpreted code; `None` beyond what is kept.
+    pub(crate) fn interpreted(&mut self, one: &Interpreted) -> Option<Address> {
+        let number = self.address(&one.frame)?.looked_up;
+        Some(Address::interpreted(number, one.entry))
     }
 
     /// A frame's place, that of an equal one if there is one; `None` beyond what is kept.

@@ -6,6 +6,7 @@
 
 use crate::bounds::Bounds;
 use crate::budget::Asker;
+use crate::interpreted::{Interpreted, join};
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
 use crate::runtime::{Runtime, Told, Walked};
@@ -147,6 +148,8 @@ pub struct UserStacks {
     refused: Refused,
     written: HashMap<ProcessKey, Written>,
     told: Told,
+    /// Which functions evaluate interpreted code.
+    evaluates: fn(&str) -> bool,
 }
 
 /// What is known of the code that a process writes at run time.
@@ -182,6 +185,7 @@ impl UserStacks {
             refused: Refused::default(),
             written: HashMap::new(),
             told: Told::default(),
+            evaluates: |_| false,
         }
     }
 
@@ -214,6 +218,12 @@ impl UserStacks {
             told: Told::by(runtime),
             ..self
         }
+    }
+
+    /// The same, with interpreters whose frames take the place of these functions.
+    #[must_use]
+    pub fn interpreted_by(self, evaluates: fn(&str) -> bool) -> Self {
+        Self { evaluates, ..self }
     }
 
     /// The process runs another program now; its mappings follow.
@@ -260,6 +270,11 @@ impl UserStacks {
         }
     }
 
+    /// The mappings of a process, and the modules of all.
+    pub(crate) fn parts(&mut self, process: ProcessKey) -> (Arc<Space>, &mut Modules) {
+        (self.spaces.of(process), &mut self.modules)
+    }
+
     /// What a runtime calls the thread whose stack was unwound last, if it told.
     pub fn take_thread_name(&mut self) -> Option<(u32, Arc<str>)> {
         self.told.name.take()
@@ -267,12 +282,18 @@ impl UserStacks {
 
     /// Unwinds a stack and gives it a number, that of an equal one if there is one.
     pub fn intern(&mut self, raw: &RawStack<'_>) -> UserStackId {
-        self.intern_said(raw, &[])
+        self.intern_said(raw, &[], &[])
     }
 
     /// The same where a runtime has said which frames of its own the thread was in: they stand in the place of code without a file, and
-    /// of all that is outside of it, unless its structures tell them themselves.
-    pub fn intern_said(&mut self, raw: &RawStack<'_>, said: &[Arc<Frame>]) -> UserStackId {
+    /// of all that is outside of it, unless its structures tell them themselves. `interpreted`: the frames of an interpreter, innermost
+    /// first.
+    pub fn intern_said(
+        &mut self,
+        raw: &RawStack<'_>,
+        said: &[Arc<Frame>],
+        interpreted: &[Interpreted],
+    ) -> UserStackId {
         self.told.name = None;
         let space = self.spaces.of(raw.process);
         let mut frames = unwind(&space, &mut self.modules, &mut self.told, raw);
@@ -297,6 +318,7 @@ impl UserStacks {
         for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
             self.modules.used_by(frame.module, raw.process);
         }
+        frames.extend(interpreted.iter().filter_map(|one| self.told.interpreted(one)));
         if let Some(&id) = self.ids.get(frames.as_slice()) {
             return id;
         }
@@ -376,17 +398,22 @@ impl UserStacks {
             .stacks
             .iter()
             .flat_map(|stack| stack.iter().copied())
-            .filter(|address| address.module != ModuleId::TOLD)
+            .filter(|address| !matches!(address.module, ModuleId::TOLD | ModuleId::INTERPRETED))
             .collect();
         let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
         unread.extend(unnamed);
         let mut bytes = 0_usize;
         let mut of_stack = |stack: &Arc<[Address]>| -> Vec<Frame> {
+            let interpreted = stack.iter().filter_map(Address::as_interpreted);
+            let interpreted = interpreted.map(|(number, entry)| (self.told.frame(number), entry));
             let frames = stack.iter().flat_map(|address| match address.module {
                 ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
+                ModuleId::INTERPRETED => Vec::new(),
                 _ => frames.get(address).cloned().unwrap_or_default(),
             });
-            let frames: Vec<Frame> = frames.take(NAMED_FRAMES_MAX).collect();
+            let frames = frames.take(NAMED_FRAMES_MAX).collect();
+            let mut frames = join(frames, interpreted.collect(), self.evaluates);
+            frames.truncate(NAMED_FRAMES_MAX);
             bytes = bytes.saturating_add(name_bytes(&frames));
             match bytes > NAMES_BYTES_MAX {
                 true => Vec::new(),

@@ -55,10 +55,11 @@ enum Category {
     Idle,
     Kernel,
     Java,
+    Python,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 6] = [
+    const ALL: [(Category, &'static str, &'static str); 7] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -66,6 +67,7 @@ impl Category {
         (Category::Idle, "Waiting for work", "transparent"),
         (Category::Kernel, "Kernel", "red"),
         (Category::Java, "Java", "yellow"),
+        (Category::Python, "Python", "blue"),
     ];
 
     fn index(self) -> u32 {
@@ -76,6 +78,7 @@ impl Category {
         match kind {
             Kind::Kernel => Category::Kernel,
             Kind::Java => Category::Java,
+            Kind::Python => Category::Python,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Inlined,
     /// Java.
     Java,
+    /// Python.
+    Python,
     /// The kernel.
     Kernel,
 }
@@ -164,6 +166,7 @@ impl Place {
         let kind = match frame.language {
             Language::Kernel => Kind::Kernel,
             Language::Java => Kind::Java,
+            Language::Python => Kind::Python,
             Language::Native if frame.inlined => Kind::Inlined,
             Language::Native => Kind::Native,
         };

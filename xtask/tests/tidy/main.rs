@@ -20,6 +20,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("holdup-evidence", &["schemars", "serde", "syscalls"]),
     ("holdup-model", &["schemars", "serde"]),
     ("holdup-knowledge", &["syscalls"]),
+    ("holdup-runtimes", &["serde", "thiserror"]),
     ("holdup-attribution", &[]),
     ("holdup-artefacts", &[]),
     ("holdup-diagnosis", &[]),

@@ -27,6 +27,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("holdup-readers", &["holdup-evidence"]),
+    ("holdup-runtimes", &["holdup-evidence"]),
     (
         "holdup-symbols",
         &["holdup-detached", "holdup-evidence", "holdup-knowledge"],
@@ -37,6 +38,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-detached",
             "holdup-evidence",
             "holdup-proc",
+            "holdup-runtimes",
             "holdup-symbols",
         ],
     ),
@@ -110,6 +112,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-proc",
             "holdup-readers",
             "holdup-report",
+            "holdup-runtimes",
             "holdup-subject",
             "holdup-symbols",
         ],

@@ -4,11 +4,12 @@
 //! says who wanted it. The choice: from the innermost outward the first code that is neither. In the program's
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
-//! Where there are Java frames, one of those asked: what is under them is the virtual machine.
+//! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
+//! innermost one that is neither of the standard library nor of an installed package.
 
 use holdup_evidence::{Frame, Language};
-use holdup_knowledge::java;
 use holdup_knowledge::user_code::of_c_library;
+use holdup_knowledge::{java, python};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -72,9 +73,26 @@ fn in_java(stack: &[Frame]) -> Option<Asking> {
     })
 }
 
+/// Of Python frames: who asked, or, where none is the program's own, what the thread began with.
+fn in_python(stack: &[Frame]) -> Option<Asking> {
+    let frames = || stack.iter().filter(|frame| frame.language == Language::Python);
+    let file = |frame: &&Frame| frame.file.clone().unwrap_or_default();
+    let own = frames().find(|frame| !python::of_library(&file(frame)));
+    let begun = || frames().rfind(|frame| !python::begins(&file(frame)));
+    let asker = own.or_else(begun).or_else(|| frames().next_back())?;
+    Some(Asking {
+        frame: asker.symbol.clone(),
+        module: None,
+        named: asker.symbol.is_some(),
+    })
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {
+        return asking;
+    }
+    if let Some(asking) = in_python(stack) {
         return asking;
     }
     let left: Vec<&Frame> = stack
@@ -208,6 +226,44 @@ mod tests {
             choose(&own).frame.as_deref(),
             Some("java.lang.ref.Finalizer$FinalizerThread.run")
         );
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_python_program_asks() {
+        let python = |symbol: &str, file: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            module: Some("python3.11".to_owned()),
+            file: Some(file.to_owned()),
+            language: Language::Python,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[
+            ("libc.so.6", Some("recv"), 1),
+            ("python3.11", Some("sock_recv"), 7),
+        ]);
+        frames.extend([
+            python("SocketIO.readinto", "/usr/lib/python3.11/socket.py"),
+            python(
+                "urlopen",
+                "/srv/venv/lib/python3.11/site-packages/urllib3/connectionpool.py",
+            ),
+            python("Shop.prices", "/srv/shop/prices.py"),
+            python("Thread.run", "/usr/lib/python3.11/threading.py"),
+        ]);
+        frames.extend(stack(&[("python3.11", Some("thread_run"), 7)]));
+        let asking = choose(&frames);
+        assert_eq!(
+            (asking.frame.as_deref(), asking.module),
+            (Some("Shop.prices"), None)
+        );
+        let installed = [
+            python("select", "/usr/lib/python3.11/selectors.py"),
+            python("serve", "/usr/lib/python3/dist-packages/waitress/server.py"),
+            python("_run_code", "<frozen runpy>"),
+        ];
+        assert_eq!(choose(&installed).frame.as_deref(), Some("serve"));
+        let thread = [python("Thread._bootstrap", "/usr/lib/python3.11/threading.py")];
+        assert_eq!(choose(&thread).frame.as_deref(), Some("Thread._bootstrap"));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! In: what was copied of a thread, and what its runtime said. Out: the number of the stack, and events for what was learnt on the way.
 
 use super::Naming;
+use crate::interpreters::Turns;
 use holdup_bpf::{Asleep, Registers};
 use holdup_evidence::{Event, KernelStackId, Ns, Seq, ThreadId, UserStackId, Wait};
-use holdup_symbols::{KernelSymbols, RawStack};
+use holdup_symbols::{Interpreted, KernelSymbols, RawStack};
 
 impl Naming {
     /// The stack of a thread from its memory; `wait`: the wait that it stands for, if it does.
@@ -18,6 +19,7 @@ impl Naming {
         registers: &Registers,
         bytes: &[u8],
         wait: Option<Seq>,
+        interpreted: &[Interpreted],
         out: &mut Vec<Event>,
     ) -> Option<UserStackId> {
         let (_, process) = *self.threads.get(&thread)?;
@@ -35,7 +37,7 @@ impl Naming {
         };
         let stack = self
             .user_stacks
-            .intern_said(&raw, said.as_deref().unwrap_or_default());
+            .intern_said(&raw, said.as_deref().unwrap_or_default(), interpreted);
         let told = self.user_stacks.take_thread_name();
         out.extend(told.and_then(|(tid, told)| self.runtimes.called(process, tid, thread, told)));
         Some(stack)
@@ -54,13 +56,18 @@ impl Naming {
         let (thread, at, seq) = (wait.thread, wait.end, Some(wait.seq));
         let read = self.asleep.read(pid, tid, asleep.registers.sp);
         let read = read.filter(|read| read.switches == asleep.switches);
+        let (_, process) = *self.threads.get(&thread)?;
+        let still = |turns: &Turns| turns.switches == asleep.switches;
+        let interpreted = self
+            .interpreters
+            .frames(&mut self.user_stacks, (process, pid, tid), still);
         // What its machine has said of this very wait needs no memory.
         let bytes = match &read {
             Some(read) => &*read.bytes,
             None if self.runtimes.frames_of(thread, wait.seq).is_some() => &[],
             None => return None,
         };
-        self.user_stack(thread, pid, at, &asleep.registers, bytes, seq, out)
+        self.user_stack(thread, pid, at, &asleep.registers, bytes, seq, &interpreted, out)
     }
 
     pub(super) fn kernel_stack(&mut self, addresses: Vec<u64>, out: &mut Vec<Event>) -> KernelStackId {

@@ -5,6 +5,7 @@
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use super::machines::{Began, is_machine};
+use crate::interpreters::{self, Interpreters, Turns};
 use holdup_evidence::{Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
@@ -30,6 +31,7 @@ struct Process {
 #[derive(Debug)]
 pub(super) struct SampledStacks {
     stacks: UserStacks,
+    interpreters: Interpreters,
     processes: HashMap<u32, Process>,
     next: u32,
     /// Whose code was read for the first time lately.
@@ -48,7 +50,10 @@ impl SampledStacks {
     /// With a runtime that tells the frames of code that it has written.
     pub(super) fn told_by(runtime: Box<dyn Runtime>) -> SampledStacks {
         SampledStacks {
-            stacks: UserStacks::new().told_by(runtime),
+            stacks: UserStacks::new()
+                .told_by(runtime)
+                .interpreted_by(interpreters::evaluates),
+            interpreters: Interpreters::default(),
             began: Vec::new(),
             processes: HashMap::new(),
             next: 0,
@@ -106,6 +111,7 @@ impl Stacks for SampledStacks {
             None => {
                 if let Some(old) = process.key.take() {
                     self.stacks.exit(old);
+                    self.interpreters.exit(old);
                 }
                 let key = ProcessKey(self.next);
                 self.next += 1;
@@ -131,6 +137,7 @@ impl Stacks for SampledStacks {
     fn ended(&mut self, pid: u32) {
         if let Some(key) = self.processes.remove(&pid).and_then(|process| process.key) {
             self.stacks.exit(key);
+            self.interpreters.exit(key);
         }
     }
 
@@ -159,9 +166,21 @@ impl Stacks for SampledStacks {
         })
     }
 
-    fn stack(&mut self, pid: u32, at: Ns, (sp, ip): (u64, u64), bytes: &[u8]) -> Option<UserStackId> {
+    fn stack(
+        &mut self,
+        pid: u32,
+        (tid, turns): (u32, Option<u64>),
+        at: Ns,
+        (sp, ip): (u64, u64),
+        bytes: &[u8],
+    ) -> Option<UserStackId> {
         let process = self.processes.get(&pid)?.key?;
-        Some(self.stacks.intern(&RawStack {
+        // Where the kernel counts no turns, it cannot be seen whether the thread has run since its stack was read.
+        let still = |now: &Turns| turns.is_some() && now.turns == turns;
+        let interpreted = self
+            .interpreters
+            .frames(&mut self.stacks, (process, pid, tid), still);
+        let raw = RawStack {
             process,
             pid,
             at,
@@ -171,7 +190,8 @@ impl Stacks for SampledStacks {
             callee_saved: [0; 5],
             partial: true,
             bytes,
-        }))
+        };
+        Some(self.stacks.intern_said(&raw, &[], &interpreted))
     }
 
     fn running(&mut self, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {

@@ -259,6 +259,7 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Kernel => TreeFrameKind::Kernel,
         Language::Native => TreeFrameKind::Native,
         Language::Java => TreeFrameKind::Java,
+        Language::Python => TreeFrameKind::Python,
     }
 }
 

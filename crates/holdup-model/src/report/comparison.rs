@@ -104,6 +104,8 @@ pub enum TreeFrameKind {
     Native,
     /// A method in Java.
     Java,
+    /// A function in Python.
+    Python,
     /// A cause.
     Cause,
     /// Something else.

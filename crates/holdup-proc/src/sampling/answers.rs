@@ -45,7 +45,8 @@ impl Sampler {
                     None
                 } else {
                     thread.stack_asked = true;
-                    stacks.stack(pid, self.now, registers, &memory)
+                    let sleeper = (thread.tid, after.map(|turns| turns.count));
+                    stacks.stack(pid, sleeper, self.now, registers, &memory)
                 }
             }
             _ => None,

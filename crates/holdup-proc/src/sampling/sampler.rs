@@ -63,8 +63,16 @@ pub trait Stacks {
     fn wanted(&mut self, now: Ns) -> bool;
     /// Whether the code at an address is known.
     fn knows(&self, pid: u32, address: u64) -> bool;
-    /// The number of a stack that was read at an instant: stack pointer, instruction pointer, memory.
-    fn stack(&mut self, pid: u32, at: Ns, registers: (u64, u64), memory: &[u8]) -> Option<UserStackId>;
+    /// The number of a stack of a sleeper, by its thread id and its count of turns, that was read at an instant: stack pointer,
+    /// instruction pointer, memory.
+    fn stack(
+        &mut self,
+        pid: u32,
+        sleeper: (u32, Option<u64>),
+        at: Ns,
+        registers: (u64, u64),
+        memory: &[u8],
+    ) -> Option<UserStackId>;
     /// The same of a running thread, all of whose registers are known.
     fn running(&mut self, pid: u32, at: Ns, registers: &Registers, memory: &[u8]) -> Option<UserStackId>;
 }

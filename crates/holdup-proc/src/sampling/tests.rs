@@ -21,7 +21,14 @@ impl Stacks for NoStacks {
     fn knows(&self, _: u32, _: u64) -> bool {
         false
     }
-    fn stack(&mut self, _: u32, _: Ns, _: (u64, u64), _: &[u8]) -> Option<UserStackId> {
+    fn stack(
+        &mut self,
+        _: u32,
+        _: (u32, Option<u64>),
+        _: Ns,
+        _: (u64, u64),
+        _: &[u8],
+    ) -> Option<UserStackId> {
         None
     }
     fn running(&mut self, _: u32, _: Ns, _: &Registers, _: &[u8]) -> Option<UserStackId> {

@@ -60,11 +60,37 @@ fn what_a_runtime_said_stands_for_code_without_a_file_and_all_outside_of_it() {
         ..Frame::default()
     });
     let said = [Arc::clone(&frame), Arc::clone(&frame)];
-    let id = stacks.intern_said(&raw(0x1800, 0x7000, &chain(2)), &said);
+    let id = stacks.intern_said(&raw(0x1800, 0x7000, &chain(2)), &said, &[]);
     // Where nothing of the stack could be read it stands alone.
-    let alone = stacks.intern_said(&raw(0x9000, 0x7000, &[]), &said);
+    let alone = stacks.intern_said(&raw(0x9000, 0x7000, &[]), &said, &[]);
     assert_eq!(id, alone);
     assert_eq!(stacks.finish()[id.0 as usize], vec![(*frame).clone(); 2]);
+}
+
+#[test]
+fn stacks_differ_by_their_interpreted_frames() {
+    let mut stacks = with_anonymous_code();
+    let called = |symbol: &str, entry| Interpreted {
+        frame: Arc::new(Frame {
+            symbol: Some(symbol.to_owned()),
+            language: Language::Python,
+            ..Frame::default()
+        }),
+        entry,
+    };
+    let native = chain(1);
+    let mut intern = |frames: &[Interpreted]| stacks.intern_said(&raw(0x1800, 0x7000, &native), &[], frames);
+    let one = intern(&[called("pay", false), called("main", true)]);
+    let other = intern(&[called("main", true)]);
+    assert_eq!(intern(&[called("pay", false), called("main", true)]), one);
+    assert_ne!(one, other);
+    let stacks = stacks.finish();
+    let symbols = |id: UserStackId| -> Vec<&str> {
+        let frames = stacks[id.0 as usize].iter();
+        frames.filter_map(|frame| frame.symbol.as_deref()).collect()
+    };
+    assert_eq!(symbols(one), ["pay", "main"]);
+    assert_eq!(symbols(other), ["main"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent, seconds, to_milliseconds};
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::{Cause, Language, Ns};
 use holdup_model::attributed::{Common, Disk, JudgedBy};
 use holdup_model::attributed::{How, Resource, ResourceKind};
 use holdup_model::report::{Report, StackFrame, Wait};
@@ -218,7 +218,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     }
 }
 
-/// `asked by  RAND_status  libcrypto.so.3  ←  sshd+0x2f31c  ←  __libc_start_main`.
+/// `asked by  RAND_status  libcrypto.so.3  ←  sshd+0x2f31c  ←  __libc_start_main`; of Python `asked by  Shop.prices  prices.py:41`.
 fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let Some(frame) = wait.asker.frame.as_deref() else {
         return;
@@ -231,10 +231,22 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let module = wait.asker.module.as_deref().filter(within);
     let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
     body.extend(module.map(|module| sheet.name(module).after(2)));
+    body.extend(python_line(&wait.asker.stack, frame).map(|line| sheet.name(&line).after(2)));
     for name in callers(&wait.asker.stack, frame) {
         body.push(sheet.name(&format!("←  {name}")).after(2));
     }
     labelled(sheet, "asked by", body);
+}
+
+/// File and line of an asker in Python.
+fn python_line(stack: &[StackFrame], asker: &str) -> Option<String> {
+    let mut frames = stack.iter().filter(|frame| frame.language == Language::Python);
+    let frame = frames.find(|frame| frame.symbol.as_deref() == Some(asker))?;
+    let file = frame.file.as_deref()?.rsplit('/').next()?;
+    Some(match frame.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    })
 }
 
 /// Who called the asker, nearest first: as many as tell something new.
@@ -245,8 +257,14 @@ fn callers(stack: &[StackFrame], asker: &str) -> Vec<String> {
     let Some(at) = stack.iter().position(is_asker) else {
         return Vec::new();
     };
+    // Between functions of Python are those of the interpreter.
+    let python = stack[at].language == Language::Python;
+    let outwards: Vec<&StackFrame> = stack[at..]
+        .iter()
+        .filter(|frame| !python || frame.language == Language::Python)
+        .collect();
     let mut callers: Vec<String> = Vec::new();
-    for pair in stack[at..].windows(2) {
+    for pair in outwards.windows(2) {
         let [callee, caller] = pair else { break };
         // Recursion, and unnamed code that calls unnamed code of the same module, say nothing new.
         let again = (&callee.symbol, &callee.module) == (&caller.symbol, &caller.module);
@@ -471,5 +489,43 @@ fn words_column(sheet: &Sheet) -> usize {
         WORDS_NARROW
     } else {
         WORDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{callers, python_line};
+    use holdup_evidence::Language;
+    use holdup_model::report::StackFrame;
+
+    #[test]
+    fn a_function_of_python_is_shown_with_its_place_and_its_callers_in_python() {
+        let frame = |symbol: &str, file: Option<&str>| StackFrame {
+            symbol: Some(symbol.to_owned()),
+            module: Some("python3.11".to_owned()),
+            offset: 0,
+            file: file.map(str::to_owned),
+            line: file.map(|_| 41),
+            language: if file.is_some() {
+                Language::Python
+            } else {
+                Language::Native
+            },
+            inlined: false,
+        };
+        let stack = [
+            frame("sock_recv", None),
+            frame("Shop.prices", Some("/srv/shop/prices.py")),
+            frame("_PyFunction_Vectorcall", None),
+            frame("main", Some("/srv/shop/app.py")),
+            frame("PyEval_EvalCode", None),
+        ];
+        assert_eq!(
+            python_line(&stack, "Shop.prices").as_deref(),
+            Some("prices.py:41")
+        );
+        assert_eq!(python_line(&stack, "sock_recv"), None);
+        assert_eq!(callers(&stack, "Shop.prices"), ["main"]);
+        assert_eq!(callers(&stack, "sock_recv")[0], "Shop.prices");
     }
 }

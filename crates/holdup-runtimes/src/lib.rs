@@ -1,0 +1,11 @@
+//! Language runtimes, read from a process's memory.
+//!
+//! One folder per runtime: how it is recognised, its versions, its structures, its frames, its tests. In: memory behind
+//! [`memory::Source`], and addresses of exported symbols. Out: frames. Nothing here does I/O, so a made-up image of memory
+//! tests all of it.
+//!
+//! Memory is hostile: each walk has a limit, each text has a length, and memory that changed during the read gives an
+//! error.
+
+pub mod memory;
+pub mod python;

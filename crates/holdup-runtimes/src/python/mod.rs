@@ -1,0 +1,115 @@
+//! CPython, from outside.
+//!
+//! In: memory, where `_PyRuntime` is, and a thread id. Out: the frames of that thread, innermost first, with function, file
+//! and line. CPython 3.8 to 3.14 is read; other versions are refused with a reason ([`Refused`]).
+
+mod code;
+mod frames;
+mod structures;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+pub use versions::{Refused, SYMBOLS, Version};
+
+use crate::memory::{Memory, Source};
+use code::Code;
+use holdup_evidence::Frame;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+use versions::Layout;
+
+/// The function that evaluates Python code. A frame of it stands for frames of Python.
+const EVALUATES: &str = "_PyEval_EvalFrameDefault";
+
+/// A frame of Python.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonFrame {
+    /// What it is called, and where it stands.
+    pub frame: Arc<Frame>,
+    /// Whether it is the outermost of those that share one call of the evaluation function.
+    pub entry: bool,
+}
+
+/// Where an interpreter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The address of `_PyRuntime`.
+    pub runtime: u64,
+    /// The address of `Py_Version`, if it has one.
+    pub number: Option<u64>,
+    /// The version that its file's name says.
+    pub named: Option<Version>,
+}
+
+/// Why a thread's frames are not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Unread {
+    /// The interpreter is not one that can be read.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// No thread of Python has this id.
+    #[error("the interpreter has no such thread")]
+    NoThread,
+    /// What was read does not hold together: it changed meanwhile, or is not there.
+    #[error("its structures changed while they were read")]
+    Torn,
+}
+
+/// An interpreter whose structures are known.
+#[derive(Debug)]
+pub struct Interpreter<S> {
+    memory: Memory<S>,
+    place: Place,
+    layout: Layout,
+    codes: HashMap<u64, Arc<Code>>,
+}
+
+impl<S: Source> Interpreter<S> {
+    /// Finds out how an interpreter's structures are laid out.
+    ///
+    /// # Errors
+    /// When it is of a version that is not read, or its structures are not where that version has them.
+    pub fn find(source: S, place: Place) -> Result<Interpreter<S>, Refused> {
+        let mut memory = Memory::new(source);
+        let layout = Layout::find(&mut memory, place.runtime, place.number, place.named)?;
+        structures::check(&mut memory, &layout, place.runtime)?;
+        Ok(Interpreter {
+            memory,
+            place,
+            layout,
+            codes: HashMap::new(),
+        })
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.layout.version
+    }
+
+    /// The frames of a thread, innermost first. `tid`: its id in its own pid namespace.
+    ///
+    /// # Errors
+    /// When it is no thread of Python, or what was read does not hold together.
+    pub fn frames(&mut self, tid: u32) -> Result<Vec<PythonFrame>, Unread> {
+        self.memory.forget();
+        let threads = structures::threads(&mut self.memory, &self.layout, self.place.runtime);
+        let threads = threads.ok_or(Unread::Torn)?;
+        for thread in threads {
+            if structures::tid(&mut self.memory, &self.layout, thread) == Some(tid) {
+                return self.walk(thread);
+            }
+        }
+        Err(Unread::NoThread)
+    }
+}
+
+/// Whether a function of the interpreter evaluates Python code.
+#[must_use]
+pub fn evaluates(symbol: &str) -> bool {
+    // A part that the compiler moved elsewhere is called `….cold`.
+    symbol.split(['@', '.']).next() == Some(EVALUATES)
+}

@@ -1,0 +1,76 @@
+//! Interpreters and their threads.
+//!
+//! In: where the runtime's state is. Out: the states of its threads, and which of them is a thread of the kernel.
+
+use super::versions::{Layout, Refused};
+use crate::memory::{Memory, Source};
+
+/// Interpreters of a process that are looked at.
+const INTERPRETERS_MAX: usize = 64;
+
+/// Threads of a process that are looked at.
+const THREADS_MAX: usize = 16_384;
+
+/// Where the C libraries keep a thread's id in what `pthread_self` points to: glibc, musl. Both begin it with a pointer
+/// to itself.
+const TIDS: [u64; 2] = [720, 48];
+
+/// The states of all threads; `None` where a list does not hold together.
+pub(super) fn threads<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime: u64) -> Option<Vec<u64>> {
+    let mut threads = Vec::new();
+    let mut interpreter = memory.word(runtime.checked_add(layout.interpreters)?)?;
+    for _ in 0..INTERPRETERS_MAX {
+        if interpreter == 0 {
+            return Some(threads);
+        }
+        let mut thread = memory.word(interpreter.checked_add(layout.threads)?)?;
+        while thread != 0 {
+            if threads.len() >= THREADS_MAX {
+                return None;
+            }
+            // Each names its interpreter: what does not is no thread's state.
+            if memory.word(thread.checked_add(layout.interpreter)?)? != interpreter {
+                return None;
+            }
+            threads.push(thread);
+            thread = memory.word(thread.checked_add(layout.next_thread)?)?;
+        }
+        interpreter = memory.word(interpreter.checked_add(layout.next_interpreter)?)?;
+    }
+    None
+}
+
+/// Whether the structures are where this layout has them.
+pub(super) fn check<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime: u64) -> Result<(), Refused> {
+    let wrong = Refused::Implausible(layout.version);
+    let threads = threads(memory, layout, runtime).ok_or(wrong)?;
+    let first = threads.first().ok_or(Refused::NoThreads(layout.version))?;
+    let known = tid(memory, layout, *first).is_some();
+    known.then_some(()).ok_or(wrong)
+}
+
+/// The kernel's id of a thread, in its own pid namespace.
+pub(super) fn tid<S: Source>(memory: &mut Memory<S>, layout: &Layout, thread: u64) -> Option<u32> {
+    let pthread = memory.word(thread.checked_add(layout.pthread)?)?;
+    // The C library's number is right also after a fork, where some versions leave theirs as it was.
+    if let Some(tid) = of_pthread(memory, pthread) {
+        return Some(tid);
+    }
+    let own = memory.word(thread.checked_add(layout.tid?)?)?;
+    plausible(u32::try_from(own).ok()?)
+}
+
+fn of_pthread<S: Source>(memory: &mut Memory<S>, pthread: u64) -> Option<u32> {
+    if pthread == 0 || memory.word(pthread)? != pthread {
+        return None;
+    }
+    // glibc has a second pointer to itself two words on.
+    let glibc = memory.word(pthread.checked_add(16)?)? == pthread;
+    let at = pthread.checked_add(TIDS[usize::from(!glibc)])?;
+    plausible(memory.int(at)?)
+}
+
+/// The kernel gives out no larger ones.
+fn plausible(tid: u32) -> Option<u32> {
+    (1..=1 << 22).contains(&tid).then_some(tid)
+}

@@ -1,0 +1,250 @@
+//! CPythons that are installed here, asleep three calls deep: function, file and line of every frame are compared with
+//! where the program stands.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+use holdup_runtimes::memory::{PAGE, Source};
+use holdup_runtimes::python::{Interpreter, Place, PythonFrame, SYMBOLS, Version};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A thread sleeps three calls deep, below a method, a generator and a call from C (`sorted`); the main one waits for it.
+const PROGRAM: &str = r#"
+import sys, threading, time
+
+class Shop:
+    def checkout(self, item):
+        def pay():
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+
+            time.sleep(600)
+        return pay()
+
+def prices(shop):
+    yield (
+        shop.checkout(
+            "tea"
+        )
+    )
+
+def key(_):
+    return next(prices(Shop()))
+
+def work():
+    return sorted([1], key=key)
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"#;
+
+/// Where the sleeping thread stands, innermost first: function without its class, and line.
+const STANDS: [(&str, u32); 5] = [
+    ("pay", 10),
+    ("checkout", 11),
+    ("prices", 15),
+    ("key", 21),
+    ("work", 24),
+];
+
+#[derive(Debug)]
+struct Running(File);
+
+impl Source for Running {
+    fn page(&mut self, address: u64, page: &mut [u8; PAGE]) -> bool {
+        self.0.read_exact_at(page, address).is_ok()
+    }
+}
+
+struct Sleeper(Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Interpreters in the folders where they usually are, each real file once.
+fn pythons() -> BTreeSet<PathBuf> {
+    let mut folders: Vec<PathBuf> = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from).to_vec();
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    for many in [
+        home.join(".pyenv/versions"),
+        PathBuf::from("/opt"),
+        home.join(".local/share/uv/python"),
+    ] {
+        let versions = std::fs::read_dir(many).into_iter().flatten().flatten();
+        folders.extend(versions.map(|version| version.path().join("bin")));
+    }
+    let names = (8..15).flat_map(|minor| [format!("python3.{minor}"), format!("python3.{minor}t")]);
+    let names: Vec<String> = names.collect();
+    let files = folders
+        .iter()
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    files
+        .filter_map(|file| std::fs::canonicalize(file).ok())
+        .collect()
+}
+
+/// Where a process has the interpreter: the file that has its symbols, and where that is mapped.
+fn place(pid: u32) -> Option<Place> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let name = Path::new(path).file_name()?.to_str()?;
+        if offset != "00000000" || !name.contains("python3") {
+            continue;
+        }
+        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let first = file.segments().map(|segment| segment.address()).min()?;
+        let moved = begin - (first - first % PAGE as u64);
+        let [runtime, number] = SYMBOLS.map(|wanted| {
+            let mut symbols = file.dynamic_symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
+            found.map(|symbol| symbol.address() + moved)
+        });
+        if let Some(runtime) = runtime {
+            return Some(Place {
+                runtime,
+                number,
+                named: Version::of_file(name),
+            });
+        }
+    }
+    None
+}
+
+fn shown(frames: &[PythonFrame], file: &Path) -> Vec<(String, u32)> {
+    let own = frames
+        .iter()
+        .filter(|one| one.frame.file.as_deref() == file.to_str());
+    own.map(|one| {
+        let name = one.frame.symbol.clone().unwrap();
+        (
+            name.rsplit('.').next().unwrap().to_owned(),
+            one.frame.line.unwrap(),
+        )
+    })
+    .collect()
+}
+
+/// Reads a thread's frames until they are as wanted, as often as takes some seconds.
+fn until(
+    interpreter: &mut Interpreter<Running>,
+    tid: u32,
+    wanted: impl Fn(&[PythonFrame]) -> bool,
+) -> Vec<PythonFrame> {
+    let mut last = None;
+    for _ in 0..100_000 {
+        match interpreter.frames(tid) {
+            Ok(frames) if wanted(&frames) => return frames,
+            other => last = Some(other),
+        }
+        std::thread::yield_now();
+    }
+    panic!("CPython {}: {last:?}", interpreter.version());
+}
+
+/// Reads a sleeper of this interpreter; its version.
+fn reads(python: &Path, file: &Path) -> Version {
+    let mut child = Command::new(python)
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let child = Sleeper(child);
+    let pid = child.0.id();
+    let mut said = String::new();
+    BufReader::new(output).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n", "{}", python.display());
+    let place = place(pid).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let tids = tasks.map(|task| {
+        task.unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    });
+    let other = tids.max().unwrap();
+    // It has said that it is ready, and is about to sleep.
+    let expected = STANDS.map(|(name, line)| (name.to_owned(), line));
+    let frames = until(&mut interpreter, other, |frames| {
+        shown(frames, file).first() == Some(&expected[0])
+    });
+    assert_eq!(shown(&frames, file), expected, "{}", python.display());
+    // Behind them is the standard library, to the function in which every thread begins.
+    let outermost = frames.last().unwrap();
+    assert!(
+        outermost.entry
+            && outermost
+                .frame
+                .file
+                .as_deref()
+                .unwrap()
+                .ends_with("/threading.py")
+    );
+    let name = outermost.frame.symbol.as_deref().unwrap();
+    assert!(name.ends_with("_bootstrap"), "{name}");
+    if interpreter.version().minor >= 11 {
+        assert_eq!(
+            frames[0].frame.symbol.as_deref(),
+            Some("Shop.checkout.<locals>.pay")
+        );
+        // A function that C called is the outermost of its call.
+        let entry = frames.iter().map(|one| one.entry).collect::<Vec<bool>>();
+        assert!(!entry[0], "{frames:?}");
+        assert!(
+            frames
+                .iter()
+                .any(|one| one.entry && one.frame.symbol.as_deref() == Some("key"))
+        );
+    }
+    // The main thread waits for the other one. It is on its way there, or there.
+    let joins = [("<module>".to_owned(), 28)];
+    until(&mut interpreter, pid, |frames| {
+        let innermost = frames.first().and_then(|one| one.frame.file.as_deref());
+        shown(frames, file) == joins && innermost.is_some_and(|file| file.ends_with("/threading.py"))
+    });
+    interpreter.version()
+}
+
+#[test]
+fn sleepers_of_all_installed_versions_are_read() {
+    let folder = std::env::temp_dir().join(format!("holdup-runtimes-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("asleep.py");
+    std::fs::write(&file, PROGRAM).unwrap();
+    let read: Vec<(PathBuf, Version)> = pythons()
+        .into_iter()
+        .map(|python| (python.clone(), reads(&python, &file)))
+        .collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (python, version) in &read {
+        eprintln!("{}: CPython {version}", python.display());
+    }
+    assert!(
+        !read.is_empty(),
+        "no CPython from 3.8 to 3.14 is installed: install python3"
+    );
+}

@@ -1,0 +1,158 @@
+//! Frames of interpreted code join native ones.
+//!
+//! An interpreter's frames are read beside the native stack. A native frame of its evaluation function stands for one or more of
+//! them. Which native frames are that is known when they have names, so the two are joined at the end.
+
+use crate::budget::Asker;
+use crate::modules::ModuleId;
+use crate::stacks::{Address, ProcessKey, UserStacks};
+use holdup_evidence::Frame;
+use std::sync::Arc;
+
+/// A frame of interpreted code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreted {
+    /// What it is called, and where it stands.
+    pub frame: Arc<Frame>,
+    /// Whether it is the outermost of those that share one call of the evaluation function.
+    pub entry: bool,
+}
+
+/// Where symbols of an interpreter are in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Base name of the file that has them.
+    pub file: String,
+    /// Their addresses, in the order in which they were asked for; `None` for those that it has not.
+    pub addresses: Vec<Option<u64>>,
+}
+
+impl UserStacks {
+    /// Where a process has symbols: in the first file whose base name is `wanted` and that has the first symbol.
+    pub fn find(
+        &mut self,
+        process: ProcessKey,
+        pid: u32,
+        wanted: fn(&str) -> bool,
+        symbols: &[&str],
+    ) -> Option<Found> {
+        let (space, modules) = self.parts(process);
+        let asker = Asker { process, pid, at: 0 };
+        let mut tried = Vec::new();
+        for region in space.regions() {
+            if region.module == ModuleId::ANONYMOUS {
+                continue;
+            }
+            let module = modules.get(region.module);
+            let name = module.name.clone().filter(|name| wanted(name));
+            let (Some(file), false) = (name, tried.contains(&region.module)) else {
+                continue;
+            };
+            tried.push(region.module);
+            // How far the file was moved from the addresses that it states.
+            let stated = module
+                .head
+                .as_ref()
+                .and_then(|head| head.address_of(region.offset));
+            let Some(moved) = stated.map(|stated| region.start.wrapping_sub(stated)) else {
+                continue;
+            };
+            let found = modules
+                .symbols(&asker, region.module, symbols)
+                .unwrap_or_default();
+            if found.first().is_some_and(Option::is_some) {
+                let moved = |address: u64| address.wrapping_add(moved);
+                let addresses = found.into_iter().map(|address| address.map(moved)).collect();
+                return Some(Found { file, addresses });
+            }
+        }
+        None
+    }
+}
+
+impl Address {
+    /// A frame of interpreted code, by its number.
+    pub(crate) fn interpreted(number: u64, entry: bool) -> Address {
+        let mut address = Address::told(number << 1 | u64::from(entry));
+        address.module = ModuleId::INTERPRETED;
+        address
+    }
+
+    /// The number of such a frame, and whether it is an entry.
+    pub(crate) fn as_interpreted(&self) -> Option<(u64, bool)> {
+        let (number, entry) = (self.looked_up >> 1, self.looked_up & 1 == 1);
+        (self.module == ModuleId::INTERPRETED).then_some((number, entry))
+    }
+}
+
+/// Both as one stack: each native frame of the evaluation function gives place to the frames that it stands for. What is left
+/// over stands at the end: the native stack ended before.
+pub(crate) fn join(
+    native: Vec<Frame>,
+    interpreted: Vec<(Frame, bool)>,
+    evaluates: fn(&str) -> bool,
+) -> Vec<Frame> {
+    if interpreted.is_empty() {
+        return native;
+    }
+    let mut joined = Vec::with_capacity(native.len() + interpreted.len());
+    let mut rest = interpreted.into_iter();
+    for frame in native {
+        let mut next = match frame.symbol.as_deref() {
+            Some(symbol) if evaluates(symbol) => rest.next(),
+            _ => None,
+        };
+        if next.is_none() {
+            joined.push(frame);
+            continue;
+        }
+        while let Some((one, entry)) = next {
+            joined.push(Frame {
+                module: frame.module.clone(),
+                ..one
+            });
+            next = if entry { None } else { rest.next() };
+        }
+    }
+    joined.extend(rest.map(|(frame, _)| frame));
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::join;
+    use holdup_evidence::Frame;
+
+    fn frame(symbol: &str) -> Frame {
+        Frame {
+            symbol: Some(symbol.to_owned()),
+            ..Frame::default()
+        }
+    }
+
+    fn joined(native: &[&str], interpreted: &[(&str, bool)]) -> String {
+        let native = native.iter().map(|symbol| frame(symbol)).collect();
+        let interpreted = interpreted.iter().map(|(symbol, entry)| (frame(symbol), *entry));
+        let joined = join(native, interpreted.collect(), |symbol| symbol == "eval");
+        let symbols: Vec<String> = joined.into_iter().filter_map(|frame| frame.symbol).collect();
+        symbols.join(" ")
+    }
+
+    #[test]
+    fn an_evaluation_function_gives_place_to_the_frames_that_it_stands_for() {
+        let native = ["sleep", "eval", "sort", "eval", "main"];
+        let both = [("pay", false), ("key", true), ("work", false), ("module", true)];
+        assert_eq!(joined(&native, &both), "sleep pay key sort work module main");
+        assert_eq!(joined(&native, &[]), "sleep eval sort eval main");
+        assert_eq!(
+            joined(&native[..1], &both),
+            "sleep pay key work module",
+            "the native stack ended early"
+        );
+        assert_eq!(
+            joined(&native, &both[..2]),
+            "sleep pay key sort eval main",
+            "frames beyond the limit were not read"
+        );
+    }
+}
