@@ -12,6 +12,7 @@
 #include "waits.h"
 
 #define DNS_PORT 53
+#define SOCK_DGRAM 2
 #define UDP_HEADER 8
 #define ETHERTYPE_IPV6 0x86dd
 #define __NR_read 0
@@ -73,6 +74,12 @@ static __always_inline struct holdup_question *new_question(u64 inode, u16 famil
 	r->port = DNS_PORT;
 	r->family = family;
 	return r;
+}
+
+/* Whether a socket is of no use but to ask a name server. */
+static __always_inline bool asks_names(const struct sock *sk)
+{
+	return sk->sk_type == SOCK_DGRAM && BPF_CORE_READ(sk, __sk_common.skc_dport) == bpf_htons(DNS_PORT);
 }
 
 /* The task that runs here has just sent `bytes` on a UDP socket. */

@@ -17,9 +17,10 @@
 #define __NR_accept 43
 #define __NR_accept4 288
 
-/* Sockets on which a thread that had a request to answer has asked somebody else: a backend, a database. `one_way`: its
- * requests were answered all the same, so nothing was to come back: a log's socket. */
-struct question { u64 inode; u32 thread; u32 object; u8 one_way; u8 zero[7]; };
+/* Sockets on which a thread that had a request to answer has asked somebody else: a backend, a database, a name server.
+ * `one_way`: its requests were answered all the same, so nothing was to come back: a log's socket. `connecting`: nothing could
+ * be asked yet, the connection is being made; the object is looked up when the thread waits, in the state it is in by then. */
+struct question { u64 inode; u32 thread; u32 object; u8 one_way; u8 connecting; u8 zero[6]; };
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MOST_CONNECTIONS);
@@ -41,7 +42,13 @@ static __always_inline u32 unanswered_of(struct thread *t)
 {
 	for (int i = 0; i < HOLDUP_QUESTIONS; i++) {
 		struct question *open = t->asked_on[i] ? bpf_map_lookup_elem(&questions, &t->asked_on[i]) : 0;
-		if (open && open->thread == t->id)
+		struct sock *sk = (void *)t->asked_on[i];
+
+		if (!open || open->thread != t->id)
+			continue;
+		if (!open->object && inode_of_sock(sk) == open->inode)
+			open->object = object_of_file((u64)BPF_CORE_READ(sk, sk_socket, file));
+		if (open->object)
 			return open->object;
 	}
 	return 0;
@@ -108,10 +115,33 @@ static __always_inline void forget_questions(struct thread *t)
 {
 	for (int i = 0; i < HOLDUP_QUESTIONS; i++) {
 		struct question *open = t->asked_on[i] ? bpf_map_lookup_elem(&questions, &t->asked_on[i]) : 0;
-		if (open)
+		if (open && open->connecting)
+			bpf_map_delete_elem(&questions, &t->asked_on[i]);
+		else if (open)
 			open->one_way = 1;
 		t->asked_on[i] = 0;
 	}
+}
+
+static __always_inline void remember_question(struct thread *t, u64 key, struct question *asked)
+{
+	bpf_map_update_elem(&questions, &key, asked, BPF_ANY);
+	for (int i = 0; i < HOLDUP_QUESTIONS; i++) {
+		if (t->asked_on[i] == key)
+			return;
+		if (!t->asked_on[i]) {
+			t->asked_on[i] = key;
+			return;
+		}
+	}
+}
+
+/* It makes a connection, with a request to answer. */
+static __always_inline void note_connecting(struct thread *t, struct sock *sk)
+{
+	struct question fresh = { .inode = inode_of_sock(sk), .thread = t->id, .connecting = 1 };
+
+	remember_question(t, (u64)sk, &fresh);
 }
 
 /* It writes to somebody who is no client of its own, with a request to answer. */
@@ -121,27 +151,19 @@ static __always_inline void note_question(struct thread *t, struct sock *sk)
 	struct question *known, fresh = {};
 
 	/* Who listens to nothing that comes back is told something, and not asked. */
-	if (sk->sk_type != SOCK_STREAM || (sk->sk_shutdown & RCV_SHUTDOWN))
+	if ((sk->sk_type != SOCK_STREAM && !asks_names(sk)) || (sk->sk_shutdown & RCV_SHUTDOWN))
 		return;
 	fresh.inode = inode_of_sock(sk);
 	fresh.thread = t->id;
 	known = bpf_map_lookup_elem(&questions, &key);
-	if (known && known->inode == fresh.inode) {
+	if (known && known->inode == fresh.inode && !known->connecting) {
 		if (known->one_way)
 			return;
 		fresh.object = known->object;
 	} else {
 		fresh.object = object_of_file((u64)BPF_CORE_READ(sk, sk_socket, file));
 	}
-	bpf_map_update_elem(&questions, &key, &fresh, BPF_ANY);
-	for (int i = 0; i < HOLDUP_QUESTIONS; i++) {
-		if (t->asked_on[i] == key)
-			return;
-		if (!t->asked_on[i]) {
-			t->asked_on[i] = key;
-			return;
-		}
-	}
+	remember_question(t, key, &fresh);
 }
 
 /* Something came back, or never will. */
@@ -304,13 +326,24 @@ static __always_inline struct thread *serving_thread(void)
 	return t && t->phase == HOLDUP_RUNNING && t->role == HOLDUP_ROLE_SUBJECT ? t : 0;
 }
 
-/* A server that closes a connection has no more to say there. Of a Unix socket the kernel announces no end. */
+/* A server that makes a connection for a request waits for it; one that closes a connection has no more to say there. Of a Unix
+ * socket the kernel announces no end. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_request_dropped, struct sock *sk, int before, int after)
 {
 	struct kept_socket *kept;
 	struct thread *t;
+	u64 key = (u64)sk;
 
+	if (after == TCP_SYN_SENT) {
+		t = serving_thread();
+		if (t && t->requests)
+			note_connecting(t, sk);
+		return 0;
+	}
+	/* It is refused or given up, wherever that is noticed; one that is made is a connection on which nothing was asked yet. */
+	if (before == TCP_SYN_SENT)
+		bpf_map_delete_elem(&questions, &key);
 	if (!(after == TCP_FIN_WAIT1 || after == TCP_LAST_ACK || after == TCP_CLOSE))
 		return 0;
 	t = serving_thread();

@@ -8,7 +8,8 @@ use super::object_cache::ObjectCache;
 use super::requests::RequestState;
 use super::task_table::TaskTable;
 use super::thread::Threads;
-use holdup_evidence::{Call, Wait, Waker};
+use crate::classify::is_connecting;
+use holdup_evidence::{Call, ObjectId, Wait, WaitMemory, Waker};
 use holdup_knowledge::system_calls::{self, Kind as Does};
 
 impl RequestState {
@@ -51,14 +52,16 @@ impl RequestState {
         if !is_epoll(&wait.call) {
             return None;
         }
+        let sets = [ended.memory, wait.asked.as_deref()];
+        let connecting = || sets.into_iter().find_map(|set| connecting_in(set?, objects));
         let has_earlier = || threads.get(&wait.thread).is_some_and(|thread| thread.earlier > 0);
         let asked = match wait.unanswered {
             Some(asked) if wait.serves => asked,
             _ if has_earlier() => {
-                let sets = [ended.memory, wait.asked.as_deref()];
                 let asked = |set| self.earlier.asked_of(set, |id| objects.object(Some(id)));
-                sets.into_iter().find_map(asked)?
+                sets.into_iter().find_map(asked).or_else(connecting)?
             }
+            _ if wait.serves => connecting()?,
             _ => return None,
         };
         let by_client = wait
@@ -72,6 +75,12 @@ impl RequestState {
             ..wait.clone()
         })
     }
+}
+
+/// A connection that the loop is making, of what it polls: nothing can be asked on it before it is made.
+fn connecting_in(set: &WaitMemory, objects: &ObjectCache) -> Option<ObjectId> {
+    let mut polled = set.polled.iter().filter_map(|fd| fd.object);
+    polled.find(|id| objects.object(Some(*id)).is_some_and(is_connecting))
 }
 
 /// Whether a call waits for several things, for so long at most.

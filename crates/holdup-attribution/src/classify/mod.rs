@@ -21,7 +21,7 @@ mod tests;
 pub use channel::{Channel, of_task};
 pub use java::machines_own;
 pub use naming::name_resource;
-pub use objects::served_by;
+pub use objects::{is_connecting, served_by};
 pub use runtime::by_user_stack;
 
 use about::{child, object_or, random_generator, resource_for, unknown_resource};

@@ -194,7 +194,8 @@ fn tcp_state(object: &Object) -> Option<u8> {
 }
 
 /// Whether the socket was connecting when it was seen.
-pub(super) fn is_connecting(object: &Object) -> bool {
+#[must_use]
+pub fn is_connecting(object: &Object) -> bool {
     tcp_state(object) == Some(TCP_SYN_SENT)
 }
 

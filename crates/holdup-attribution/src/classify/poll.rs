@@ -81,6 +81,9 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     } else {
         awaited.clone()
     };
+    if let Some(found) = being_made(&candidates, timed_out) {
+        return found;
+    }
     if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
         return Polled {
             cause: Cause::TimerSleep,
@@ -105,6 +108,20 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
         resource: descriptors(site, &awaited),
         timed_out,
     }
+}
+
+/// A connection that is being made, if one is among what nobody has made ready. It was asked for, and is in the set for only as
+/// long as there is no answer: whatever else a loop listens to, and however often it looks at its timers meanwhile. Where
+/// several are being made, the first stands for them.
+fn being_made(candidates: &[Awaited<'_>], timed_out: bool) -> Option<Polled> {
+    let connecting = candidates
+        .iter()
+        .find(|one| one.used == Use::Out && objects::is_connecting(one.object))?;
+    Some(Polled {
+        cause: connecting.cause()?,
+        resource: objects::resource(connecting.object),
+        timed_out,
+    })
 }
 
 /// A poll of no descriptors: a sleep, or, without a time limit, a wait for a signal.

@@ -194,6 +194,36 @@ fn epoll_is_told_by_its_ready_list_the_socket_or_the_waker() {
 }
 
 #[test]
+fn a_connection_that_is_being_made_is_awaited_whatever_else_a_loop_listens_to() {
+    let among = |call: Case| {
+        call.polled("eventfd", IN, 0)
+            .polled("tcp listen 0.0.0.0:80", IN, 0)
+            .polled("tcp 10.0.0.7:40000", IN, 0)
+            .polled("tcp syn-sent 10.0.0.1:5432", OUT, 0)
+    };
+    let epoll = || Case::new("epoll_wait", [5, 0, 16, 1000]).on("epoll");
+    for case in [
+        among(epoll().returned(0)),
+        among(epoll()),
+        among(Case::new("poll", [0, 4, 100, 0]).returned(0)),
+        among(Case::new("pselect6", [9, 0, 4096, 0]).returned(0)),
+    ] {
+        let got = case.classify();
+        assert_eq!(got.cause, Cause::NetConnect, "{}", got.resource.name);
+        assert!(got.resource.name.contains("10.0.0.1:5432"), "{}", got.resource.name);
+    }
+    // A client that came ended it: that is what the loop waited for, as far as a poll can tell.
+    let client = among(Case::new("poll", [0, 4, 100, 0]).returned(1)).polled("tcp 10.0.0.8:40001", IN, IN);
+    assert_eq!(client.cause(), Cause::NetReceive);
+    // One that is made is none that is being made.
+    let made = epoll()
+        .returned(0)
+        .polled("tcp listen 0.0.0.0:80", IN, 0)
+        .polled("tcp 10.0.0.1:5432", OUT, 0);
+    assert_eq!(made.cause(), Cause::PollWait);
+}
+
+#[test]
 fn a_poll_that_a_child_s_end_interrupts_waits_for_the_child() {
     const INTERRUPTED: i64 = -514;
     let ended = |name: &str| Waker::Thread {
