@@ -4,6 +4,7 @@
 //! that every view renders. Nothing here does I/O or reads a clock, so that live runs, recordings and tests
 //! go the same way.
 
+pub mod account;
 pub mod artefacts;
 pub mod attributed;
 pub mod attribution;
