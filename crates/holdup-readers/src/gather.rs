@@ -6,7 +6,7 @@ use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
     Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenFileSystem, SeenThread, Snapshot,
-    SocketTable, Source, Span, StackId, SwapList, What, When,
+    SocketTable, Source, Span, StackId, Statement, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -27,6 +27,9 @@ const SPANS: u64 = 20_000;
 /// The same of all artefacts together: of a folder with thousands of logs.
 const ALL_HAPPENINGS: usize = 60_000;
 const ALL_SPANS: usize = 60_000;
+
+/// Statements of all artefacts together: lines that differ in more than numbers.
+const ALL_STATEMENTS: usize = 20_000;
 
 /// Threads of all snapshots together, and the bytes of their names and locks.
 const ALL_THREADS: usize = 300_000;
@@ -455,6 +458,15 @@ impl Out<'_> {
             return;
         }
         self.gather.observed.spans.push(span);
+    }
+
+    /// What lines of text state.
+    pub(crate) fn statement(&mut self, statement: Statement) {
+        if self.gather.observed.statements.len() >= ALL_STATEMENTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.statements.push(statement);
     }
 }
 
