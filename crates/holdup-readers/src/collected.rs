@@ -262,7 +262,7 @@ mod tests {
             "of the whole file"
         );
         let account = &reading.accounts[0];
-        assert!(account.problems[0].contains("time ran out"), "{account:?}");
+        assert!(account.problems[0].contains("it timed out"), "{account:?}");
         let files = account.files.as_ref().unwrap();
         assert_eq!(
             (files.read, files.not_recognised, &files.names[..]),

@@ -44,6 +44,8 @@ pub(crate) enum Question {
 pub(crate) enum Answer {
     /// There is none.
     Nothing,
+    /// The file was not touched: its file system may block for ever.
+    MayBlock,
     /// With the place.
     Place,
     /// The file's headers, and its build id.
@@ -154,6 +156,11 @@ impl Files {
     pub(crate) fn answer(&self, question: &Question, descriptors: Vec<OwnedFd>) -> Sent<Answer> {
         let place = descriptors.into_iter().next();
         let answer = match question {
+            Question::Linked(pid, mapping) | Question::AtPath(pid, mapping)
+                if self.opener.may_block(*pid, mapping) =>
+            {
+                Some(Answer::MayBlock.into())
+            }
             Question::Linked(pid, mapping) => self.opener.by_link(*pid, mapping).map(at),
             Question::AtPath(pid, mapping) => self.opener.by_path(*pid, mapping).map(at),
             Question::Head => elf(place).map(|elf| {

@@ -54,7 +54,13 @@ impl Opener {
         self.proc.join(pid.to_string())
     }
 
-    /// What we have mounted and what they have; nothing if the file is on a file system that can block.
+    /// Whether the mapping's file is on a file system that may block for ever; such a file must not be touched.
+    pub(crate) fn may_block(&self, pid: u32, mapping: &Mapping) -> bool {
+        let both = [self.mounts("self"), self.mounts(&pid.to_string())];
+        both.iter().any(|mounts| mounts.remote_device(mapping.device))
+    }
+
+    /// What we have mounted and what they have; nothing if the file is on a file system that may block.
     fn both_mounts(&self, pid: u32, mapping: &Mapping) -> Option<(Mounts, Mounts)> {
         let ours = self.mounts("self");
         let theirs = self.mounts(&pid.to_string());

@@ -167,6 +167,10 @@ impl Reader {
                 let question = Question::AtPath(asker.pid, mapping.clone());
                 match self.ask(asker, about, question, None, budget)? {
                     (Answer::Place, place) => place?,
+                    (Answer::MayBlock, _) => {
+                        self.note(about.unread(Why::MayBlock));
+                        return None;
+                    }
                     _ => return None,
                 }
             }

@@ -35,6 +35,8 @@ pub enum Unread {
 pub enum Why {
     /// Its file system did not answer.
     Silent,
+    /// It is on a file system that may block for ever, so it was not opened.
+    MayBlock,
     /// It takes too much work.
     Costly,
     /// It broke what read it.

@@ -135,7 +135,7 @@ fn the_text_begins_with_the_verdict_and_fits() {
         "105.000 s   the random generator is seeded",
         "Waited",
         "Critical chain",
-        "a hole of 1 min 30 s after network.target",
+        "a gap of 1 min 30 s after network.target",
         "crng-not-seeded",
     ];
     assert!(order.map(at).is_sorted(), "{text}");

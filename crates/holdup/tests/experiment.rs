@@ -111,7 +111,7 @@ fn a_file_in_the_place_of_another_is_there_for_cmd_alone() {
     for words in [&cmd[..], &names[..]] {
         let output = attempt(words).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
-        assert!(lossy(&output.stdout).contains("nothing to take away"));
+        assert!(lossy(&output.stdout).contains("there is nothing to remove"));
         assert_eq!(std::fs::read_to_string("/proc/self/mountinfo").unwrap(), before);
     }
 }

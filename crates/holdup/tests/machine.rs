@@ -224,7 +224,7 @@ fn who_may_not_trace_has_his_command_sampled_and_is_told_why() {
             .any(|line| line["what"].as_str().unwrap().contains(word))
     };
     assert!(
-        what("wakers (the critical path") && what("between two looks") && what("kernel stacks"),
+        what("wakers (the critical path") && what("between two samples") && what("kernel stacks"),
         "{unseen:?}"
     );
 }

@@ -29,7 +29,10 @@ fn abort_in(place: &Path, uid: u32) -> anyhow::Result<()> {
         let file = entry.context("list FUSE connections")?.path().join("abort");
         // One that is not there any more has ended meanwhile.
         if file.metadata().is_ok_and(|about| about.uid() == uid) {
-            std::fs::write(&file, "1").with_context(|| format!("write {}", file.display()))?;
+            match std::fs::write(&file, "1") {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                other => other.with_context(|| format!("write {}", file.display()))?,
+            }
         }
     }
     Ok(())

@@ -38,6 +38,7 @@ pub(crate) fn told(unread: &[Unread]) -> Vec<NotMeasured> {
 fn reason(why: Why) -> &'static str {
     match why {
         Why::Silent => "the file system of the file did not answer",
+        Why::MayBlock => "the file is on a file system that may never answer, so it was not opened",
         Why::Costly => "finding them takes too much CPU time",
         Why::Broken => "the file broke the process that read it",
         Why::Interrupted => "a signal asked for the report at once",
@@ -47,7 +48,7 @@ fn reason(why: Why) -> &'static str {
 fn remedy(why: Why) -> &'static str {
     match why {
         Why::Silent => "look at the server of that file system; causes and times are complete",
-        Why::Costly | Why::Broken => "none: causes and times are complete",
+        Why::MayBlock | Why::Costly | Why::Broken => "none: causes and times are complete",
         Why::Interrupted => "run it again, and wait for the report",
     }
 }

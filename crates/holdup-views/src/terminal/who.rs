@@ -3,7 +3,7 @@
 use super::picture::Entry;
 use crate::sheet::Sheet;
 use crate::text::{printable, shorten};
-use holdup_model::report::{Report, Thread};
+use holdup_model::report::{Report, SubjectKind, Thread};
 use std::collections::BTreeSet;
 
 /// Columns that a name may take within what is said of a thread, so that the ids after it stay readable. The
@@ -60,7 +60,10 @@ pub(super) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: boo
         .map(|asker| (asker.pid, asker.tid, asker.process.as_str()))
         .collect();
     if threads.len() == 1 && largest.tid != 0 {
-        let own = report.subject.pids.first() == Some(&largest.pid) && largest.tid == largest.pid;
+        // Of several processes that were asked for, each is named: which number is the smallest says nothing.
+        let only = report.subject.kind == SubjectKind::Run || report.subject.pids.len() == 1;
+        let first = report.subject.pids.first() == Some(&largest.pid);
+        let own = only && first && largest.tid == largest.pid;
         let names = (largest.process.as_str(), largest.thread.as_str());
         let one = || thread(sheet, report, (largest.pid, largest.tid), names, None);
         return (always || !own).then(one);

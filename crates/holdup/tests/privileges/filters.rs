@@ -138,7 +138,7 @@ fn a_filter_on_looking_into_others() {
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
         assert!(!told.function, "{name}");
         assert!(
-            told.lacks("which function asked") && told.fixed_by("process_vm_readv"),
+            told.lacks("askers (user stacks") && told.fixed_by("process_vm_readv"),
             "{name}"
         );
     }
