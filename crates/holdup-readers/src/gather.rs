@@ -139,9 +139,10 @@ impl Gather {
         self.observed.sources.len()
     }
 
-    /// Takes back the last artefact if it is of no format and came to nothing, with what was wrong with it.
+    /// Takes back the last artefact if it is of no format but text, and came to nothing, with what was wrong with it.
     pub(crate) fn take_back(&mut self) -> Option<Account> {
-        let unrecognised = self.observed.sources.last()?.format.is_empty();
+        let format = &self.observed.sources.last()?.format;
+        let unrecognised = format.is_empty() || format == crate::formats::text::FORMAT.id;
         let nothing = self.accounts.last()?.evidence == 0;
         if !unrecognised || !nothing {
             return None;

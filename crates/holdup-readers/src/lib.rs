@@ -20,6 +20,7 @@ mod numbers;
 mod prompt;
 mod sizes;
 mod stamp;
+mod statements;
 mod stream;
 mod tasks;
 mod text;

@@ -1,0 +1,149 @@
+//! What lines of any text state in words: failures, waits that were given up, lengths of time.
+//!
+//! In: lines, of a text that no format knows or that a known reader ignores. Out: one [`Statement`] for all lines that differ in
+//! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
+//! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
+
+mod durations;
+mod kinds;
+mod plain;
+mod shape;
+mod words;
+
+use crate::format::{Family, Format, Understood};
+use crate::formats::Stamps;
+use crate::gather::Out;
+use holdup_evidence::observed::{Statement, StatementKind};
+use plain::Plain;
+use std::collections::HashMap;
+
+/// Statements of one kind that are kept of one artefact.
+const ROOM: usize = 200;
+
+/// Kinds of statements.
+const KINDS: usize = StatementKind::Warned as usize + 1;
+
+/// Bytes of a line that are scanned: messages stand at the beginning of a line, and what comes behind is data.
+const SCANNED: usize = 4 << 10;
+
+/// A message that is shorter says only half of it: the line below it says of what.
+const HALF: usize = 60;
+
+/// Gathers the statements of one artefact.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    plain: Plain,
+    stamps: Stamps,
+    /// Places in `all`, by kind and shape.
+    places: HashMap<u64, usize, foldhash::fast::FixedState>,
+    all: Vec<Statement>,
+    /// How many there are of each kind.
+    counts: [usize; KINDS],
+    /// The statement whose message the next line completes.
+    incomplete: Option<usize>,
+    left_out: u64,
+}
+
+/// Whether a line that a reader of this format took is to be read for statements too.
+pub(crate) fn reads(format: &Format, understood: Understood) -> bool {
+    match (format.family, understood) {
+        // The reader of any log uses the times of its lines, and not their words.
+        (Family::Times, _) | (_, Understood::No) => true,
+        (Family::Logs | Family::Databases | Family::Runtime, Understood::Ignorable) => true,
+        _ => false,
+    }
+}
+
+impl Statements {
+    /// Takes a line; whether it states anything.
+    pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let mut plain = std::mem::take(&mut self.plain);
+        let text = plain.of(line.get(..SCANNED).unwrap_or(line));
+        let states = self.take(text, out);
+        self.plain = plain;
+        states
+    }
+
+    fn take(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        if line.is_empty() {
+            return false;
+        }
+        let incomplete = self.incomplete.take();
+        if shape::is_frame(line) {
+            return false;
+        }
+        let found = kinds::of(line);
+        let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
+        let length = durations::longest(line, timed_out);
+        let (kind, focus) = match (found, length) {
+            (Some(found), _) => (found.kind, found.at),
+            (None, Some(length)) => (StatementKind::Took, length.at),
+            (None, None) => {
+                self.complete(incomplete, line);
+                return false;
+            }
+        };
+        let stamp = self.stamps.of(line);
+        if stamp.is_none() {
+            self.complete(incomplete, line);
+        }
+        let at = stamp.and_then(|stamp| stamp.when());
+        let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
+        let message = line.get(from..).unwrap_or_default();
+        let ns = length.map(|length| length.ns);
+        let key = shape::shape(message, kind as u64);
+        if let Some(known) = self.places.get(&key).and_then(|place| self.all.get_mut(*place)) {
+            known.times += 1;
+            known.last = at.or(known.last);
+            if ns > known.ns {
+                known.ns = ns;
+                known.quote = out.here();
+                known.text = shape::sentence(message, focus.saturating_sub(from));
+            }
+            return true;
+        }
+        let Some(count) = self.counts.get_mut(kind as usize).filter(|count| **count < ROOM) else {
+            self.left_out += 1;
+            return true;
+        };
+        *count += 1;
+        let place = self.all.len();
+        self.places.insert(key, place);
+        self.incomplete = (message.len() < HALF).then_some(place);
+        self.all.push(Statement {
+            kind,
+            ns,
+            times: 1,
+            first: at,
+            last: at,
+            quote: out.here(),
+            text: shape::sentence(message, focus.saturating_sub(from)),
+        });
+        true
+    }
+
+    /// Adds a line to a message that is short: the query below its time, the name below a heading.
+    fn complete(&mut self, place: Option<usize>, line: &[u8]) {
+        if let Some(statement) = place.and_then(|place| self.all.get_mut(place)) {
+            let more = shape::sentence(line, 0);
+            if more.bytes().any(|byte| byte.is_ascii_alphanumeric()) {
+                statement.text.push_str(" | ");
+                statement.text.push_str(&more);
+            } else {
+                self.incomplete = place;
+            }
+        }
+    }
+
+    /// Puts them into the evidence.
+    pub(crate) fn end(&mut self, out: &mut Out<'_>) {
+        out.account().left_out += std::mem::take(&mut self.left_out);
+        self.places.clear();
+        for statement in self.all.drain(..) {
+            out.statement(statement);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
