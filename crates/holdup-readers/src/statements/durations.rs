@@ -34,7 +34,7 @@ const NO_LENGTHS: &[&str] = &[
     "interval", "ttl", "period", "every", "limit", "threshold", "keepalive", "keep-alive", "lease", "expir", "retention",
     "retain", "maximum", "max_", "max-", "max ", "minimum", "min_", "uptime", "up ", "rate", "resolution", "frequency",
     "default", "grace", "next ", "retry in", "retrying in", "back-off", "backoff", "age", "window", "schedule",
-    "delay=", "eta", "remaining", "resync", "finish=", "budget", "since boot", "clocksource", "version", "target",
+    "delay=", "eta", "remaining", "resync", "finish=", "budget", "since boot", "clocksource", "version", "target", "lifetime", "power", "higher than", "slower than",
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
@@ -256,7 +256,8 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     {
         return false;
     }
-    let clause = before.iter().rposition(|byte| matches!(byte, b',' | b';' | b'|' | b'{' | b'('));
+    // A number before it is of other words.
+    let clause = before.iter().rposition(|byte| matches!(byte, b',' | b';' | b'|' | b'{' | b'(' | b'0'..=b'9'));
     let clause = before.get(clause.map_or(0, |at| at + 1)..).unwrap_or_default();
     let Some(words) = &*WORDS else { return true };
     // What is closest counts.

@@ -103,8 +103,18 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     if called && name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().any(|byte| matches!(byte, b'_' | b'.')) {
         return false;
     }
-    // An option, a path.
-    if name.starts_with(b"-") || name_start > 0 && line.get(name_start - 1) == Some(&b'/') && kind >= StatementKind::Failed {
+    // Code: `std::panicking::try`.
+    if behind.starts_with(b"::") || line.get(..name_start).is_some_and(|before| before.ends_with(b"::")) {
+        return false;
+    }
+    // An option, a path to a file.
+    let path = name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'/');
+    if name.starts_with(b"-") || path && (kind >= StatementKind::Failed || name.contains(&b'.')) {
+        return false;
+    }
+    // A setting by its unit: `hung_task_timeout_secs`.
+    let units: [&[u8]; 5] = [b"_secs", b"_seconds", b"_ms", b"_sec", b"_us"];
+    if kind == StatementKind::TimedOut && units.iter().any(|unit| name.ends_with(unit)) {
         return false;
     }
     let word_is_plural = word.last() == Some(&b's');

@@ -4,6 +4,7 @@
 //! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
 //! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
 
+mod columns;
 mod durations;
 mod kinds;
 mod plain;
@@ -14,6 +15,7 @@ use crate::format::{Family, Format, Understood};
 use crate::formats::Stamps;
 use crate::gather::Out;
 use holdup_evidence::observed::{Statement, StatementKind};
+use columns::Columns;
 use plain::Plain;
 use std::collections::HashMap;
 
@@ -33,6 +35,7 @@ const HALF: usize = 60;
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     plain: Plain,
+    columns: Columns,
     stamps: Stamps,
     /// Places in `all`, by kind and shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
@@ -41,6 +44,8 @@ pub(crate) struct Statements {
     counts: [usize; KINDS],
     /// The statement whose message the next line completes.
     incomplete: Option<usize>,
+    /// The last line, if it ends with a colon.
+    heading: String,
     left_out: u64,
 }
 
@@ -69,17 +74,22 @@ impl Statements {
             return false;
         }
         let incomplete = self.incomplete.take();
-        if shape::is_frame(line) {
+        let heading = std::mem::take(&mut self.heading);
+        if shape::is_frame(line) || shape::is_command(line) {
+            self.columns.length(line);
             return false;
         }
+        let of_row = self.columns.length(line);
         let found = kinds::of(line);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
-        let (kind, focus) = match (found, length) {
-            (Some(found), _) => (found.kind, found.at),
-            (None, Some(length)) => (StatementKind::Took, length.at),
-            (None, None) => {
+        let (kind, focus) = match (found, length, of_row) {
+            (Some(found), _, _) => (found.kind, found.at),
+            (None, Some(length), _) => (StatementKind::Took, length.at),
+            (None, None, Some(_)) => (StatementKind::Took, 0),
+            (None, None, None) => {
                 self.complete(incomplete, line);
+                self.may_head(line);
                 return false;
             }
         };
@@ -90,48 +100,77 @@ impl Statements {
         let at = stamp.and_then(|stamp| stamp.when());
         let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
         let message = line.get(from..).unwrap_or_default();
-        let ns = length.map(|length| length.ns);
-        let key = shape::shape(message, kind as u64);
-        if let Some(known) = self.places.get(&key).and_then(|place| self.all.get_mut(*place)) {
-            known.times += 1;
-            known.last = at.or(known.last);
-            if ns > known.ns {
+        let ns = length.map(|length| length.ns).max(of_row);
+        self.may_head(line);
+        let table = of_row.and_then(|_| self.columns.said());
+        let key = match table {
+            Some((title, column)) => shape::shape(&[title.as_bytes(), column.as_bytes()].concat(), kind as u64),
+            None => shape::shape(message, kind as u64),
+        };
+        let place = match self.places.get(&key) {
+            Some(place) => {
+                let Some(known) = self.all.get_mut(*place) else { return true };
+                known.times += 1;
+                known.last = at.or(known.last);
+                if ns <= known.ns {
+                    return true;
+                }
                 known.ns = ns;
                 known.quote = out.here();
-                known.text = shape::sentence(message, focus.saturating_sub(from));
+                *place
             }
-            return true;
-        }
-        let Some(count) = self.counts.get_mut(kind as usize).filter(|count| **count < ROOM) else {
-            self.left_out += 1;
-            return true;
+            None => {
+                let Some(count) = self.counts.get_mut(kind as usize).filter(|count| **count < ROOM) else {
+                    self.left_out += 1;
+                    return true;
+                };
+                *count += 1;
+                let place = self.all.len();
+                self.places.insert(key, place);
+                self.all.push(Statement {
+                    kind,
+                    ns,
+                    times: 1,
+                    first: at,
+                    last: at,
+                    quote: out.here(),
+                    text: String::new(),
+                });
+                place
+            }
         };
-        *count += 1;
-        let place = self.all.len();
-        self.places.insert(key, place);
-        self.incomplete = (message.len() < HALF).then_some(place);
-        self.all.push(Statement {
-            kind,
-            ns,
-            times: 1,
-            first: at,
-            last: at,
-            quote: out.here(),
-            text: shape::sentence(message, focus.saturating_sub(from)),
-        });
+        let mut text = shape::sentence(message, focus.saturating_sub(from));
+        if let Some((title, column)) = table {
+            text = format!("{title}: {text} ({column})");
+        } else if message.len() < HALF && stamp.is_none() && !heading.is_empty() {
+            text = format!("{heading} {text}");
+        }
+        if let Some(statement) = self.all.get_mut(place) {
+            statement.text = text;
+        }
+        self.incomplete = (table.is_none() && shape::is_incomplete(message, HALF)).then_some(place);
         true
+    }
+
+    /// Keeps a line that ends with a colon: what follows is of it.
+    fn may_head(&mut self, line: &[u8]) {
+        if line.ends_with(b":") {
+            self.heading = shape::sentence(line, 0);
+        }
     }
 
     /// Adds a line to a message that is short: the query below its time, the name below a heading.
     fn complete(&mut self, place: Option<usize>, line: &[u8]) {
         if let Some(statement) = place.and_then(|place| self.all.get_mut(place)) {
-            let more = shape::sentence(line, 0);
-            if more.bytes().any(|byte| byte.is_ascii_alphanumeric()) {
-                statement.text.push_str(" | ");
-                statement.text.push_str(&more);
-            } else {
+            if !line.iter().any(u8::is_ascii_alphanumeric) {
                 self.incomplete = place;
+                return;
             }
+            let timed_out = statement.kind == StatementKind::TimedOut;
+            let length = durations::longest(line, timed_out).map(|length| length.ns);
+            statement.ns = statement.ns.or(length);
+            statement.text.push_str(" | ");
+            statement.text.push_str(&shape::sentence(line, 0));
         }
     }
 

@@ -8,9 +8,12 @@ const SHAPED: usize = 400;
 /// Bytes of a sentence, and where it is cut if what matters stands behind that: so much of the beginning, and so much
 /// before and from there.
 const LONGEST: usize = 300;
-const HEAD: usize = 110;
+const HEAD: usize = 200;
 const BEFORE: usize = 50;
-const BEHIND: usize = 190;
+const BEHIND: usize = 150;
+
+/// Bytes from what matters to the end that a sentence that is not cut within has.
+const ENOUGH: usize = 100;
 
 /// Bytes in which a time stands that a logger puts before its message.
 const STAMPED: usize = 60;
@@ -52,6 +55,8 @@ pub(super) fn shape(message: &[u8], kind: u64) -> u64 {
     for &byte in message.iter().take(SHAPED).chain(&end) {
         match byte {
             b'0'..=b'9' => digits = true,
+            // Within a word, so that an address or an id is one.
+            b'.' | b':' | b'-' | b'_' | b'@' | b'#' | b'+' => {}
             b'a'..=b'z' | b'A'..=b'Z' | 128.. => word = word.wrapping_mul(PRIME) ^ u64::from(byte),
             _ => {
                 if word != 0 && !digits {
@@ -68,12 +73,31 @@ pub(super) fn shape(message: &[u8], kind: u64) -> u64 {
 /// Whether a line is a frame of a stack: the function's name tells nothing of what happened.
 pub(super) fn is_frame(line: &[u8]) -> bool {
     let java = line.starts_with(b"at ") && line.ends_with(b")");
-    java || line.starts_with(b"File \"")
+    // `#3  0x00007f03 in poll ()`, `frame #3: 0x00007f03 …`.
+    let native = || {
+        let rest = line.strip_prefix(b"frame ").unwrap_or(line).strip_prefix(b"#")?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let rest = rest.get(digits..)?;
+        let rest = rest.strip_prefix(b":").unwrap_or(rest).trim_ascii_start();
+        (digits > 0).then(|| rest.starts_with(b"0x"))
+    };
+    java || line.starts_with(b"File \"") || native() == Some(true)
+}
+
+/// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
+pub(super) fn is_command(line: &[u8]) -> bool {
+    let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+/// Whether a message is only the beginning of what is said: it is short, a heading, or cut at the end of the line.
+pub(super) fn is_incomplete(message: &[u8], half: usize) -> bool {
+    message.len() < half || message.starts_with(b"# ") || message.ends_with(b":") || message.ends_with(b"=")
 }
 
 /// A message as a sentence: blanks are single, and of a long one the beginning and what stands around `focus`.
 pub(super) fn sentence(message: &[u8], focus: usize) -> String {
-    if message.len() <= LONGEST || focus + BEFORE < LONGEST {
+    if message.len() <= LONGEST || focus + ENOUGH <= LONGEST {
         return blanks_single(message.get(..LONGEST).unwrap_or(message));
     }
     let head = message.get(..HEAD).unwrap_or(message);

@@ -59,7 +59,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         "unable to reach", "no upstream", "cannot be opened", "cannot open", "disconnected", "unavail",
     ]),
     // The kernel, reactors, databases, Kubernetes, collectors of garbage, resource managers.
-    (Stalled, Whole, &["hung", "hang", "hangs", "hanging", "stuck", "slow", "slower", "blocked", "frozen", "suspended"]),
+    (Stalled, Whole, &["hung", "hang", "hangs", "hanging", "stuck", "slow", "blocked", "frozen", "suspended"]),
     (Stalled, Open, &[
         "stalled", "stalls", "stall", "lagging", "throttl", "took too long", "taking too long", "lockup", "not making progress",
         "long running", "long-running", "waiting for lock", "lock wait", "still waiting", "waited for", "waiting for",
