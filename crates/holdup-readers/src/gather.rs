@@ -142,7 +142,7 @@ impl Gather {
     /// Takes back the last artefact if it is of no format but text, and came to nothing, with what was wrong with it.
     pub(crate) fn take_back(&mut self) -> Option<Account> {
         let format = &self.observed.sources.last()?.format;
-        let unrecognised = format.is_empty() || format == crate::formats::text::FORMAT.id;
+        let unrecognised = format.is_empty() || format == crate::formats::text::ID;
         let nothing = self.accounts.last()?.evidence == 0;
         if !unrecognised || !nothing {
             return None;

@@ -178,7 +178,10 @@ fn parts(
     }
     let openings = Openings::new();
     // Of several outputs in one text the surest need not be the first.
-    let mut format = openings.of_first(lines.head(HEAD)).or(format).unwrap_or(&text::FORMAT);
+    let mut format = openings
+        .of_first(lines.head(HEAD))
+        .or(format)
+        .unwrap_or(&text::FORMAT);
     let mut number = before;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
     let mut carried: Option<Vec<u8>> = None;
@@ -235,7 +238,7 @@ impl Reader {
 
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let understood = self.own.line(line, out);
-        if self.format.id != text::FORMAT.id && statements::reads(self.format, understood) {
+        if self.format.id != text::ID && statements::reads(self.format, understood) {
             self.statements.line(line, out);
         }
         understood

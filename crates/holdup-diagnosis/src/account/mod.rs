@@ -6,8 +6,8 @@
 
 mod statements;
 
-use holdup_model::report::AccountLine;
 use holdup_evidence::Observed;
+use holdup_model::report::AccountLine;
 
 /// Lines that an account has at most.
 const MAX_LINES: usize = 12;

@@ -33,7 +33,7 @@ mod top;
 mod uptime;
 mod vmstat;
 
-pub(crate) use timed_log::Stamps;
+pub(crate) use timed_log::{FORMAT as LOG, Stamps};
 
 use crate::format::Format;
 

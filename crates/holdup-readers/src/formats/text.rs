@@ -6,8 +6,11 @@ use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::statements::Statements;
 
+/// The format's name.
+pub const ID: &str = "text";
+
 pub(crate) static FORMAT: Format = Format {
-    id: "text",
+    id: ID,
     about: "any other text",
     family: Family::Times,
     recognise: |_| Sureness::No,

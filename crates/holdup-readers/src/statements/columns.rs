@@ -12,7 +12,14 @@ const WORDS: usize = 24;
 const KEPT: usize = 80;
 
 /// Names of columns of lengths that say their unit without brackets.
-const NAMED: &[(&[u8], f64)] = &[(b"MS", 1e6), (b"ms", 1e6), (b"US", 1e3), (b"LATms", 1e6), (b"LATus", 1e3), (b"T(ms)", 1e6)];
+const NAMED: &[(&[u8], f64)] = &[
+    (b"MS", 1e6),
+    (b"ms", 1e6),
+    (b"US", 1e3),
+    (b"LATms", 1e6),
+    (b"LATus", 1e3),
+    (b"T(ms)", 1e6),
+];
 
 /// Units in brackets behind a column's name.
 const BRACKETED: &[(&[u8], f64)] = &[
@@ -51,14 +58,19 @@ impl Columns {
             if let Some(ns) = column.of(line) {
                 return Some(ns);
             }
-            if line.iter().all(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace()) {
+            if line
+                .iter()
+                .all(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace())
+            {
                 return None;
             }
             self.column = None;
         }
         if let Some((index, unit, name)) = heading(line) {
             let [first, second] = &self.above;
-            let title = [first, second].map(|line| super::shape::sentence(line, 0)).join(" ");
+            let title = [first, second]
+                .map(|line| super::shape::sentence(line, 0))
+                .join(" ");
             self.column = Some(Column {
                 index,
                 unit,
@@ -76,7 +88,9 @@ impl Columns {
 
     /// What stands above the table and which column it is of.
     pub(super) fn said(&self) -> Option<(&str, &str)> {
-        self.column.as_ref().map(|column| (column.title.as_str(), column.name.as_str()))
+        self.column
+            .as_ref()
+            .map(|column| (column.title.as_str(), column.name.as_str()))
     }
 }
 
@@ -105,7 +119,11 @@ fn heading(line: &[u8]) -> Option<(usize, f64, String)> {
         let named = NAMED.iter().find(|(name, _)| word == *name);
         let unit = bracketed.or(named).map(|(_, unit)| *unit);
         if let Some(unit) = unit.filter(|_| found.is_none()) {
-            let index = if alone { usize::checked_sub(index, 1)? } else { index };
+            let index = if alone {
+                usize::checked_sub(index, 1)?
+            } else {
+                index
+            };
             found = Some((index, unit, super::shape::sentence(word, 0)));
         }
         index += usize::from(!alone);

@@ -31,10 +31,52 @@ const MOST: f64 = 3_650.0 * DAY;
 
 /// Words before a number that make it a setting, a date, an age or a promise, in the programs' own words.
 const NO_LENGTHS: &[&str] = &[
-    "interval", "ttl", "period", "every", "limit", "threshold", "keepalive", "keep-alive", "lease", "expir", "retention",
-    "retain", "maximum", "max_", "max-", "max ", "minimum", "min_", "uptime", "up ", "rate", "resolution", "frequency",
-    "default", "grace", "next ", "retry in", "retrying in", "back-off", "backoff", "age", "window", "schedule",
-    "delay=", "eta", "remaining", "resync", "finish=", "budget", "since boot", "clocksource", "version", "target", "lifetime", "power", "higher than", "slower than",
+    "interval",
+    "ttl",
+    "period",
+    "every",
+    "limit",
+    "threshold",
+    "keepalive",
+    "keep-alive",
+    "lease",
+    "expir",
+    "retention",
+    "retain",
+    "maximum",
+    "max_",
+    "max-",
+    "max ",
+    "minimum",
+    "min_",
+    "uptime",
+    "rate",
+    "resolution",
+    "frequency",
+    "default",
+    "grace",
+    "next ",
+    "retry in",
+    "retrying in",
+    "back-off",
+    "backoff",
+    "age",
+    "window",
+    "schedule",
+    "delay=",
+    "eta",
+    "remaining",
+    "resync",
+    "finish=",
+    "budget",
+    "since boot",
+    "clocksource",
+    "version",
+    "target",
+    "lifetime",
+    "power",
+    "higher than",
+    "slower than",
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
@@ -53,14 +95,25 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     let mut longest: Option<Length> = None;
     let mut at = 0;
-    while let Some(digit) = line.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
+    while let Some(digit) = line
+        .get(at..)
+        .and_then(|rest| rest.iter().position(u8::is_ascii_digit))
+    {
         let from = at + digit;
         let (number, end) = number(line, from);
         at = end.max(from + 1);
-        let inside = from.checked_sub(1).and_then(|before| line.get(before)).is_some_and(|before| {
-            before.is_ascii_alphanumeric() || matches!(before, b'_' | b'.' | b'/' | b'-' | b'#' | b'%')
-                || *before == b':' && from.checked_sub(2).and_then(|two| line.get(two)).is_some_and(u8::is_ascii_digit)
-        });
+        let inside = from
+            .checked_sub(1)
+            .and_then(|before| line.get(before))
+            .is_some_and(|before| {
+                before.is_ascii_alphanumeric()
+                    || matches!(before, b'_' | b'.' | b'/' | b'-' | b'#' | b'%')
+                    || *before == b':'
+                        && from
+                            .checked_sub(2)
+                            .and_then(|two| line.get(two))
+                            .is_some_and(u8::is_ascii_digit)
+            });
         if inside {
             at = skip_word(line, end);
             continue;
@@ -75,7 +128,10 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         at = behind.max(at);
         let longer = longest.is_none_or(|longest| ns > longest.ns as f64);
         if longer && ns >= 1.0 && ns < MOST && happened(line, from, behind, timed_out) {
-            longest = Some(Length { ns: ns as Ns, at: from });
+            longest = Some(Length {
+                ns: ns as Ns,
+                at: from,
+            });
         }
     }
     longest
@@ -101,7 +157,7 @@ fn number(line: &[u8], from: usize) -> (Option<f64>, usize) {
     }
     let digit_behind = line.get(end + 1).is_some_and(u8::is_ascii_digit);
     if digit_behind && matches!(line.get(end), Some(b'.' | b':' | b'/' | b'-')) {
-        let range = line.get(end..end + 2) == Some(b"..") ;
+        let range = line.get(end..end + 2) == Some(b"..");
         if !range {
             return (None, end);
         }
@@ -135,7 +191,9 @@ fn length(line: &[u8], from: usize, number: f64, end: usize) -> Option<(f64, usi
             return Some((last? * MS, end));
         }
         let unit = unit_of_key(word)?;
-        let ended = line.get(end).is_none_or(|next| !next.is_ascii_alphanumeric() && !matches!(next, b'%' | b'_' | b':' | b'/'));
+        let ended = line
+            .get(end)
+            .is_none_or(|next| !next.is_ascii_alphanumeric() && !matches!(next, b'%' | b'_' | b':' | b'/'));
         return ended.then_some((number * unit, end));
     };
     let mut ns = number * unit;
@@ -146,8 +204,12 @@ fn length(line: &[u8], from: usize, number: f64, end: usize) -> Option<(f64, usi
         if !line.get(behind + blank).is_some_and(u8::is_ascii_digit) {
             break;
         }
-        let (Some(more), end) = self::number(line, behind + blank) else { break };
-        let Some((unit, end)) = self::unit(line, end) else { break };
+        let (Some(more), end) = self::number(line, behind + blank) else {
+            break;
+        };
+        let Some((unit, end)) = self::unit(line, end) else {
+            break;
+        };
         if unit >= last {
             break;
         }
@@ -160,7 +222,9 @@ fn length(line: &[u8], from: usize, number: f64, end: usize) -> Option<(f64, usi
     let letter = unit > SECOND && behind == end + 1 && parts == 1;
     let weak = letter && !after_a_word_of_time(line.get(..from)?);
     // A part of something else: `10 ms/op` is one, `5m-avg` is none.
-    let ended = line.get(behind).is_none_or(|next| !matches!(next, b'-' | b'=' | b'%'));
+    let ended = line
+        .get(behind)
+        .is_none_or(|next| !matches!(next, b'-' | b'=' | b'%'));
     (!weak && ended).then_some((ns, behind))
 }
 
@@ -175,14 +239,17 @@ fn unit(line: &[u8], end: usize) -> Option<(f64, usize)> {
         b"ns" | b"nsec" | b"nsecs" | b"nanoseconds" => 1.0,
         b"us" | b"usec" | b"usecs" | b"micros" | b"microseconds" | b"\xc2\xb5s" | b"\xce\xbcs" => US,
         b"ms" | b"msec" | b"msecs" | b"millis" | b"milliseconds" | b"millisecond" => MS,
-        b"s" | b"sec" | b"secs" | b"second" | b"seconds" | b"Seconds" | b"Sekunden" | b"segundos" | b"secondes" => SECOND,
+        b"s" | b"sec" | b"secs" | b"second" | b"seconds" | b"Seconds" | b"Sekunden" | b"segundos"
+        | b"secondes" => SECOND,
         b"m" | b"min" | b"mins" | b"minute" | b"minutes" => MINUTE,
         b"h" | b"hr" | b"hrs" | b"hour" | b"hours" => HOUR,
         b"d" | b"day" | b"days" => DAY,
         _ => return None,
     };
     let behind = end + blank + length;
-    let ended = line.get(behind).is_none_or(|next| *next != b'_' && (blank == 0 || !next.is_ascii_digit()));
+    let ended = line
+        .get(behind)
+        .is_none_or(|next| *next != b'_' && (blank == 0 || !next.is_ascii_digit()));
     ended.then_some((ns, behind))
 }
 
@@ -194,7 +261,9 @@ fn unit_of_key(before: &[u8]) -> Option<f64> {
         return None;
     }
     let key = before.get(..end)?;
-    let start = key.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'.' | b'-'));
+    let start = key
+        .iter()
+        .rposition(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'.' | b'-'));
     let key = key.get(start.map_or(0, |at| at + 1)..)?.to_ascii_lowercase();
     const KEYS: &[(&str, f64)] = &[
         // HAProxy, nginx, MySQL, TiDB, dig.
@@ -227,27 +296,49 @@ fn unit_of_key(before: &[u8]) -> Option<f64> {
         ("_seconds", SECOND),
     ];
     let known = KEYS.iter().find(|(name, _)| key == name.as_bytes());
-    let ending = || ENDINGS.iter().find(|(ending, _)| key.ends_with(ending.as_bytes()));
+    let ending = || {
+        ENDINGS
+            .iter()
+            .find(|(ending, _)| key.ends_with(ending.as_bytes()))
+    };
     known.or_else(ending).map(|(_, unit)| *unit)
 }
 
 /// Whether the word before a number says that it is a length: `after 5m`, `for 3h`.
 fn after_a_word_of_time(before: &[u8]) -> bool {
-    const WORDS: [&[u8]; 8] = [b"after", b"for", b"took", b"in", b"elapsed", b"duration", b"last", b"waited"];
+    const WORDS: [&[u8]; 8] = [
+        b"after",
+        b"for",
+        b"took",
+        b"in",
+        b"elapsed",
+        b"duration",
+        b"last",
+        b"waited",
+    ];
     let before = before.trim_ascii_end();
     WORDS.iter().any(|word| {
         let at = before.len().checked_sub(word.len());
-        at.and_then(|at| before.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
+        at.and_then(|at| before.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(word))
     })
 }
 
 /// Whether a length is of something that happened, by what stands around it.
 fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     let rest = line.get(behind..).unwrap_or_default();
-    if rest.starts_with(b" ago") || rest.starts_with(b" old") || rest.starts_with(b" left") || rest.starts_with(b" interval") || rest.starts_with(b" timeout") && !timed_out {
+    if rest.starts_with(b" ago")
+        || rest.starts_with(b" old")
+        || rest.starts_with(b" left")
+        || rest.starts_with(b" interval")
+        || rest.starts_with(b" timeout") && !timed_out
+    {
         return false;
     }
     let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
+    if before == b"up " || before.ends_with(b" up ") {
+        return false;
+    }
     let column = |blanks: &[u8]| blanks.contains(&b'\t') || blanks == b"  ";
     // A column of a table is an age (`kubectl get`) as often as a length.
     if before.len() >= 2
@@ -257,12 +348,22 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         return false;
     }
     // A number before it is of other words.
-    let clause = before.iter().rposition(|byte| matches!(byte, b',' | b';' | b'|' | b'{' | b'(' | b'0'..=b'9'));
+    let clause = before
+        .iter()
+        .rposition(|byte| matches!(byte, b',' | b';' | b'|' | b'{' | b'(' | b'0'..=b'9'));
     let clause = before.get(clause.map_or(0, |at| at + 1)..).unwrap_or_default();
     let Some(words) = &*WORDS else { return true };
     // What is closest counts.
     words.find_iter(clause).all(|found| {
-        let own = found.start().checked_sub(1).and_then(|at| clause.get(at)).is_none_or(|before| !before.is_ascii_alphabetic());
-        !own || timed_out && found.pattern().as_usize() < TIMEOUTS.len()
+        let before = found.start().checked_sub(1).and_then(|at| clause.get(at));
+        let next = clause.get(found.end()).copied().unwrap_or(b' ');
+        let begins = before.is_none_or(|before| !before.is_ascii_alphabetic());
+        // `age` is not in `agent`, and `expir` is in `expires`.
+        let ends = !next.is_ascii_lowercase()
+            || next == b's'
+            || clause
+                .get(found.range())
+                .is_some_and(|word| word.eq_ignore_ascii_case(b"expir"));
+        !(begins && ends) || timed_out && found.pattern().as_usize() < TIMEOUTS.len()
     })
 }

@@ -23,7 +23,11 @@ struct Matcher {
 }
 
 static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
-    let each = || WORDS.iter().flat_map(|(kind, end, words)| words.iter().map(|word| (*word, (*kind, *end))));
+    let each = || {
+        WORDS
+            .iter()
+            .flat_map(|(kind, end, words)| words.iter().map(|word| (*word, (*kind, *end))))
+    };
     let words = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
@@ -74,9 +78,7 @@ fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
     let (first, second) = (byte(at.start), byte(at.start + 1));
     let before = at.start.checked_sub(1).map_or(b' ', byte);
     let begins = !before.is_ascii_alphabetic()
-        || first.is_ascii_uppercase() && (before.is_ascii_lowercase() || second.is_ascii_lowercase())
-        // `ETIMEDOUT`.
-        || before == b'E' && first == b'T' && second == b'I';
+        || first.is_ascii_uppercase() && (before.is_ascii_lowercase() || second.is_ascii_lowercase());
     let (last, next, after) = (byte(at.end - 1), byte(at.end), byte(at.end + 1));
     let ends = !next.is_ascii_alphabetic()
         || next.is_ascii_uppercase() && (last.is_ascii_lowercase() || after.is_ascii_lowercase());
@@ -86,9 +88,16 @@ fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
 /// Whether a word stands for what it says.
 fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     let letters = line.get(at.end..).unwrap_or_default();
-    let word_end = at.end + letters.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word_end = at.end
+        + letters
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
     let word = line.get(at.start..word_end).unwrap_or_default();
-    if HARMLESS.iter().any(|harmless| word.eq_ignore_ascii_case(harmless.as_bytes())) {
+    if HARMLESS
+        .iter()
+        .any(|harmless| word.eq_ignore_ascii_case(harmless.as_bytes()))
+    {
         return false;
     }
     let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$');
@@ -100,11 +109,18 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     let behind = line.get(name_end..).unwrap_or_default();
     // A function, in a stack of the kernel's or in code.
     let called = behind.starts_with(b"+0x") || behind.starts_with(b"(");
-    if called && name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().any(|byte| matches!(byte, b'_' | b'.')) {
+    if called
+        && name.first().is_some_and(u8::is_ascii_lowercase)
+        && name.iter().any(|byte| matches!(byte, b'_' | b'.'))
+    {
         return false;
     }
     // Code: `std::panicking::try`.
-    if behind.starts_with(b"::") || line.get(..name_start).is_some_and(|before| before.ends_with(b"::")) {
+    if behind.starts_with(b"::")
+        || line
+            .get(..name_start)
+            .is_some_and(|before| before.ends_with(b"::"))
+    {
         return false;
     }
     // An option, a path to a file.
@@ -120,7 +136,9 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     let word_is_plural = word.last() == Some(&b's');
     let value = value(behind);
     if let Some(value) = value {
-        let is_nothing = NOTHING.iter().any(|nothing| value.text.eq_ignore_ascii_case(nothing.as_bytes()));
+        let is_nothing = NOTHING
+            .iter()
+            .any(|nothing| value.text.eq_ignore_ascii_case(nothing.as_bytes()));
         let empty = value.text.is_empty() && value.quoted;
         if is_nothing && (value.assigned || value.text == b"0") || empty {
             return false;
@@ -157,12 +175,18 @@ fn value(behind: &[u8]) -> Option<Value<'_>> {
         [b'"' | b'\'', rest @ ..] => (assigned, rest),
         _ => (false, rest),
     };
-    let end = rest
-        .iter()
-        .take(16)
-        .position(|byte| matches!(byte, b' ' | b',' | b';' | b')' | b'}' | b']' | b'"' | b'\'' | b'\t'));
+    let end = rest.iter().take(16).position(|byte| {
+        matches!(
+            byte,
+            b' ' | b',' | b';' | b')' | b'}' | b']' | b'"' | b'\'' | b'\t'
+        )
+    });
     let text = rest.get(..end.unwrap_or(rest.len().min(16)))?;
-    Some(Value { text, assigned, quoted })
+    Some(Value {
+        text,
+        assigned,
+        quoted,
+    })
 }
 
 /// Whether a word with a number is the name of a setting: `timeout=30s`, `panic=10`. Several of them are a count.
@@ -171,9 +195,14 @@ fn is_setting(kind: StatementKind, plural: bool, value: &Value<'_>, behind: &[u8
         StatementKind::TimedOut => {
             let exceeded: [&[u8]; 4] = [b"exceeded", b"expired", b"reached", b"elapsed"];
             let near = behind.get(..behind.len().min(48)).unwrap_or_default();
-            !plural && !exceeded.iter().any(|word| memchr::memmem::find(near, word).is_some())
+            !plural
+                && !exceeded
+                    .iter()
+                    .any(|word| memchr::memmem::find(near, word).is_some())
         }
-        StatementKind::Deadlock | StatementKind::Ended | StatementKind::Exhausted => !plural && value.assigned,
+        StatementKind::Deadlock | StatementKind::Ended | StatementKind::Exhausted => {
+            !plural && value.assigned
+        }
         _ => false,
     }
 }
@@ -193,7 +222,9 @@ fn taken_back(before: &[u8]) -> bool {
             .count();
         let word = text.get(text.len() - length..).unwrap_or_default();
         let only_before = [&b"on"[..], b"log", b"any", b"not", b"0"];
-        let known = TAKEN_BACK.iter().any(|taken| word.eq_ignore_ascii_case(taken.as_bytes()));
+        let known = TAKEN_BACK
+            .iter()
+            .any(|taken| word.eq_ignore_ascii_case(taken.as_bytes()));
         if known && (number == 0 || !only_before.iter().any(|only| word.eq_ignore_ascii_case(only))) {
             return true;
         }

@@ -12,10 +12,10 @@ mod shape;
 mod words;
 
 use crate::format::{Family, Format, Understood};
-use crate::formats::Stamps;
+use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
-use holdup_evidence::observed::{Statement, StatementKind};
 use columns::Columns;
+use holdup_evidence::observed::{Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
 
@@ -51,9 +51,11 @@ pub(crate) struct Statements {
 
 /// Whether a line that a reader of this format took is to be read for statements too.
 pub(crate) fn reads(format: &Format, understood: Understood) -> bool {
+    // The reader of any log uses the times of its lines, and not their words.
+    let times_alone = format.id == LOG.id;
     match (format.family, understood) {
-        // The reader of any log uses the times of its lines, and not their words.
-        (Family::Times, _) | (_, Understood::No) => true,
+        _ if times_alone => true,
+        (_, Understood::No) => true,
         (Family::Logs | Family::Databases | Family::Runtime, Understood::Ignorable) => true,
         _ => false,
     }
@@ -104,12 +106,16 @@ impl Statements {
         self.may_head(line);
         let table = of_row.and_then(|_| self.columns.said());
         let key = match table {
-            Some((title, column)) => shape::shape(&[title.as_bytes(), column.as_bytes()].concat(), kind as u64),
+            Some((title, column)) => {
+                shape::shape(&[title.as_bytes(), column.as_bytes()].concat(), kind as u64)
+            }
             None => shape::shape(message, kind as u64),
         };
         let place = match self.places.get(&key) {
             Some(place) => {
-                let Some(known) = self.all.get_mut(*place) else { return true };
+                let Some(known) = self.all.get_mut(*place) else {
+                    return true;
+                };
                 known.times += 1;
                 known.last = at.or(known.last);
                 if ns <= known.ns {

@@ -38,7 +38,9 @@ impl Plain {
         let mut line = line.trim_ascii();
         for _ in 0..LEVELS {
             match line {
-                [b'>', b' ' | b'\t' | b'>', ..] => line = line.get(1..).unwrap_or_default().trim_ascii_start(),
+                [b'>', b' ' | b'\t' | b'>', ..] => {
+                    line = line.get(1..).unwrap_or_default().trim_ascii_start()
+                }
                 _ => break,
             }
         }

@@ -28,7 +28,10 @@ pub(super) fn message(line: &[u8], stamp: usize) -> usize {
     let zone = match rest {
         [b'Z', ..] => 1,
         [b'+' | b'-', rest @ ..] => {
-            let digits = rest.iter().take(5).take_while(|byte| byte.is_ascii_digit() || **byte == b':');
+            let digits = rest
+                .iter()
+                .take(5)
+                .take_while(|byte| byte.is_ascii_digit() || **byte == b':');
             1 + digits.count()
         }
         _ => 0,
@@ -36,7 +39,12 @@ pub(super) fn message(line: &[u8], stamp: usize) -> usize {
     let behind = rest.get(zone..).unwrap_or_default();
     let between = behind
         .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b']' | b')' | b',' | b':' | b'|' | b'-' | b'"'))
+        .take_while(|byte| {
+            matches!(
+                byte,
+                b' ' | b'\t' | b']' | b')' | b',' | b':' | b'|' | b'-' | b'"'
+            )
+        })
         .count();
     // A line that ends with its time has its message before it.
     match stamp + zone + between {
@@ -102,13 +110,19 @@ pub(super) fn sentence(message: &[u8], focus: usize) -> String {
     }
     let head = message.get(..HEAD).unwrap_or(message);
     let from = focus.saturating_sub(BEFORE).max(HEAD);
-    let around = message.get(from..message.len().min(focus + BEHIND)).unwrap_or_default();
+    let around = message
+        .get(from..message.len().min(focus + BEHIND))
+        .unwrap_or_default();
     format!("{} ... {}", blanks_single(head), blanks_single(around))
 }
 
 fn blanks_single(text: &[u8]) -> String {
     // A cut may fall within a character.
-    let from = text.iter().take(3).take_while(|byte| matches!(byte, 0x80..=0xbf)).count();
+    let from = text
+        .iter()
+        .take(3)
+        .take_while(|byte| matches!(byte, 0x80..=0xbf))
+        .count();
     let text = text_of(text.get(from..).unwrap_or_default());
     let mut single = String::with_capacity(text.len());
     for word in text.split_whitespace() {

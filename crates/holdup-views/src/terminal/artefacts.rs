@@ -24,6 +24,12 @@ const FURTHER: usize = 4;
 /// Notes that are printed whole where nothing is wrong; beside trouble only their titles are.
 const NOTES: usize = 3;
 
+/// The format of a text that is of no other.
+const TEXT: &str = "text";
+
+/// What is said of a text without statements.
+const NOTHING_STATED: &str = "Nothing: no line of this text states a failure or a length of time.";
+
 /// Writes it.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let style = *sheet.style();
@@ -89,7 +95,11 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
 pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
     match report.account.as_deref().unwrap_or_default() {
         [] => {
-            let words = "No hold-up found in these artefacts.";
+            let mut formats = report.artefacts.iter().filter_map(|one| one.format.as_deref());
+            let words = match formats.all(|format| format == TEXT) {
+                true if !report.artefacts.is_empty() => NOTHING_STATED,
+                _ => "No hold-up found in these artefacts.",
+            };
             row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
         }
         [largest, rest @ ..] => {
