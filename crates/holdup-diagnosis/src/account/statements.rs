@@ -8,7 +8,7 @@ use holdup_model::report::AccountLine;
 use std::cmp::Reverse;
 
 /// Things that a line names; with more it is data.
-const MAX_THINGS: usize = 3;
+const MAX_THINGS: usize = 2;
 
 /// Statements that become lines.
 const MAX_STATEMENTS: usize = 6;

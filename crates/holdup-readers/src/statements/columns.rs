@@ -38,6 +38,8 @@ const BRACKETED: &[(&[u8], f64)] = &[
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     column: Option<Column>,
+    /// Whether the last line was a heading.
+    heading: bool,
     /// The last two lines that are no rows.
     above: [Vec<u8>; 2],
 }
@@ -54,6 +56,7 @@ struct Column {
 impl Columns {
     /// The length of a row; `None` where the line is none.
     pub(super) fn length(&mut self, line: &[u8]) -> Option<Ns> {
+        self.heading = false;
         if let Some(column) = &self.column {
             if let Some(ns) = column.of(line) {
                 return Some(ns);
@@ -67,6 +70,7 @@ impl Columns {
             self.column = None;
         }
         if let Some((index, unit, name)) = heading(line) {
+            self.heading = true;
             let [first, second] = &self.above;
             let title = [first, second]
                 .map(|line| super::shape::sentence(line, 0))
@@ -84,6 +88,11 @@ impl Columns {
         last.clear();
         last.extend_from_slice(line.get(..KEPT).unwrap_or(line));
         None
+    }
+
+    /// Whether the last line was a heading: its words are names.
+    pub(super) fn is_heading(&self) -> bool {
+        self.heading
     }
 
     /// What stands above the table and which column it is of.

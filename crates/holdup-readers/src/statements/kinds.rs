@@ -82,7 +82,9 @@ fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
     let (last, next, after) = (byte(at.end - 1), byte(at.end), byte(at.end + 1));
     let ends = !next.is_ascii_alphabetic()
         || next.is_ascii_uppercase() && (last.is_ascii_lowercase() || after.is_ascii_lowercase());
-    begins && (ends || end == End::Open)
+    // `critical-chain` is a name.
+    let joined = before == b'-' || next == b'-';
+    begins && (ends && !joined || end == End::Open)
 }
 
 /// Whether a word stands for what it says.
@@ -110,7 +112,9 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     // A function, in a stack of the kernel's or in code.
     let called = behind.starts_with(b"+0x") || behind.starts_with(b"(");
     if called
-        && name.first().is_some_and(u8::is_ascii_lowercase)
+        && name
+            .first()
+            .is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
         && name.iter().any(|byte| matches!(byte, b'_' | b'.'))
     {
         return false;
@@ -126,6 +130,10 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     // An option, a path to a file.
     let path = name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'/');
     if name.starts_with(b"-") || path && (kind >= StatementKind::Failed || name.contains(&b'.')) {
+        return false;
+    }
+    // A switch: `-XX:+ExitOnOutOfMemoryError`.
+    if name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'+') {
         return false;
     }
     // A setting by its unit: `hung_task_timeout_secs`.
@@ -207,11 +215,11 @@ fn is_setting(kind: StatementKind, plural: bool, value: &Value<'_>, behind: &[u8
     }
 }
 
-/// Whether one of the two words before takes back what follows; a sign between ends the sentence.
+/// Whether one of the three words before takes back what follows; a sign between ends the sentence.
 fn taken_back(before: &[u8]) -> bool {
     let near = before.get(before.len().saturating_sub(32)..).unwrap_or_default();
     let mut rest = near;
-    for number in 0..2 {
+    for number in 0..3 {
         let Some(text) = rest.strip_suffix(b" ").or_else(|| rest.strip_suffix(b"-")) else {
             return false;
         };

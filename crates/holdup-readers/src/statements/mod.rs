@@ -31,6 +31,23 @@ const SCANNED: usize = 4 << 10;
 /// A message that is shorter says only half of it: the line below it says of what.
 const HALF: usize = 60;
 
+/// A statement that says only the beginning: which one, and how many lines below it still belong to it.
+#[derive(Debug, Clone, Copy)]
+struct Incomplete {
+    place: usize,
+    lines: usize,
+    /// Bytes of text that are enough.
+    enough: usize,
+    /// Whether lines with a time of their own belong to it too.
+    with_times: bool,
+}
+
+/// Lines below a deadlock that say who waits for what, and bytes of them: databases and the kernel print lists.
+const DEADLOCK: (usize, usize) = (14, 700);
+
+/// The same of a heading in a comment's form: the JVM's of a crash, a slow query's.
+const COMMENT: (usize, usize) = (8, 400);
+
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
@@ -42,8 +59,8 @@ pub(crate) struct Statements {
     all: Vec<Statement>,
     /// How many there are of each kind.
     counts: [usize; KINDS],
-    /// The statement whose message the next line completes.
-    incomplete: Option<usize>,
+    /// The statement whose message the next lines complete.
+    incomplete: Option<Incomplete>,
     /// The last line, if it ends with a colon.
     heading: String,
     left_out: u64,
@@ -77,11 +94,11 @@ impl Statements {
         }
         let incomplete = self.incomplete.take();
         let heading = std::mem::take(&mut self.heading);
-        if shape::is_frame(line) || shape::is_command(line) {
-            self.columns.length(line);
+        let of_row = self.columns.length(line);
+        if shape::is_frame(line) || shape::is_command(line) || self.columns.is_heading() {
+            self.complete(incomplete, line, 0);
             return false;
         }
-        let of_row = self.columns.length(line);
         let found = kinds::of(line);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
@@ -90,18 +107,20 @@ impl Statements {
             (None, Some(length), _) => (StatementKind::Took, length.at),
             (None, None, Some(_)) => (StatementKind::Took, 0),
             (None, None, None) => {
-                self.complete(incomplete, line);
+                let stamp = incomplete.and_then(|one| one.with_times.then(|| self.stamps.of(line))?);
+                let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
+                self.complete(incomplete, line, from);
                 self.may_head(line);
                 return false;
             }
         };
         let stamp = self.stamps.of(line);
-        if stamp.is_none() {
-            self.complete(incomplete, line);
-        }
         let at = stamp.and_then(|stamp| stamp.when());
         let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
         let message = line.get(from..).unwrap_or_default();
+        if stamp.is_none() || incomplete.is_some_and(|one| one.with_times) {
+            self.complete(incomplete, line, from);
+        }
         let ns = length.map(|length| length.ns).max(of_row);
         self.may_head(line);
         let table = of_row.and_then(|_| self.columns.said());
@@ -154,7 +173,9 @@ impl Statements {
         if let Some(statement) = self.all.get_mut(place) {
             statement.text = text;
         }
-        self.incomplete = (table.is_none() && shape::is_incomplete(message, HALF)).then_some(place);
+        if table.is_none() && self.incomplete.is_none_or(|one| !one.with_times) {
+            self.incomplete = incomplete_after(kind, message, place);
+        }
         true
     }
 
@@ -165,19 +186,27 @@ impl Statements {
         }
     }
 
-    /// Adds a line to a message that is short: the query below its time, the name below a heading.
-    fn complete(&mut self, place: Option<usize>, line: &[u8]) {
-        if let Some(statement) = place.and_then(|place| self.all.get_mut(place)) {
-            if !line.iter().any(u8::is_ascii_alphanumeric) {
-                self.incomplete = place;
-                return;
-            }
+    /// Adds a line, from its message on, to a statement that says only the beginning: the query below its time, the names
+    /// below a heading.
+    fn complete(&mut self, incomplete: Option<Incomplete>, line: &[u8], from: usize) {
+        let Some(mut incomplete) = incomplete else { return };
+        let Some(statement) = self.all.get_mut(incomplete.place) else {
+            return;
+        };
+        let message = line.get(from..).unwrap_or_default();
+        if message.iter().any(u8::is_ascii_alphanumeric) {
             let timed_out = statement.kind == StatementKind::TimedOut;
-            let length = durations::longest(line, timed_out).map(|length| length.ns);
+            let length = durations::longest(message, timed_out).map(|length| length.ns);
             statement.ns = statement.ns.or(length);
             statement.text.push_str(" | ");
-            statement.text.push_str(&shape::sentence(line, 0));
+            statement.text.push_str(&shape::sentence(message, 0));
+            incomplete.lines = match incomplete.lines - 1 {
+                0 if message.ends_with(b":") => 1,
+                left => left,
+            };
         }
+        let more = incomplete.lines > 0 && statement.text.len() < incomplete.enough;
+        self.incomplete = Some(incomplete).filter(|_| more);
     }
 
     /// Puts them into the evidence.
@@ -188,6 +217,23 @@ impl Statements {
             out.statement(statement);
         }
     }
+}
+
+/// Which lines below a statement belong to it.
+fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option<Incomplete> {
+    let short = shape::is_incomplete(message, HALF);
+    let (lines, enough) = match kind {
+        StatementKind::Deadlock if short => DEADLOCK,
+        _ if message.starts_with(b"# ") => COMMENT,
+        _ if short => (1, usize::MAX),
+        _ => return None,
+    };
+    Some(Incomplete {
+        place,
+        lines,
+        enough,
+        with_times: kind == StatementKind::Deadlock,
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is the same in lines that differ in numbers alone, and a line as a sentence.
 
 use crate::gather::text_of;
+use crate::prompt::{self, Prompt};
 
 /// Bytes of a message that tell its shape.
 const SHAPED: usize = 400;
@@ -47,9 +48,12 @@ pub(super) fn message(line: &[u8], stamp: usize) -> usize {
         })
         .count();
     // A line that ends with its time has its message before it.
-    match stamp + zone + between {
-        from if from < line.len() => from,
-        _ => 0,
+    let from = stamp + zone + between;
+    let message = line.get(from..).unwrap_or_default();
+    if message.iter().any(u8::is_ascii_alphanumeric) {
+        from
+    } else {
+        0
     }
 }
 
@@ -95,7 +99,7 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
 /// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
 pub(super) fn is_command(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
-    starts.iter().any(|start| line.starts_with(start))
+    starts.iter().any(|start| line.starts_with(start)) || !matches!(prompt::of(line), Prompt::No)
 }
 
 /// Whether a message is only the beginning of what is said: it is short, a heading, or cut at the end of the line.

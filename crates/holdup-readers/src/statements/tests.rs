@@ -69,6 +69,9 @@ fn what_is_taken_back_or_set_states_nothing() {
         " oom_kill_process+0x1f0/0x3a0",
         "core::panicking::try",
         "exchange of keys",
+        "systemd-analyze critical-chain",
+        "-XX:+ExitOnOutOfMemoryError",
+        "errors: No known data errors",
         "",
     ] {
         assert_eq!(kind(line), None, "{line}");
@@ -150,6 +153,20 @@ fn a_short_message_has_the_line_that_says_of_what() {
         all[0].text,
         "closing connection (10.1.1.7:80 -> 10.1.1.8:90): {handshake_timeout,handshake}"
     );
+}
+
+#[test]
+fn a_deadlock_has_the_lines_below_it_that_name_what_waits() {
+    let all = statements(
+        "LATEST DETECTED DEADLOCK\n-----\n*** (1) TRANSACTION:\nTRANSACTION 71, ACTIVE 0 sec\n*** (1) WAITING FOR THIS LOCK:\nindex PRIMARY of table `shop`.`carts` waiting\n",
+    );
+    assert_eq!(all[0].kind, Deadlock);
+    assert!(all[0].text.contains("TRANSACTION 71"), "{all:?}");
+    assert!(all[0].text.contains("`shop`.`carts`"), "{all:?}");
+    let kernel = statements(
+        "[   36.1] WARNING: possible circular locking dependency detected\n[   36.2] cat/7 is trying to acquire lock:\n[   36.3] ffff (&one_mutex){+.+.}, at: f+0x1/0x2\n",
+    );
+    assert!(kernel[0].text.contains("&one_mutex"), "{kernel:?}");
 }
 
 #[test]

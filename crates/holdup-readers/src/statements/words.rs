@@ -340,7 +340,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "pending_sector",
         ],
     ),
-    (Warned, Open, &["warn"]),
+    // A heading of the kernel is no more than that.
+    (Warned, Open, &["warn", "show blocked state"]),
 ];
 
 /// Words that begin like one of them and say nothing.
@@ -367,7 +368,7 @@ pub(super) const HARMLESS: &[&str] = &[
     "conflictless",
 ];
 
-/// Words that take back what follows them: as the word before, or the one before that.
+/// Words that take back what follows them: as one of the three words before.
 pub(super) const TAKEN_BACK: &[&str] = &[
     "no", "0", "without", "zero", "not", "never", "non", "any", "if", "avoid", "prevent", "ignore",
     "ignoring", "isn't", "wasn't", "didn't", "don't", "when", "on", "log", "none", "nor",

@@ -79,11 +79,14 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Whether there is a text of no known format: that none of its lines states anything is an answer too.
+/// Whether there is a text with anything in it: that none of its lines states anything is an answer too.
 fn is_text(reading: &Reading) -> bool {
-    let sources = reading.observed.sources.iter().zip(&reading.accounts);
-    let mut texts = sources.filter(|(source, _)| source.format == TEXT);
-    texts.any(|(_, account)| account.not_understood > 0)
+    let mut sources = reading.observed.sources.iter().zip(&reading.accounts);
+    sources.any(|(source, account)| match source.format.as_str() {
+        "" => false,
+        TEXT => account.not_understood > 0,
+        _ => account.lines > 0,
+    })
 }
 
 /// How far the reading is.
