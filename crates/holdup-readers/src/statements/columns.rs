@@ -111,7 +111,7 @@ impl Column {
         let number = crate::numbers::words(line).nth(self.index + usize::from(dated))?;
         let number = crate::numbers::decimal(number)?;
         let ns = number * self.unit;
-        (ns >= 0.0 && ns < 1e18).then_some(ns as Ns)
+        (0.0..1e18).contains(&ns).then_some(ns as Ns)
     }
 }
 

@@ -77,6 +77,7 @@ const NO_LENGTHS: &[&str] = &[
     "power",
     "higher than",
     "slower than",
+    "out of",
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
@@ -127,7 +128,7 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         };
         at = behind.max(at);
         let longer = longest.is_none_or(|longest| ns > longest.ns as f64);
-        if longer && ns >= 1.0 && ns < MOST && happened(line, from, behind, timed_out) {
+        if longer && (1.0..MOST).contains(&ns) && happened(line, from, behind, timed_out) {
             longest = Some(Length {
                 ns: ns as Ns,
                 at: from,

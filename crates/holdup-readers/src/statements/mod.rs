@@ -31,6 +31,9 @@ const SCANNED: usize = 4 << 10;
 /// A message that is shorter says only half of it: the line below it says of what.
 const HALF: usize = 60;
 
+/// Bytes of a command that are kept.
+const COMMAND: usize = 120;
+
 /// A statement that says only the beginning: which one, and how many lines below it still belong to it.
 #[derive(Debug, Clone, Copy)]
 struct Incomplete {
@@ -63,6 +66,8 @@ pub(crate) struct Statements {
     incomplete: Option<Incomplete>,
     /// The last line, if it ends with a colon.
     heading: String,
+    /// The last command that stands in the text: what took so long.
+    command: String,
     left_out: u64,
 }
 
@@ -95,7 +100,11 @@ impl Statements {
         let incomplete = self.incomplete.take();
         let heading = std::mem::take(&mut self.heading);
         let of_row = self.columns.length(line);
-        if shape::is_frame(line) || shape::is_command(line) || self.columns.is_heading() {
+        let command = shape::is_command(line);
+        if command {
+            self.command = shape::sentence(line.get(..COMMAND).unwrap_or(line), 0);
+        }
+        if command || shape::is_frame(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
         }
@@ -169,6 +178,8 @@ impl Statements {
             text = format!("{title}: {text} ({column})");
         } else if message.len() < HALF && stamp.is_none() && !heading.is_empty() {
             text = format!("{heading} {text}");
+        } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
+            text = format!("{} | {text}", self.command);
         }
         if let Some(statement) = self.all.get_mut(place) {
             statement.text = text;

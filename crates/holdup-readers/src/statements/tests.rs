@@ -96,6 +96,7 @@ fn lengths_of_what_happened() {
         ("gave up after 5m", 300_000),
         ("ran 250 milliseconds", 250),
         ("the agent needed 4 s", 4_000),
+        ("212 ms out of 500 ms", 212),
     ] {
         assert_eq!(millis(line), Some(expected), "{line}");
     }
@@ -152,6 +153,15 @@ fn a_short_message_has_the_line_that_says_of_what() {
     assert_eq!(
         all[0].text,
         "closing connection (10.1.1.7:80 -> 10.1.1.8:90): {handshake_timeout,handshake}"
+    );
+}
+
+#[test]
+fn a_length_has_the_command_that_took_it() {
+    let all = statements("$ cp carts /backup\ndone in 12.5 s\n");
+    assert_eq!(
+        (&*all[0].text, all[0].ns),
+        ("$ cp carts /backup | done in 12.5 s", Some(12_500_000_000))
     );
 }
 

@@ -319,7 +319,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "unrecoverable",
             "malformed",
             "invalid",
-            "removed",
+            "already been removed",
             "no such",
             "conflict",
             "terminating",
