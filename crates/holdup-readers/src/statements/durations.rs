@@ -29,6 +29,9 @@ const DAY: f64 = 86_400.0 * SECOND;
 /// The longest length that is believed: a larger number is an identifier.
 const MOST: f64 = 3_650.0 * DAY;
 
+/// Bytes of a number; a longer one is an identifier.
+const LONGEST_NUMBER: usize = 18;
+
 /// Words before a number that make it a setting, a date, an age or a promise, in the programs' own words.
 const NO_LENGTHS: &[&str] = &[
     "interval",
@@ -138,8 +141,32 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     longest
 }
 
+/// Digits of a number; of most that a log has the value is never asked for.
+#[derive(Debug, Clone, Copy)]
+struct Number<'a> {
+    digits: &'a [u8],
+    /// Whether a comma in it is between thousands.
+    thousands: bool,
+}
+
+impl Number<'_> {
+    fn value(self) -> Option<f64> {
+        let mut text = [0; LONGEST_NUMBER];
+        let mut length = 0;
+        for byte in self
+            .digits
+            .iter()
+            .filter(|byte| !(self.thousands && **byte == b','))
+        {
+            *text.get_mut(length)? = if *byte == b',' { b'.' } else { *byte };
+            length += 1;
+        }
+        std::str::from_utf8(text.get(..length)?).ok()?.parse().ok()
+    }
+}
+
 /// The number that begins here, and where it ends; none where it is a date, a time of day, an address or a version.
-fn number(line: &[u8], from: usize) -> (Option<f64>, usize) {
+fn number(line: &[u8], from: usize) -> (Option<Number<'_>>, usize) {
     let digits = |from: usize| {
         let rest = line.get(from..).unwrap_or_default();
         rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
@@ -158,21 +185,11 @@ fn number(line: &[u8], from: usize) -> (Option<f64>, usize) {
     }
     let digit_behind = line.get(end + 1).is_some_and(u8::is_ascii_digit);
     if digit_behind && matches!(line.get(end), Some(b'.' | b':' | b'/' | b'-')) {
-        let range = line.get(end..end + 2) == Some(b"..");
-        if !range {
-            return (None, end);
-        }
-    }
-    let text = line.get(from..end).unwrap_or_default();
-    if text.len() > 18 {
         return (None, end);
     }
-    let text: String = text
-        .iter()
-        .filter(|byte| !(thousands && **byte == b','))
-        .map(|byte| if *byte == b',' { '.' } else { char::from(*byte) })
-        .collect();
-    (text.parse().ok(), end)
+    let digits = line.get(from..end).unwrap_or_default();
+    let number = (digits.len() <= LONGEST_NUMBER).then_some(Number { digits, thousands });
+    (number, end)
 }
 
 /// Passes over the rest of a word: of a date, an address, an identifier.
@@ -183,21 +200,21 @@ fn skip_word(line: &[u8], from: usize) -> usize {
 }
 
 /// The length in nanoseconds of a number with its unit, and where it ends.
-fn length(line: &[u8], from: usize, number: f64, end: usize) -> Option<(f64, usize)> {
+fn length(line: &[u8], from: usize, number: Number<'_>, end: usize) -> Option<(f64, usize)> {
     let Some((unit, mut behind)) = unit(line, end) else {
         // `7579.592..7922.997` of EXPLAIN is from the first row to the last.
         let word = line.get(..from)?;
         if word.ends_with(b"actual time=") && line.get(end..)?.starts_with(b"..") {
             let (last, end) = self::number(line, end + 2);
-            return Some((last? * MS, end));
+            return Some((last?.value()? * MS, end));
         }
         let unit = unit_of_key(word)?;
         let ended = line
             .get(end)
             .is_none_or(|next| !next.is_ascii_alphanumeric() && !matches!(next, b'%' | b'_' | b':' | b'/'));
-        return ended.then_some((number * unit, end));
+        return ended.then_some((number.value()? * unit, end));
     };
-    let mut ns = number * unit;
+    let mut ns = number.value()? * unit;
     let mut last = unit;
     let mut parts = 1;
     for _ in 1..PARTS {
@@ -214,7 +231,7 @@ fn length(line: &[u8], from: usize, number: f64, end: usize) -> Option<(f64, usi
         if unit >= last {
             break;
         }
-        ns += more * unit;
+        ns += more.value()? * unit;
         last = unit;
         behind = end;
         parts += 1;
@@ -257,6 +274,9 @@ fn unit(line: &[u8], end: usize) -> Option<(f64, usize)> {
 /// The unit that a key says: `"duration_ms":`, `elapsedMillis=`, `Query_time: `.
 fn unit_of_key(before: &[u8]) -> Option<f64> {
     let separator = |byte: &u8| matches!(byte, b' ' | b'"' | b'\'' | b':' | b'=');
+    if !before.last().is_some_and(separator) {
+        return None;
+    }
     let end = before.iter().rposition(|byte| !separator(byte))? + 1;
     if !before.get(end..)?.iter().any(|byte| matches!(byte, b':' | b'=')) {
         return None;
@@ -265,7 +285,7 @@ fn unit_of_key(before: &[u8]) -> Option<f64> {
     let start = key
         .iter()
         .rposition(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'.' | b'-'));
-    let key = key.get(start.map_or(0, |at| at + 1)..)?.to_ascii_lowercase();
+    let key = key.get(start.map_or(0, |at| at + 1)..)?;
     const KEYS: &[(&str, f64)] = &[
         // HAProxy, nginx, MySQL, TiDB, dig.
         ("query_time", SECOND),
@@ -296,11 +316,15 @@ fn unit_of_key(before: &[u8]) -> Option<f64> {
         ("_secs", SECOND),
         ("_seconds", SECOND),
     ];
-    let known = KEYS.iter().find(|(name, _)| key == name.as_bytes());
+    let known = KEYS
+        .iter()
+        .find(|(name, _)| key.eq_ignore_ascii_case(name.as_bytes()));
     let ending = || {
-        ENDINGS
-            .iter()
-            .find(|(ending, _)| key.ends_with(ending.as_bytes()))
+        ENDINGS.iter().find(|(ending, _)| {
+            let from = key.len().checked_sub(ending.len());
+            let tail = from.and_then(|from| key.get(from..));
+            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(ending.as_bytes()))
+        })
     };
     known.or_else(ending).map(|(_, unit)| *unit)
 }
