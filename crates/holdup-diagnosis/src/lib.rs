@@ -5,6 +5,7 @@
 //! up ([`boot`]), how it does ([`host`]) and where its random numbers come from ([`randomness`]). Nothing here does I/O or reads
 //! a clock.
 
+pub mod account;
 pub mod boot;
 pub mod host;
 pub mod randomness;

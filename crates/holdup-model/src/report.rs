@@ -3,6 +3,7 @@
 //! Field names and meanings are a contract; fields are only ever added. Durations are integer nanoseconds in
 //! fields that end in `_ns`, shares are 0..1, times are RFC 3339 with zone, every list is present.
 
+mod account;
 mod artefact;
 mod boot;
 mod churn;
@@ -14,6 +15,7 @@ mod machine;
 mod recording;
 mod scaling;
 
+pub use account::AccountLine;
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
 pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
 pub use churn::{Births, Churn, Conversations, Handshakes};
@@ -72,6 +74,9 @@ pub struct Report {
     /// `holdup boot`.
     #[serde(default)]
     pub artefacts: Vec<Artefact>,
+    /// The largest things that the artefacts show, with or without a finding, the first of them first; only of `holdup read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Vec<AccountLine>>,
     /// How the machine came up; only of `holdup boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<Boot>,

@@ -6,7 +6,7 @@ use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
     Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenFileSystem, SeenThread, Snapshot,
-    SocketTable, Source, Span, StackId, SwapList, What, When,
+    SocketTable, Source, Span, StackId, Statement, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -27,6 +27,9 @@ const SPANS: u64 = 20_000;
 /// The same of all artefacts together: of a folder with thousands of logs.
 const ALL_HAPPENINGS: usize = 60_000;
 const ALL_SPANS: usize = 60_000;
+
+/// Statements of all artefacts together: lines that differ in more than numbers.
+const ALL_STATEMENTS: usize = 20_000;
 
 /// Threads of all snapshots together, and the bytes of their names and locks.
 const ALL_THREADS: usize = 300_000;
@@ -136,9 +139,10 @@ impl Gather {
         self.observed.sources.len()
     }
 
-    /// Takes back the last artefact if it is of no format and came to nothing, with what was wrong with it.
+    /// Takes back the last artefact if it is of no format but text, and came to nothing, with what was wrong with it.
     pub(crate) fn take_back(&mut self) -> Option<Account> {
-        let unrecognised = self.observed.sources.last()?.format.is_empty();
+        let format = &self.observed.sources.last()?.format;
+        let unrecognised = format.is_empty() || format == crate::formats::text::ID;
         let nothing = self.accounts.last()?.evidence == 0;
         if !unrecognised || !nothing {
             return None;
@@ -455,6 +459,15 @@ impl Out<'_> {
             return;
         }
         self.gather.observed.spans.push(span);
+    }
+
+    /// What lines of text state.
+    pub(crate) fn statement(&mut self, statement: Statement) {
+        if self.gather.observed.statements.len() >= ALL_STATEMENTS {
+            self.account().left_out += 1;
+            return;
+        }
+        self.gather.observed.statements.push(statement);
     }
 }
 

@@ -20,6 +20,7 @@ mod numbers;
 mod prompt;
 mod sizes;
 mod stamp;
+mod statements;
 mod stream;
 mod tasks;
 mod text;
@@ -30,6 +31,7 @@ pub use collected::SCRIPT as COLLECT_SCRIPT;
 pub use format::{Family, Format};
 pub use formats::ALL as FORMATS;
 pub use formats::profiles::collapsed::{StackLines, stacks};
+pub use formats::text::ID as TEXT;
 pub use stream::{HEAD, recognise};
 
 use gather::Gather;

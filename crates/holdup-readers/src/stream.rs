@@ -2,10 +2,11 @@
 
 use crate::collected;
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
-use crate::formats::ALL;
+use crate::formats::{ALL, text};
 use crate::gather::{Gather, Out, quoted};
 use crate::lines::{LONGEST, Lines};
 use crate::prompt::{self, Prompt};
+use crate::statements::{self, Statements};
 use crate::text::{Cleaner, Text, Utf16, is_binary};
 use std::io::{ErrorKind, Read};
 
@@ -71,19 +72,9 @@ pub(crate) fn read_as(format: &'static Format, mut text: &[u8], gather: &mut Gat
     }
     let mut lines = Lines::new(&mut text, Cleaner::default());
     let mut out = gather.begin("text", format.id);
-    let mut reader = reader_of(format);
-    part(
-        &mut lines,
-        None,
-        Some(format),
-        &mut reader,
-        &mut out,
-        &mut 0,
-        None,
-    );
-    if let Some(reader) = &mut reader {
-        reader.end(&mut out);
-    }
+    let mut reader = Reader::of(format);
+    part(&mut lines, None, &mut reader, &mut out, &mut 0, None);
+    reader.end(&mut out);
     finish(&lines, &mut out);
 }
 
@@ -187,13 +178,16 @@ fn parts(
     }
     let openings = Openings::new();
     // Of several outputs in one text the surest need not be the first.
-    let mut format = openings.of_first(lines.head(HEAD)).or(format);
+    let mut format = openings
+        .of_first(lines.head(HEAD))
+        .or(format)
+        .unwrap_or(&text::FORMAT);
     let mut number = before;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
     let mut carried: Option<Vec<u8>> = None;
     for left in (0..PARTS).rev() {
-        let mut out = gather.begin(name, format.map_or("", |format| format.id));
-        let mut reader = format.and_then(reader_of);
+        let mut out = gather.begin(name, format.id);
+        let mut reader = Reader::of(format);
         let consumed = lines.consumed();
         let openings = Some(&openings).filter(|_| left > 0);
         if openings.is_none() {
@@ -202,19 +196,16 @@ fn parts(
         let next = part(
             lines,
             openings,
-            format,
             &mut reader,
             &mut out,
             &mut number,
             carried.take(),
         );
-        if let Some(reader) = &mut reader {
-            reader.end(&mut out);
-        }
+        reader.end(&mut out);
         out.account().bytes = lines.consumed() - consumed;
         match next {
             Some((other, line)) => {
-                format = Some(other);
+                format = other;
                 carried = Some(line);
             }
             None => {
@@ -225,10 +216,37 @@ fn parts(
     }
 }
 
-fn reader_of(format: &'static Format) -> Option<Box<dyn LineReader>> {
-    match format.shape {
-        Shape::Lines(reader) => Some(reader()),
-        Shape::Document(_) => None,
+/// Reads a part: by the reader of its format, and what that does not use for what it states in words.
+struct Reader {
+    format: &'static Format,
+    own: Box<dyn LineReader>,
+    statements: Statements,
+}
+
+impl Reader {
+    fn of(format: &'static Format) -> Reader {
+        let (format, reader) = match format.shape {
+            Shape::Lines(reader) => (format, reader),
+            Shape::Document(_) => (&text::FORMAT, text::reader as fn() -> Box<dyn LineReader>),
+        };
+        Reader {
+            format,
+            own: reader(),
+            statements: Statements::default(),
+        }
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let understood = self.own.line(line, out);
+        if self.format.id != text::ID && statements::reads(self.format, understood) {
+            self.statements.line(line, out);
+        }
+        understood
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.own.end(out);
+        self.statements.end(out);
     }
 }
 
@@ -236,21 +254,17 @@ fn reader_of(format: &'static Format) -> Option<Box<dyn LineReader>> {
 fn part(
     lines: &mut Lines<'_>,
     openings: Option<&Openings>,
-    format: Option<&'static Format>,
-    reader: &mut Option<Box<dyn LineReader>>,
+    reader: &mut Reader,
     out: &mut Out<'_>,
     number: &mut u64,
     carried: Option<Vec<u8>>,
 ) -> Option<(&'static Format, Vec<u8>)> {
-    let take = |line: &[u8], prompt: Prompt, reader: &mut Option<Box<dyn LineReader>>, out: &mut Out<'_>| {
+    let format = reader.format;
+    let take = |line: &[u8], prompt: Prompt, reader: &mut Reader, out: &mut Out<'_>| {
         if let Prompt::Of(_) = prompt {
             out.source().tool = Some(quoted(line));
         }
-        let understood = match reader {
-            Some(reader) => reader.line(line, out),
-            None if line.iter().all(u8::is_ascii_whitespace) => Understood::Ignorable,
-            None => Understood::No,
-        };
+        let understood = reader.line(line, out);
         // A reader may learn from the command's options; else the line says nothing more.
         let prompted = understood == Understood::No && !matches!(prompt, Prompt::No);
         out.count(
@@ -276,15 +290,14 @@ fn part(
         };
         // Each command is an artefact of its own: a second `free -m` is not the same report as the first.
         if let Prompt::Of(other) = prompt
-            && (out.account().lines > 0 || format.is_none_or(|format| format.id != other.id))
+            && (out.account().lines > 0 || format.id != other.id)
         {
             return Some((other, line.to_vec()));
         }
-        let anew = |line| reader.as_ref().is_some_and(|reader| reader.begins_anew(line));
         let other = openings
             .and_then(|openings| openings.of(line))
-            .filter(|other| format.is_none_or(|format| format.id != other.id) || anew(line))
-            .filter(|other| reader.as_ref().is_none_or(|reader| !reader.keeps(other)));
+            .filter(|other| format.id != other.id || reader.own.begins_anew(line))
+            .filter(|other| !reader.own.keeps(other));
         if let Some(other) = other {
             return Some((other, line.to_vec()));
         }

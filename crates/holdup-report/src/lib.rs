@@ -97,6 +97,7 @@ pub fn build(
             .map(|(rule, missing)| CannotTell { rule, missing })
             .collect(),
         artefacts: Vec::new(),
+        account: None,
         boot: None,
         host: None,
         churn: attributed.churn.as_ref().map(churn::churn),

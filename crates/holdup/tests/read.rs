@@ -311,7 +311,13 @@ fn what_is_no_text_of_a_known_format_is_said_in_a_sentence() {
     fs::write(path.join("zeros"), vec![0; 100_000]).unwrap();
     nothing(&["zeros"], path, &["nothing"]);
     fs::write(path.join("for\x1b[31m\nyou"), "hello \x1b]0;owned\x07 there\n").unwrap();
-    nothing(&["for\x1b[31m\nyou"], path, &["nothing understood of 1 line"]);
+    // A text that states nothing is read, and it is said that it is nothing.
+    let told = report(&["for\x1b[31m\nyou"], path);
+    assert_eq!(told["artefacts"][0]["format"], "text");
+    assert_eq!(told["account"].as_array().map(Vec::len), Some(0), "{told}");
+    let shown = lossy(&read(&["for\x1b[31m\nyou"], path).stdout);
+    assert!(shown.contains("Nothing: no line of this text states"), "{shown}");
+    assert!(!shown.contains("\x1b[31m"), "{shown:?}");
     nothing(&["no\x1b[31m\nwhere"], path, &["cannot read", "No such file"]);
     run(path, &["mkfifo", "fifo"]);
     nothing(&["fifo"], path, &["fifo", "FIFO"]);
@@ -498,7 +504,7 @@ fn artefacts_that_were_cut_are_read_to_the_cut() {
     fs::write(path.join("half"), &dump[header + 20..]).unwrap();
     assert_eq!(rules(&report(&["half"], path)), ["thread-stands-still"]);
     fs::write(path.join("short"), "Full thread du").unwrap();
-    nothing(&["short"], path, &["nothing understood of 1 line"]);
+    assert_eq!(report(&["short"], path)["artefacts"][0]["format"], "text");
     fs::write(
         path.join("name"),
         "Full thread dump OpenJDK:\n\n\"main\" #1 prio=5 os_pr",

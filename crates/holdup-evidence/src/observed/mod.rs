@@ -16,6 +16,7 @@ mod snapshot;
 mod sockets;
 mod span;
 mod stacks;
+mod statement;
 mod storage;
 mod when;
 
@@ -30,6 +31,7 @@ pub use snapshot::{LockRef, LockWait, SeenFile, SeenThread, Snapshot, SnapshotKi
 pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable, TcpState};
 pub use span::{Span, SpanKind};
 pub use stacks::{StackId, Stacks};
+pub use statement::{Statement, StatementKind};
 pub use storage::{SeenDevice, SeenFileSystem, SeenSwap, SwapList};
 pub use when::{Civil, When};
 
@@ -53,6 +55,8 @@ pub struct Observed {
     pub samples: Vec<Samples>,
     /// Durations that the artefacts state or prove.
     pub spans: Vec<Span>,
+    /// What lines of text state, each kind of line once.
+    pub statements: Vec<Statement>,
     /// Lists of the swap areas that are switched on.
     pub swap_lists: Vec<SwapList>,
     /// Block devices that are there.
@@ -77,6 +81,7 @@ impl Observed {
             && self.calls.is_empty()
             && self.samples.is_empty()
             && self.spans.is_empty()
+            && self.statements.is_empty()
             && self.swap_lists.is_empty()
             && self.devices.is_empty()
             && self.sockets.is_empty()

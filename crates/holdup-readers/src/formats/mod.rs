@@ -23,6 +23,7 @@ mod strace_summary;
 mod swaps;
 mod sysstat;
 pub(crate) mod systemd;
+pub(crate) mod text;
 mod thread_dump;
 mod time_command;
 mod timed_log;
@@ -32,7 +33,7 @@ mod top;
 mod uptime;
 mod vmstat;
 
-pub(crate) use timed_log::Stamps;
+pub(crate) use timed_log::{FORMAT as LOG, Stamps};
 
 use crate::format::Format;
 
@@ -95,6 +96,7 @@ pub static ALL: &[&Format] = &[
     &systemd::dump::FORMAT,
     &systemd::plot::FORMAT,
     &systemd::time::FORMAT,
+    &text::FORMAT,
     &thread_dump::FORMAT,
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,

@@ -18,8 +18,17 @@ const HEADER: usize = 10;
 /// Artefacts that get a line each; of more, those with trouble first, and the rest is counted.
 const LISTED: usize = 12;
 
+/// Further lines of the account that are printed where nothing is wrong.
+const FURTHER: usize = 4;
+
 /// Notes that are printed whole where nothing is wrong; beside trouble only their titles are.
 const NOTES: usize = 3;
+
+/// The format of a text that is of no other.
+const TEXT: &str = "text";
+
+/// What is said of a text without statements.
+const NOTHING_STATED: &str = "Nothing: no line of this text states a failure or a length of time.";
 
 /// Writes it.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
@@ -84,8 +93,33 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
 
 /// Says that no artefact shows trouble.
 pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
-    let words = "No hold-up found in these artefacts.";
-    row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+    match report.account.as_deref().unwrap_or_default() {
+        [] => {
+            let mut formats = report.artefacts.iter().filter_map(|one| one.format.as_deref());
+            let words = match formats.all(|format| format == TEXT) {
+                true if !report.artefacts.is_empty() => NOTHING_STATED,
+                _ => "No hold-up found in these artefacts.",
+            };
+            row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+        }
+        [largest, rest @ ..] => {
+            let lead = sheet.words("The largest thing here:").paint(Paint::Bold);
+            row(sheet, 2, vec![lead, sheet.name(&largest.text).paint(Paint::Bold)]);
+            let words = "No rule can tell from this whether that is too much.";
+            row(
+                sheet,
+                2,
+                vec![
+                    sheet.words(words),
+                    sheet.name(&largest.source).paint(Paint::Dim).after(2),
+                ],
+            );
+            for line in rest.iter().take(FURTHER) {
+                let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
+                row(sheet, 4, vec![sheet.name(&line.text), source]);
+            }
+        }
+    }
     let silent = report.cannot_tell.len() as u64;
     if silent > 0 && !sheet.style().quiet {
         let rules = counted(silent, "rule", "rules");

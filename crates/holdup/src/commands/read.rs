@@ -12,7 +12,7 @@ use holdup_artefacts::attribute;
 use holdup_collect::privileges::{self, Part};
 use holdup_diagnosis::rules::Run;
 use holdup_model::report::SubjectKind;
-use holdup_readers::{Account, FORMATS, Family, Readers, Reading};
+use holdup_readers::{Account, FORMATS, Family, Readers, Reading, TEXT};
 use holdup_views::units::bytes;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
     progress.borrow_mut().line.clear();
     // What says nothing of a trouble may still say what kind of machine it is.
     let evidence = reading.accounts.iter().any(|account| account.evidence > 0);
-    if reading.observed.is_empty() && !evidence {
+    if reading.observed.is_empty() && !evidence && !is_text(&reading) {
         if unread < args.files.len() {
             say(&nothing(&reading));
         }
@@ -77,6 +77,16 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
         &judged,
     ));
     Ok(0)
+}
+
+/// Whether there is a text with anything in it: that none of its lines states anything is an answer too.
+fn is_text(reading: &Reading) -> bool {
+    let mut sources = reading.observed.sources.iter().zip(&reading.accounts);
+    sources.any(|(source, account)| match source.format.as_str() {
+        "" => false,
+        TEXT => account.not_understood > 0,
+        _ => account.lines > 0,
+    })
 }
 
 /// How far the reading is.

@@ -3,6 +3,7 @@
 //! In: a reading, and the run that rules are to judge of it. Out: the report, with an account of each artefact. No clock is
 //! read but to date it.
 
+use holdup_diagnosis::account::account;
 use holdup_diagnosis::rules::{Run, judge};
 use holdup_model::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
 use holdup_readers::{Account, Reading};
@@ -27,6 +28,7 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
     let facts = holdup_evidence::SystemFacts::default();
     let mut report = holdup_report::build(subject, run.attributed, judgement, &facts, version);
     report.artefacts = accounts(reading);
+    report.account = (kind == SubjectKind::Read).then(|| account(&reading.observed));
     if run.attributed.coverage.observed == 0 {
         report.coverage.observed_ns = None;
         report.coverage.attributed_ns = None;

@@ -1,0 +1,158 @@
+//! What lines of text state, gravest and longest first.
+
+use super::{Rank, Ranked};
+use holdup_evidence::observed::{Statement, StatementKind};
+use holdup_evidence::units::duration;
+use holdup_evidence::{Ns, Observed};
+use holdup_model::report::AccountLine;
+use std::cmp::Reverse;
+
+/// Things that a line names; with more it is data.
+const MAX_THINGS: usize = 2;
+
+/// Statements that become lines.
+const MAX_STATEMENTS: usize = 6;
+
+/// Adds the gravest.
+pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
+    let mut statements: Vec<&Statement> = observed.statements.iter().collect();
+    let order = |one: &Statement| (one.kind, Reverse((one.ns, one.times, things(&one.text))));
+    statements.sort_by_cached_key(|one| order(one));
+    all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| Ranked {
+        rank: rank(one.kind),
+        line: AccountLine {
+            what: one.text.clone(),
+            ns: one.ns,
+            share: None,
+            text: sentence(one),
+            source: observed.place(&one.quote),
+        },
+    }));
+}
+
+/// How often, in which time, how long at most, and the line's own words.
+fn sentence(one: &Statement) -> String {
+    if one.times < 2 {
+        return one.text.clone();
+    }
+    let mut sentence = format!("{} times", one.times);
+    let within = one
+        .last
+        .zip(one.first)
+        .and_then(|(last, first)| last.since(first));
+    if let Some(within) = within.and_then(|ns| Ns::try_from(ns).ok()).filter(|ns| *ns > 0) {
+        sentence.push_str(&format!(" in {}", duration(within)));
+    }
+    if let Some(ns) = one.ns {
+        sentence.push_str(&format!(", longest {}", duration(ns)));
+    }
+    format!("{sentence}: {}", one.text)
+}
+
+/// How many things a line names: addresses, paths, names with a sign or a number in them. Of two lines that are as grave, the
+/// one that says of what is better.
+fn things(text: &str) -> usize {
+    let named = |word: &&str| {
+        let sign = word.contains(['/', '.', ':', '-', '_', '@'])
+            || word.contains(|char: char| char.is_ascii_digit());
+        sign && word.chars().filter(char::is_ascii_alphanumeric).count() > 2
+    };
+    text.split_whitespace().filter(named).take(MAX_THINGS).count()
+}
+
+fn rank(kind: StatementKind) -> Rank {
+    match kind {
+        StatementKind::Deadlock | StatementKind::Ended | StatementKind::Exhausted => Rank::Stops,
+        StatementKind::TimedOut | StatementKind::Unreachable | StatementKind::Stalled => Rank::Waits,
+        StatementKind::Failed => Rank::Failed,
+        StatementKind::Took => Rank::Largest,
+        StatementKind::Warned => Rank::Ordinary,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::account::account;
+    use holdup_evidence::Observed;
+    use holdup_evidence::observed::{Quote, Source, Statement, StatementKind, When};
+
+    fn statement(kind: StatementKind, ns: Option<u64>, times: u64, text: &str) -> Statement {
+        Statement {
+            kind,
+            ns,
+            times,
+            first: None,
+            last: None,
+            quote: Quote { source: 0, line: 7 },
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_gravest_is_first_and_the_longest_of_its_kind() {
+        let observed = Observed {
+            sources: vec![Source {
+                name: "app.log".to_owned(),
+                ..Source::default()
+            }],
+            statements: vec![
+                statement(StatementKind::Warned, None, 400, "cache is cold"),
+                statement(
+                    StatementKind::Took,
+                    Some(4_647_000_000),
+                    1,
+                    "resolving db took 4.647 s",
+                ),
+                statement(StatementKind::Took, Some(9_000_000), 80, "request took 9 ms"),
+                statement(
+                    StatementKind::TimedOut,
+                    None,
+                    3,
+                    "connection to 10.0.0.1:6385 timed out",
+                ),
+            ],
+            ..Observed::default()
+        };
+        let lines = account(&observed);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "3 times: connection to 10.0.0.1:6385 timed out",
+                "resolving db took 4.647 s",
+                "80 times, longest 9.0 ms: request took 9 ms",
+                "400 times: cache is cold",
+            ]
+        );
+        assert_eq!(lines[0].source, "app.log:7");
+        assert_eq!(lines[1].ns, Some(4_647_000_000));
+    }
+
+    #[test]
+    fn it_is_said_how_often_in_which_time_and_of_two_the_one_that_names_a_thing_is_first() {
+        let mut repeated = statement(StatementKind::TimedOut, None, 1, "context deadline exceeded");
+        let mut named = statement(
+            StatementKind::TimedOut,
+            None,
+            1,
+            "10.1.1.7:2379 deadline exceeded",
+        );
+        let observed = |statements| Observed {
+            sources: vec![Source::default()],
+            statements,
+            ..Observed::default()
+        };
+        let lines = account(&observed(vec![repeated.clone(), named.clone()]));
+        assert_eq!(lines[0].text, "10.1.1.7:2379 deadline exceeded");
+        repeated.times = 40;
+        repeated.first = Some(When::Unix(0));
+        repeated.last = Some(When::Unix(90_000_000_000));
+        repeated.ns = Some(2_000_000_000);
+        named.ns = Some(1_000_000_000);
+        let lines = account(&observed(vec![named, repeated]));
+        assert_eq!(
+            lines[0].text,
+            "40 times in 1 min 30 s, longest 2.00 s: context deadline exceeded"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! What a line of any text states: a failure, a wait that was given up, a duration.
+//!
+//! Logs of programs that no reader knows still say in words what went wrong and for how long. Lines that differ in numbers
+//! alone are one statement, with a count.
+
+use super::{Quote, When};
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// What kind of thing is stated.
+    pub kind: StatementKind,
+    /// The longest duration that is stated with it.
+    #[serde(default)]
+    pub ns: Option<Ns>,
+    /// How often it is stated.
+    #[serde(default)]
+    pub times: u64,
+    /// When it is first stated.
+    #[serde(default)]
+    pub first: Option<When>,
+    /// When it is last stated.
+    #[serde(default)]
+    pub last: Option<When>,
+    /// Where the line stands that is quoted: that of the longest duration, else the first.
+    #[serde(default)]
+    pub quote: Quote,
+    /// The line, without what a logger puts before it, cut to a bearable length.
+    #[serde(default)]
+    pub text: String,
+}
+
+/// Kinds of statements, gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatementKind {
+    /// Threads or transactions wait for each other.
+    Deadlock,
+    /// A process was ended or ended itself: out of memory, a crash, a panic.
+    Ended,
+    /// Something is used up: space, memory, connections, descriptors.
+    Exhausted,
+    /// A wait was given up.
+    TimedOut,
+    /// Something could not be reached, or refused.
+    Unreachable,
+    /// Something stands or stood still, or was slow, in the text's own words.
+    Stalled,
+    /// Something failed, and none of the above is said.
+    Failed,
+    /// Something took a stated time.
+    Took,
+    /// A warning.
+    Warned,
+}

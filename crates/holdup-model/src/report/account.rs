@@ -1,0 +1,20 @@
+//! What a report has of the largest things that artefacts show.
+
+use holdup_evidence::Ns;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One of the largest things that the artefacts show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountLine {
+    /// Which thing: a device, a unit, a process, a pause, a place where threads stand.
+    pub what: String,
+    /// How long it took or stood, nanoseconds; null where the artefact does not say.
+    pub ns: Option<Ns>,
+    /// Of what there is of its kind, 0..1: of the time, of the threads, of the CPUs; null where that is not told.
+    pub share: Option<f64>,
+    /// One sentence: thing, what is with it, and size.
+    pub text: String,
+    /// Where it was read, as `name:line`.
+    pub source: String,
+}

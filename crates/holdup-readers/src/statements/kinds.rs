@@ -1,0 +1,242 @@
+//! What kind of thing a line states, by its words.
+//!
+//! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
+//! no name of a setting (`timeout=30s`) or of a function.
+
+use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use holdup_evidence::observed::StatementKind;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// A kind, and where its word stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) kind: StatementKind,
+    pub(super) at: usize,
+}
+
+/// All words at once, and of each what it says.
+struct Matcher {
+    words: AhoCorasick,
+    says: Vec<(StatementKind, End)>,
+}
+
+static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
+    let each = || {
+        WORDS
+            .iter()
+            .flat_map(|(kind, end, words)| words.iter().map(|word| (*word, (*kind, *end))))
+    };
+    let words = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostLongest)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(each().map(|(word, _)| word))
+        .ok()?;
+    Some(Matcher {
+        words,
+        says: each().map(|(_, says)| says).collect(),
+    })
+});
+
+/// The gravest kind that a line states.
+pub(super) fn of(line: &[u8]) -> Option<Found> {
+    let matcher = MATCHER.as_ref()?;
+    let mut gravest: Option<Found> = by_letter(line);
+    for found in matcher.words.find_iter(line) {
+        let Some((kind, end)) = matcher.says.get(found.pattern().as_usize()) else {
+            continue;
+        };
+        if gravest.is_none_or(|gravest| *kind < gravest.kind)
+            && is_word(line, &found.range(), *end)
+            && states(line, &found.range(), *kind)
+        {
+            gravest = Some(Found {
+                kind: *kind,
+                at: found.start(),
+            });
+        }
+    }
+    gravest
+}
+
+/// The level that glog puts before a line, and klog: `E0507 11:59:43.923954`.
+fn by_letter(line: &[u8]) -> Option<Found> {
+    let kind = match line {
+        [b'E' | b'F', ..] => StatementKind::Failed,
+        [b'W', ..] => StatementKind::Warned,
+        _ => return None,
+    };
+    let digits = line.get(1..5)?.iter().all(u8::is_ascii_digit) && line.get(5) == Some(&b' ');
+    digits.then_some(Found { kind, at: 0 })
+}
+
+/// Whether a match is a word of its own, or a part of a name in camel case (`GetConnectionTimeoutException`).
+fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
+    let byte = |at: usize| line.get(at).copied().unwrap_or(b' ');
+    let (first, second) = (byte(at.start), byte(at.start + 1));
+    let before = at.start.checked_sub(1).map_or(b' ', byte);
+    let begins = !before.is_ascii_alphabetic()
+        || first.is_ascii_uppercase() && (before.is_ascii_lowercase() || second.is_ascii_lowercase());
+    let (last, next, after) = (byte(at.end - 1), byte(at.end), byte(at.end + 1));
+    let ends = !next.is_ascii_alphabetic()
+        || next.is_ascii_uppercase() && (last.is_ascii_lowercase() || after.is_ascii_lowercase());
+    // `critical-chain` is a name.
+    let joined = before == b'-' || next == b'-';
+    begins && (ends && !joined || end == End::Open)
+}
+
+/// Whether a word stands for what it says.
+fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
+    let letters = line.get(at.end..).unwrap_or_default();
+    let word_end = at.end
+        + letters
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
+    let word = line.get(at.start..word_end).unwrap_or_default();
+    if HARMLESS
+        .iter()
+        .any(|harmless| word.eq_ignore_ascii_case(harmless.as_bytes()))
+    {
+        return false;
+    }
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$');
+    let before = line.get(..at.start).unwrap_or_default();
+    let name_start = at.start - before.iter().rev().take_while(part).count();
+    let behind = line.get(word_end..).unwrap_or_default();
+    let name_end = word_end + behind.iter().take_while(part).count();
+    let name = line.get(name_start..name_end).unwrap_or_default();
+    let behind = line.get(name_end..).unwrap_or_default();
+    // A function, in a stack of the kernel's or in code.
+    let called = behind.starts_with(b"+0x") || behind.starts_with(b"(");
+    if called
+        && name
+            .first()
+            .is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
+        && name.iter().any(|byte| matches!(byte, b'_' | b'.'))
+    {
+        return false;
+    }
+    // Code: `std::panicking::try`.
+    if behind.starts_with(b"::")
+        || line
+            .get(..name_start)
+            .is_some_and(|before| before.ends_with(b"::"))
+    {
+        return false;
+    }
+    // An option, a path to a file.
+    let path = name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'/');
+    if name.starts_with(b"-") || path && (kind >= StatementKind::Failed || name.contains(&b'.')) {
+        return false;
+    }
+    // A switch: `-XX:+ExitOnOutOfMemoryError`.
+    if name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'+') {
+        return false;
+    }
+    // A setting by its unit: `hung_task_timeout_secs`.
+    let units: [&[u8]; 5] = [b"_secs", b"_seconds", b"_ms", b"_sec", b"_us"];
+    if kind == StatementKind::TimedOut && units.iter().any(|unit| name.ends_with(unit)) {
+        return false;
+    }
+    let word_is_plural = word.last() == Some(&b's');
+    let value = value(behind);
+    if let Some(value) = value {
+        let is_nothing = NOTHING
+            .iter()
+            .any(|nothing| value.text.eq_ignore_ascii_case(nothing.as_bytes()));
+        let empty = value.text.is_empty() && value.quoted;
+        if is_nothing && (value.assigned || value.text == b"0") || empty {
+            return false;
+        }
+        let number = value.text.first().is_some_and(u8::is_ascii_digit);
+        if number && is_setting(kind, word_is_plural, &value, behind) {
+            return false;
+        }
+    }
+    !taken_back(before)
+}
+
+/// What stands behind a name.
+struct Value<'a> {
+    text: &'a [u8],
+    /// Whether `=` or `:` is between.
+    assigned: bool,
+    quoted: bool,
+}
+
+fn value(behind: &[u8]) -> Option<Value<'_>> {
+    let quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\');
+    let mut rest = behind;
+    while let Some((first, more)) = rest.split_first().filter(|(first, _)| quote(first)) {
+        let _ = first;
+        rest = more;
+    }
+    let rest = rest.trim_ascii_start();
+    let (assigned, rest) = match rest {
+        [b'=' | b':', rest @ ..] => (true, rest.trim_ascii_start()),
+        _ => (false, rest),
+    };
+    let (quoted, rest) = match rest {
+        [b'"' | b'\'', rest @ ..] => (assigned, rest),
+        _ => (false, rest),
+    };
+    let end = rest.iter().take(16).position(|byte| {
+        matches!(
+            byte,
+            b' ' | b',' | b';' | b')' | b'}' | b']' | b'"' | b'\'' | b'\t'
+        )
+    });
+    let text = rest.get(..end.unwrap_or(rest.len().min(16)))?;
+    Some(Value {
+        text,
+        assigned,
+        quoted,
+    })
+}
+
+/// Whether a word with a number is the name of a setting: `timeout=30s`, `panic=10`. Several of them are a count.
+fn is_setting(kind: StatementKind, plural: bool, value: &Value<'_>, behind: &[u8]) -> bool {
+    match kind {
+        StatementKind::TimedOut => {
+            let exceeded: [&[u8]; 4] = [b"exceeded", b"expired", b"reached", b"elapsed"];
+            let near = behind.get(..behind.len().min(48)).unwrap_or_default();
+            !plural
+                && !exceeded
+                    .iter()
+                    .any(|word| memchr::memmem::find(near, word).is_some())
+        }
+        StatementKind::Deadlock | StatementKind::Ended | StatementKind::Exhausted => {
+            !plural && value.assigned
+        }
+        _ => false,
+    }
+}
+
+/// Whether one of the three words before takes back what follows; a sign between ends the sentence.
+fn taken_back(before: &[u8]) -> bool {
+    let near = before.get(before.len().saturating_sub(32)..).unwrap_or_default();
+    let mut rest = near;
+    for number in 0..3 {
+        let Some(text) = rest.strip_suffix(b" ").or_else(|| rest.strip_suffix(b"-")) else {
+            return false;
+        };
+        let length = text
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_'))
+            .count();
+        let word = text.get(text.len() - length..).unwrap_or_default();
+        let only_before = [&b"on"[..], b"log", b"any", b"not", b"0"];
+        let known = TAKEN_BACK
+            .iter()
+            .any(|taken| word.eq_ignore_ascii_case(taken.as_bytes()));
+        if known && (number == 0 || !only_before.iter().any(|only| word.eq_ignore_ascii_case(only))) {
+            return true;
+        }
+        rest = text.get(..text.len() - length).unwrap_or_default();
+    }
+    false
+}

@@ -1,0 +1,251 @@
+//! What lines of any text state in words: failures, waits that were given up, lengths of time.
+//!
+//! In: lines, of a text that no format knows or that a known reader ignores. Out: one [`Statement`] for all lines that differ in
+//! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
+//! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
+
+mod columns;
+mod durations;
+mod kinds;
+mod plain;
+mod shape;
+mod words;
+
+use crate::format::{Family, Format, Understood};
+use crate::formats::{LOG, Stamps};
+use crate::gather::Out;
+use columns::Columns;
+use holdup_evidence::observed::{Statement, StatementKind};
+use plain::Plain;
+use std::collections::HashMap;
+
+/// Statements of one kind that are kept of one artefact.
+const ROOM: usize = 200;
+
+/// Kinds of statements.
+const KINDS: usize = StatementKind::Warned as usize + 1;
+
+/// Bytes of a line that are scanned: messages stand at the beginning of a line, and what comes behind is data.
+const SCANNED: usize = 4 << 10;
+
+/// A message that is shorter says only half of it: the line below it says of what.
+const HALF: usize = 60;
+
+/// Bytes of a command that are kept.
+const COMMAND: usize = 120;
+
+/// A statement that says only the beginning: which one, and how many lines below it still belong to it.
+#[derive(Debug, Clone, Copy)]
+struct Incomplete {
+    place: usize,
+    lines: usize,
+    /// Bytes of text that are enough.
+    enough: usize,
+    /// Whether lines with a time of their own belong to it too.
+    with_times: bool,
+}
+
+/// Lines below a deadlock that say who waits for what, and bytes of them: databases and the kernel print lists.
+const DEADLOCK: (usize, usize) = (14, 700);
+
+/// The same of a heading in a comment's form: the JVM's of a crash, a slow query's.
+const COMMENT: (usize, usize) = (8, 400);
+
+/// Gathers the statements of one artefact.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    plain: Plain,
+    columns: Columns,
+    stamps: Stamps,
+    /// Places in `all`, by kind and shape.
+    places: HashMap<u64, usize, foldhash::fast::FixedState>,
+    all: Vec<Statement>,
+    /// How many there are of each kind.
+    counts: [usize; KINDS],
+    /// The statement whose message the next lines complete.
+    incomplete: Option<Incomplete>,
+    /// The last line, if it ends with a colon.
+    heading: String,
+    /// The last command that stands in the text: what took so long.
+    command: String,
+    left_out: u64,
+}
+
+/// Whether a line that a reader of this format took is to be read for statements too.
+pub(crate) fn reads(format: &Format, understood: Understood) -> bool {
+    // The reader of any log uses the times of its lines, and not their words.
+    let times_alone = format.id == LOG.id;
+    match (format.family, understood) {
+        _ if times_alone => true,
+        (_, Understood::No) => true,
+        (Family::Logs | Family::Databases | Family::Runtime, Understood::Ignorable) => true,
+        _ => false,
+    }
+}
+
+impl Statements {
+    /// Takes a line; whether it states anything.
+    pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let mut plain = std::mem::take(&mut self.plain);
+        let text = plain.of(line.get(..SCANNED).unwrap_or(line));
+        let states = self.take(text, out);
+        self.plain = plain;
+        states
+    }
+
+    fn take(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        if line.is_empty() {
+            return false;
+        }
+        let incomplete = self.incomplete.take();
+        let heading = std::mem::take(&mut self.heading);
+        let of_row = self.columns.length(line);
+        let command = shape::is_command(line);
+        if command {
+            self.command = shape::sentence(line.get(..COMMAND).unwrap_or(line), 0);
+        }
+        if command || shape::is_frame(line) || self.columns.is_heading() {
+            self.complete(incomplete, line, 0);
+            return false;
+        }
+        let found = kinds::of(line);
+        let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
+        let length = durations::longest(line, timed_out);
+        let (kind, focus) = match (found, length, of_row) {
+            (Some(found), _, _) => (found.kind, found.at),
+            (None, Some(length), _) => (StatementKind::Took, length.at),
+            (None, None, Some(_)) => (StatementKind::Took, 0),
+            (None, None, None) => {
+                let stamp = incomplete.and_then(|one| one.with_times.then(|| self.stamps.of(line))?);
+                let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
+                self.complete(incomplete, line, from);
+                self.may_head(line);
+                return false;
+            }
+        };
+        let stamp = self.stamps.of(line);
+        let at = stamp.and_then(|stamp| stamp.when());
+        let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
+        let message = line.get(from..).unwrap_or_default();
+        if stamp.is_none() || incomplete.is_some_and(|one| one.with_times) {
+            self.complete(incomplete, line, from);
+        }
+        let ns = length.map(|length| length.ns).max(of_row);
+        self.may_head(line);
+        let table = of_row.and_then(|_| self.columns.said());
+        let key = match table {
+            Some((title, column)) => {
+                shape::shape(&[title.as_bytes(), column.as_bytes()].concat(), kind as u64)
+            }
+            None => shape::shape(message, kind as u64),
+        };
+        let place = match self.places.get(&key) {
+            Some(place) => {
+                let Some(known) = self.all.get_mut(*place) else {
+                    return true;
+                };
+                known.times += 1;
+                known.last = at.or(known.last);
+                if ns <= known.ns {
+                    return true;
+                }
+                known.ns = ns;
+                known.quote = out.here();
+                *place
+            }
+            None => {
+                let Some(count) = self.counts.get_mut(kind as usize).filter(|count| **count < ROOM) else {
+                    self.left_out += 1;
+                    return true;
+                };
+                *count += 1;
+                let place = self.all.len();
+                self.places.insert(key, place);
+                self.all.push(Statement {
+                    kind,
+                    ns,
+                    times: 1,
+                    first: at,
+                    last: at,
+                    quote: out.here(),
+                    text: String::new(),
+                });
+                place
+            }
+        };
+        let mut text = shape::sentence(message, focus.saturating_sub(from));
+        if let Some((title, column)) = table {
+            text = format!("{title}: {text} ({column})");
+        } else if message.len() < HALF && stamp.is_none() && !heading.is_empty() {
+            text = format!("{heading} {text}");
+        } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
+            text = format!("{} | {text}", self.command);
+        }
+        if let Some(statement) = self.all.get_mut(place) {
+            statement.text = text;
+        }
+        if table.is_none() && self.incomplete.is_none_or(|one| !one.with_times) {
+            self.incomplete = incomplete_after(kind, message, place);
+        }
+        true
+    }
+
+    /// Keeps a line that ends with a colon: what follows is of it.
+    fn may_head(&mut self, line: &[u8]) {
+        if line.ends_with(b":") {
+            self.heading = shape::sentence(line, 0);
+        }
+    }
+
+    /// Adds a line, from its message on, to a statement that says only the beginning: the query below its time, the names
+    /// below a heading.
+    fn complete(&mut self, incomplete: Option<Incomplete>, line: &[u8], from: usize) {
+        let Some(mut incomplete) = incomplete else { return };
+        let Some(statement) = self.all.get_mut(incomplete.place) else {
+            return;
+        };
+        let message = line.get(from..).unwrap_or_default();
+        if message.iter().any(u8::is_ascii_alphanumeric) {
+            let timed_out = statement.kind == StatementKind::TimedOut;
+            let length = durations::longest(message, timed_out).map(|length| length.ns);
+            statement.ns = statement.ns.or(length);
+            statement.text.push_str(" | ");
+            statement.text.push_str(&shape::sentence(message, 0));
+            incomplete.lines = match incomplete.lines - 1 {
+                0 if message.ends_with(b":") => 1,
+                left => left,
+            };
+        }
+        let more = incomplete.lines > 0 && statement.text.len() < incomplete.enough;
+        self.incomplete = Some(incomplete).filter(|_| more);
+    }
+
+    /// Puts them into the evidence.
+    pub(crate) fn end(&mut self, out: &mut Out<'_>) {
+        out.account().left_out += std::mem::take(&mut self.left_out);
+        self.places.clear();
+        for statement in self.all.drain(..) {
+            out.statement(statement);
+        }
+    }
+}
+
+/// Which lines below a statement belong to it.
+fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option<Incomplete> {
+    let short = shape::is_incomplete(message, HALF);
+    let (lines, enough) = match kind {
+        StatementKind::Deadlock if short => DEADLOCK,
+        _ if message.starts_with(b"# ") => COMMENT,
+        _ if short => (1, usize::MAX),
+        _ => return None,
+    };
+    Some(Incomplete {
+        place,
+        lines,
+        enough,
+        with_times: kind == StatementKind::Deadlock,
+    })
+}
+
+#[cfg(test)]
+mod tests;
