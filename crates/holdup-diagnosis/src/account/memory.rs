@@ -145,7 +145,9 @@ fn add_paging(observed: &Observed, all: &mut Vec<Ranked>) {
         in_use.unwrap_or_default(),
         free.unwrap_or_default()
     );
-    all.push(Ranked::new(rank, "swap", text, (observed, &most.point.quote)));
+    // While pages come and go, what else is busy is so because of them.
+    let share = (most.value() / much).min(1.0);
+    all.push(Ranked::new(rank, "swap", text, (observed, &most.point.quote)).share(share));
 }
 
 fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Ranked {

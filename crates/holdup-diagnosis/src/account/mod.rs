@@ -10,6 +10,7 @@ mod memory;
 mod pauses;
 mod processes;
 mod processors;
+mod sessions;
 mod spans;
 mod statements;
 mod threads;
@@ -102,10 +103,12 @@ fn account(observed: &Observed) -> Vec<AccountLine> {
 fn ranked(observed: &Observed) -> Vec<Ranked> {
     let mut all = Vec::new();
     statements::add(observed, &mut all);
+    // Of equals the first stays first: what swaps is busy because of that.
+    memory::add(observed, &mut all);
     processors::add(observed, &mut all);
     devices::add(observed, &mut all);
     interfaces::add(observed, &mut all);
-    memory::add(observed, &mut all);
+    sessions::add(observed, &mut all);
     processes::add(observed, &mut all);
     spans::add(observed, &mut all);
     pauses::add(observed, &mut all);

@@ -3,7 +3,7 @@
 use super::values::{self, Value, figure, parts};
 use super::{Rank, Ranked};
 use crate::rules::list::{tasks_pile_up, tasks_stall_for_io};
-use crate::rules::{saturated, waiters};
+use crate::rules::{blocked, saturated, waiters};
 use holdup_evidence::observed::{
     Happening, KernelEvent, Metric, SeenThread, Snapshot, SnapshotKind, State, What,
 };
@@ -325,7 +325,7 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
         place => format!(": in {place}"),
     };
     // Whoever reads the stack of one task asks what it waits for; a list of all has some that wait at any instant.
-    let chosen = list.total.is_none();
+    let chosen = is_chosen(observed, list);
     let rank = match (chosen, tasks.len() >= tasks_pile_up::IN_EACH) {
         (true, _) => Rank::Waits,
         (false, true) => Rank::Saturated,
@@ -347,9 +347,14 @@ fn is_blocked(observed: &Observed, list: &Snapshot, task: &SeenThread) -> bool {
     };
     match task.state {
         State::Uninterruptible => true,
-        State::Unknown => list.total.is_none() && stands(task),
+        State::Unknown | State::Interruptible => is_chosen(observed, list) && stands(task),
         _ => false,
     }
+}
+
+/// Whether a list shows tasks that somebody chose, or that were blocked, and not all.
+fn is_chosen(observed: &Observed, list: &Snapshot) -> bool {
+    list.total.is_none() || !blocked::is_whole(observed, list)
 }
 
 /// Where a task stands in the kernel: its stack, or the function that it sleeps in.

@@ -1,6 +1,7 @@
 //! The longest unit and part of a boot, the longest gap in a log, the slowest call of a trace, the command that took longest.
 
 use super::{Rank, Ranked};
+use crate::rules::list::log_gap;
 use crate::rules::percent;
 use holdup_evidence::observed::{CallTime, Calls, Span, SpanKind, Weight};
 use holdup_evidence::units::duration;
@@ -81,12 +82,15 @@ fn add_boot(observed: &Observed, all: &mut Vec<Ranked>) {
             next.unwrap_or_default()
         );
         let line = Ranked::new(Rank::Largest, &unit.name, text, (observed, &unit.quote)).ns(unit.ns);
+        // Beside other parts of the boot, what counts is its share of all of it.
+        let of = of.map(|(userspace, _)| userspace.max(whole));
         all.push(match of {
-            Some((whole, _)) => line.share(part(unit.ns, whole)),
+            Some(whole) => line.share(part(unit.ns, whole)),
             None => line,
         });
     }
-    if let Some(phase) = phase {
+    // What userspace did is told by its units.
+    if let Some(phase) = phase.filter(|phase| unit.is_none() || phase.name != "userspace") {
         let text = format!(
             "{} took {}, {} of the boot's {}",
             phase.name,
@@ -119,8 +123,13 @@ fn add_logs(observed: &Observed, all: &mut Vec<Ranked>) {
         (SpanKind::LogSilence, Rank::Silence),
     ];
     for (kind, rank) in kinds {
-        let Some(gap) = longest(observed, kind).filter(|gap| !gap.name.is_empty()) else {
-            continue;
+        let told = longest(observed, kind).filter(|gap| !gap.name.is_empty() && gap.ns >= log_gap::LONGER);
+        let Some(gap) = told else { continue };
+        // Shorter ones are how any program writes.
+        let rank = if gap.ns >= log_gap::LONG {
+            rank
+        } else {
+            Rank::Silence
         };
         let whole = covered(gap.quote.source).filter(|whole| *whole >= gap.ns);
         let share = whole.map(|whole| format!(", {} of what the log covers", percent(part(gap.ns, whole))));
@@ -129,7 +138,7 @@ fn add_logs(observed: &Observed, all: &mut Vec<Ranked>) {
             |thread| format!("{thread} wrote nothing"),
         );
         let text = format!(
-            "{who} for {}{} after `{}`",
+            "{who} for {}{}, from {}",
             duration(gap.ns),
             share.unwrap_or_default(),
             gap.name
@@ -285,7 +294,6 @@ mod tests {
         assert_eq!(
             texts(&observed),
             [
-                "userspace took 1 min 6 s, 95.7 % of the boot's 1 min 9 s",
                 "reflector-init.service took 40.00 s to start, 60.6 % of userspace's start; next pacman-init.service, 34.00 s"
             ]
         );
@@ -296,7 +304,7 @@ mod tests {
         let observed = Observed {
             spans: vec![
                 span(SpanKind::LogSilence, "GET /", 9000 * SECOND),
-                span(SpanKind::LogGap, "starting", 12 * SECOND),
+                span(SpanKind::LogGap, "`starting` to `started`", 12 * SECOND),
                 span(
                     SpanKind::CommandElapsed,
                     "nslookup time.geekbang.org",
@@ -307,7 +315,7 @@ mod tests {
         };
         let told = texts(&observed);
         assert!(
-            told[0].starts_with("the log has nothing for 12.00 s after `starting`"),
+            told[0].starts_with("the log has nothing for 12.00 s, from `starting` to `started`"),
             "{told:?}"
         );
         assert_eq!(told[1], "nslookup time.geekbang.org took 10.00 s");

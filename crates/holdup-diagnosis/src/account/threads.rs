@@ -221,17 +221,17 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         // What somebody waits for comes before what runs, and before a sleep that is on purpose.
         let waits = match threads[0].doing {
             Doing::Waits(Cause::TimerSleep) => 1,
-            Doing::Waits(_) | Doing::WaitsForPool => 3,
-            Doing::WaitsForTask | Doing::WaitsUnknown => 2,
+            // A goroutine that reads from a connection mostly waits for the next request.
+            Doing::Waits(Cause::NetReceive | Cause::PollWait) if kind == SnapshotKind::Go => 1,
+            Doing::Waits(_) | Doing::WaitsForPool => 4,
+            Doing::WaitsForTask => 3,
+            Doing::WaitsUnknown if threads[0].thread.words.starts_with("chan send") => 3,
+            Doing::WaitsUnknown => 2,
             Doing::Runs => 1,
             Doing::Idle | Doing::Unknown => 0,
         };
-        (
-            threads.len() >= many_wait_in_one_place::MANY,
-            waits,
-            threads.len(),
-            waited,
-        )
+        let many = threads.len() >= many_wait_in_one_place::MANY && kind != SnapshotKind::Go;
+        (many, waits, threads.len(), waited)
     };
     places.sort_by_key(|threads| std::cmp::Reverse(grade(threads)));
     for threads in places.iter().take(PLACES) {

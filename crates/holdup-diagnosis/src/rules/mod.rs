@@ -9,7 +9,7 @@
 //! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
 
 mod awaited_threads;
-mod blocked;
+pub(crate) mod blocked;
 mod calls;
 mod clocks;
 mod connections;

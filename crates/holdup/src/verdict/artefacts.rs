@@ -35,10 +35,11 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
         let (lines, outcome) = account::judged(&reading.observed);
         let trouble = report.findings.iter().any(|one| one.severity > Severity::Note);
         report.account = Some(lines);
-        report.outcome = if trouble {
-            Some(AccountOutcome::HoldsUp)
-        } else {
-            outcome
+        report.outcome = match outcome {
+            _ if trouble => Some(AccountOutcome::HoldsUp),
+            // What was not read may be where the trouble stands.
+            Some(_) if report.artefacts.iter().any(is_partly_read) => Some(AccountOutcome::CannotTell),
+            outcome => outcome,
         };
     }
     if run.attributed.coverage.observed == 0 {
@@ -47,6 +48,11 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
         report.coverage.unknown_ns = None;
     }
     report
+}
+
+/// Whether more than a tenth of the lines of an artefact were not understood.
+fn is_partly_read(artefact: &Artefact) -> bool {
+    artefact.not_understood.saturating_mul(10) > artefact.lines
 }
 
 fn accounts(reading: &Reading) -> Vec<Artefact> {
