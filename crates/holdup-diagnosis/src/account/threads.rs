@@ -73,7 +73,12 @@ fn stands(seen: &Seen<'_>) -> String {
         true => String::new(),
         false => format!(", called by {}", callers.join(" < ")),
     };
-    format!("{own}{within}{by}")
+    // Whoever needs a class waits until its initialiser has ended.
+    let mut initialisers = seen.frames.iter().filter(|frame| frame.contains("<clinit>"));
+    let initialiser = initialisers
+        .next()
+        .map(|frame| format!(", within the class initialiser {frame}"));
+    format!("{own}{within}{by}{}", initialiser.unwrap_or_default())
 }
 
 /// What a thread does, as a verb of one or of many.
@@ -226,6 +231,15 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             Doing::Waits(_) | Doing::WaitsForPool => 4,
             Doing::WaitsForTask => 3,
             Doing::WaitsUnknown if threads[0].thread.words.starts_with("chan send") => 3,
+            // A wait with a limit is mostly for the next piece of work.
+            Doing::WaitsUnknown
+                if threads[0]
+                    .frames
+                    .first()
+                    .is_some_and(|top| top.contains("timedwait")) =>
+            {
+                1
+            }
             Doing::WaitsUnknown => 2,
             Doing::Runs => 1,
             Doing::Idle | Doing::Unknown => 0,
@@ -234,7 +248,7 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         (many, waits, threads.len(), waited)
     };
     places.sort_by_key(|threads| std::cmp::Reverse(grade(threads)));
-    for threads in places.iter().take(PLACES) {
+    for (at, threads) in places.iter().take(PLACES).enumerate() {
         let first = threads[0];
         let count = threads.len();
         let who = match count {
@@ -248,7 +262,7 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             }
         };
         let waited = threads.iter().filter_map(|seen| seen.thread.waited).max();
-        let waited = waited.map(|waited| format!(" for at least {}", duration(waited)));
+        let waited_words = waited.map(|waited| format!(" for at least {}", duration(waited)));
         let share = count as f64 / busy.max(1) as f64;
         let part = match count {
             1 => String::new(),
@@ -261,13 +275,21 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         let text = format!(
             "{who} {}{words}{} in {}{part}",
             does(first, count > 1),
-            waited.unwrap_or_default(),
+            waited_words.unwrap_or_default(),
             stands(first)
         );
         let waits = matches!(first.doing, Doing::Waits(cause) if cause != Cause::TimerSleep);
         let much = count >= many_wait_in_one_place::MANY && (waits || first.doing == Doing::WaitsForPool);
-        let rank = if much { Rank::Saturated } else { Rank::Largest };
-        all.push(Ranked::new(rank, called(first), text, (observed, &first.thread.quote)).share(share));
+        // Blocked for so long that its runtime tells how long.
+        let long = waited.is_some() && grade(threads).1 >= 3;
+        let rank = if much || long {
+            Rank::Saturated
+        } else {
+            Rank::Largest
+        };
+        let line = Ranked::new(rank, called(first), text, (observed, &first.thread.quote));
+        // Their order is that of what they wait for.
+        all.push(if at == 0 { line.share(share) } else { line });
     }
 }
 

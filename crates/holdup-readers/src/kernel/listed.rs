@@ -143,24 +143,25 @@ fn modern(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
     Some((owned(said.get(..at)?.trim_ascii_end()), state, pid))
 }
 
-/// `events/4      D 0000000000000000     0   103      2 0x00000000`: name, state, an address, room left on the stack, process,
-/// parent, flags.
+/// `events/4      D 0000000000000000     0   103      2 0x00000000`: name, state, on older kernels an address, room left on the
+/// stack, process, parent, flags.
 fn old(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
     let words: Vec<&[u8]> = crate::numbers::words(text).take(12).collect();
     let at = words
         .iter()
         .position(|word| matches!(word, [b'D' | b'S' | b'R' | b'T' | b'I' | b'Z']))?;
     let (name, rest) = (words.get(..at)?, words.get(at + 1..)?);
-    let address = rest.first()?;
-    let is_address = address.len() >= 8 && address.iter().all(u8::is_ascii_hexdigit);
-    let numbers: Vec<u64> = rest
-        .get(1..4)?
-        .iter()
-        .filter_map(|word| crate::numbers::whole(word))
-        .collect();
-    let [_, pid, _] = numbers.as_slice() else {
+    let [before @ .., pid, _parent, flags] = rest else {
         return None;
     };
-    (is_address && !name.is_empty())
-        .then(|| (owned(&name.join(&b' ')), words[at][0], u32::try_from(*pid).ok()))
+    let has_stack = matches!(before, [_] | [_, _]);
+    if !has_stack || !flags.starts_with(b"0x") || name.is_empty() {
+        return None;
+    }
+    let pid = crate::numbers::whole(pid)?;
+    Some((
+        owned(&name.join(&b' ')),
+        words.get(at)?[0],
+        u32::try_from(pid).ok(),
+    ))
 }

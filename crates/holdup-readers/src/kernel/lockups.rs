@@ -28,6 +28,7 @@ impl Lockup {
             return None;
         }
         let text = text.trim_ascii();
+        let text = text.strip_prefix(b"rcu:").unwrap_or(text).trim_ascii();
         // Another CPU's stack follows.
         if text.starts_with(b"NMI backtrace for") && !self.stack.is_empty() {
             return None;
@@ -78,6 +79,9 @@ impl Lockup {
                 name.get(..end.unwrap_or(name.len())).unwrap_or(name),
                 pid(text, b"PID: "),
             ))
+        } else if text.ends_with(b" Comm:") {
+            // A mail program has put the name on the next line.
+            pid(text, b"PID: ").map(|pid| format!("with pid {pid}"))
         } else if let Some(task) = text.strip_prefix(b"task:") {
             until(task, b" state:").map(|name| named(name.trim_ascii_end(), pid(text, b" pid:")))
         } else {

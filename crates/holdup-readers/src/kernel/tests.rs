@@ -461,6 +461,9 @@ fn blocked_tasks_of_sysrq_are_a_list_with_stacks() {
 pid:2619  ppid:2      flags:0x00000008
 [13494.983896] Call trace:
 [13494.999658]  raid5d+0x358/0x56c
+[13494.999999] md1_reclaim     D    0   806      2 0x80004000
+[13494.999999]  schedule+0x40/0xb0
+[13494.999999]  wbt_wait+0x98/0xe0
 [13495.974388] task:bash            state:R stack:0 pid:2
 [13495.999658]  do_exit+0x358/0x56c
 ";
@@ -489,6 +492,7 @@ pid:2619  ppid:2      flags:0x00000008
                 vec!["rpc_wait_bit_killable", "nfs4_proc_destroy_session"]
             ),
             ("md127_raid5", Some(2619), vec!["raid5d"]),
+            ("md1_reclaim", Some(806), vec!["wbt_wait"]),
         ]
     );
 }

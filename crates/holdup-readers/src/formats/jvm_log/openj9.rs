@@ -51,6 +51,8 @@ struct Reader {
     kind: Option<String>,
     /// Whether the heap's figures are those after a collection.
     after: bool,
+    /// Whether the threads that stand still do so for a collection that has been told.
+    told: bool,
 }
 
 impl LineReader for Reader {
@@ -84,6 +86,12 @@ impl LineReader for Reader {
                 let kind = String::from_utf8_lossy(kind).into_owned();
                 self.pause(&kind, attribute(text, b"durationms"), line, out);
                 self.after = true;
+                self.told = true;
+            }
+            b"exclusive-start" => self.told = false,
+            // A concurrent collection stops the threads for a moment, and tells no collection then.
+            b"exclusive-end" if !self.told => {
+                self.pause("stop without", attribute(text, b"durationms"), line, out);
             }
             b"mem-info" if self.after => {
                 self.after = false;
