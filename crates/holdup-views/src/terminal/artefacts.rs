@@ -104,7 +104,7 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
         }
         [largest, rest @ ..] => {
             let lead = sheet.words("The largest thing here:").paint(Paint::Bold);
-            row(sheet, 2, vec![lead, sheet.name(&largest.text).paint(Paint::Bold)]);
+            row(sheet, 2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
             let words = "These artefacts alone cannot tell whether that is too much.";
             row(
                 sheet,
@@ -130,7 +130,7 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
 /// A line of the account, with its place.
 fn account_line(sheet: &mut Sheet, line: &AccountLine) {
     let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
-    row(sheet, 4, vec![sheet.name(&line.text), source]);
+    row(sheet, 4, vec![sheet.words(&line.text), source]);
 }
 
 /// What was read as what, and what of it was understood.
