@@ -306,14 +306,20 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
     } else {
         ""
     };
+    // Only of a task that somebody chose; it can be woken by a signal.
+    let asleep = first.state == State::Interruptible;
     let who = match tasks.len() {
+        1 if asleep => format!("{} sleeps", called(first)),
         1 => format!("{} is blocked{in_state}", called(first)),
         count => {
             let mut names: Vec<String> = tasks.iter().take(NAMED).map(|task| called(task)).collect();
             if count > NAMED {
                 names.push(format!("{} more", count - NAMED));
             }
-            format!("{count} tasks are blocked{in_state} ({})", parts(&names))
+            match asleep {
+                true => format!("{count} tasks sleep ({})", parts(&names)),
+                false => format!("{count} tasks are blocked{in_state} ({})", parts(&names)),
+            }
         }
     };
     let cause = match waiters::cause(observed, first) {
@@ -498,6 +504,9 @@ mod tests {
             first.ends_with(": in md_super_wait < md_bitmap_unplug < raid1_unplug"),
             "{first}"
         );
+        observed.snapshots[0].threads[0].state = State::Interruptible;
+        assert!(account(&observed)[0].text.starts_with("ar (pid 29594) sleeps"));
+        observed.snapshots[0].threads[0].state = State::Unknown;
         // In a list of all tasks one that is blocked is an instant's.
         observed.snapshots[0].total = Some(200);
         assert_eq!(account(&observed), []);
