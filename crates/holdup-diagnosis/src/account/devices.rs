@@ -175,7 +175,7 @@ fn add_by_amount(observed: &Observed, all: &mut Vec<Ranked>) {
         .beside(Metric::DiskTransfersPerSecond)
         .map(|count| format!(", {} transfers a second", figure(count)));
     let text = format!(
-        "{} moves most{}: {}{}; how busy it is is not told",
+        "{} moves most{}: {}{}; how busy it is is not known",
         most.of(),
         most.since_boot(),
         parts(&amounts(&most)),
@@ -262,7 +262,7 @@ mod tests {
         ]);
         assert_eq!(
             account(&observed)[0].text,
-            "sdb moves most: 26223 KiB/s written, 54.2 transfers a second; how busy it is is not told"
+            "sdb moves most: 26223 KiB/s written, 54.2 transfers a second; how busy it is is not known"
         );
     }
 }

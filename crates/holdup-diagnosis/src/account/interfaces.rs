@@ -78,7 +78,7 @@ fn add_busiest(observed: &Observed, all: &mut Vec<Ranked>) {
             Rank::Ordinary,
             format!("; {} % of its speed ({full} % or more is short)", figure(used)),
         ),
-        _ => (Rank::Largest, "; its speed is not told".to_owned()),
+        _ => (Rank::Largest, "; its speed is not known".to_owned()),
     };
     let text = format!(
         "{} is the busiest interface: {}{words}",
@@ -251,7 +251,7 @@ mod tests {
         ]);
         assert_eq!(
             account(&observed)[0].text,
-            "eth0 is the busiest interface: received 12607 packets a second of 54 bytes each, 664.9 KiB/s; its speed is not told"
+            "eth0 is the busiest interface: received 12607 packets a second of 54 bytes each, 664.9 KiB/s; its speed is not known"
         );
     }
 

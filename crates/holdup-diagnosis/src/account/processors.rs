@@ -329,7 +329,7 @@ fn add_load(observed: &Observed, of_sources: &BTreeMap<u32, Vec<Cpu<'_>>>, all: 
         ),
         _ => (
             Rank::Largest,
-            format!("the load is {value}{later}; how many CPUs there are is not told"),
+            format!("the load is {value}{later}; how many CPUs there are is not known"),
         ),
     };
     all.push(Ranked::new(rank, "load", text, (observed, &load.point.quote)));
