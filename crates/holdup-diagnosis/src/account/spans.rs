@@ -6,21 +6,15 @@ use crate::rules::percent;
 use holdup_evidence::observed::{CallTime, Calls, Span, SpanKind, Weight};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
+use holdup_knowledge::system_calls::{self, Kind};
 
-/// Calls that wait until there is something to do: of those the longest says little.
-const IDLE_CALLS: [&str; 12] = [
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "wait4",
-    "waitid",
-    "accept",
-    "accept4",
-    "rt_sigtimedwait",
+/// Kinds of calls that wait until there is something to do: of those the longest says little.
+const IDLE_CALLS: [Kind; 5] = [
+    Kind::Accepts,
+    Kind::Polls,
+    Kind::WaitsForEpoll,
+    Kind::WaitsForSignal,
+    Kind::WaitsForChild,
 ];
 
 /// Adds the lines.
@@ -191,7 +185,11 @@ fn add_calls(observed: &Observed, calls: &Calls, all: &mut Vec<Ranked>) {
         .iter()
         .fold(0, |sum, call| sum.saturating_add(call.ns));
     let whole = calls.elapsed.unwrap_or(sum).max(1);
-    let works = |call: &&CallTime| !IDLE_CALLS.contains(&call.call.as_str());
+    let works = |call: &&CallTime| {
+        !IDLE_CALLS
+            .iter()
+            .any(|kind| system_calls::is_named(Some(&call.call), *kind))
+    };
     let most = calls.calls.iter().filter(works).max_by_key(|call| call.ns);
     let Some(most) = most
         .or_else(|| calls.calls.iter().max_by_key(|call| call.ns))
