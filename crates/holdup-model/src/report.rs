@@ -15,7 +15,7 @@ mod machine;
 mod recording;
 mod scaling;
 
-pub use account::AccountLine;
+pub use account::{AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
 pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
 pub use churn::{Births, Churn, Conversations, Handshakes};
@@ -77,6 +77,9 @@ pub struct Report {
     /// The largest things that the artefacts show, with or without a finding, the first of them first; only of `holdup read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Vec<AccountLine>>,
+    /// What the artefacts come to; only of `holdup read`, and only where they show something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<AccountOutcome>,
     /// How the machine came up; only of `holdup boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<Boot>,

@@ -120,6 +120,20 @@ pub(crate) fn command(line: &[u8]) -> Option<&'static Format> {
     if PRINTERS.contains(&program) {
         return words.find_map(file);
     }
+    if program == b"systemd-analyze" {
+        let of = |word: &[u8]| match word {
+            b"blame" => Some("systemd-blame"),
+            b"critical-chain" => Some("systemd-chain"),
+            b"plot" => Some("systemd-plot"),
+            b"dump" => Some("systemd-dump"),
+            b"time" => Some("systemd-time"),
+            _ => None,
+        };
+        return match words.next() {
+            None => by_id("systemd-time"),
+            Some(word) => by_id(of(word)?),
+        };
+    }
     let (_, id) = COMMANDS.iter().find(|(name, _)| name.as_bytes() == program)?;
     by_id(id)
 }
@@ -166,6 +180,9 @@ mod tests {
         assert_eq!(told("[root@host log]# /sbin/swapon -s"), Some("swaps"));
         assert_eq!(told("me@host:/var/my dir$ sudo LC_ALL=C top -b -n1"), Some("top"));
         assert_eq!(told("$ cat /proc/swaps"), Some("swaps"));
+        assert_eq!(told("[me@host ~]$ systemd-analyze blame"), Some("systemd-blame"));
+        assert_eq!(told("me@host:~$ systemd-analyze"), Some("systemd-time"));
+        assert_eq!(told("me@host:~$ systemd-analyze verify a.service"), Some("other"));
         assert_eq!(told("root@host:~#"), Some("other"));
         assert_eq!(told("root@host:~# ls -l"), Some("other"));
     }

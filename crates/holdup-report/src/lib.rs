@@ -98,6 +98,7 @@ pub fn build(
             .collect(),
         artefacts: Vec::new(),
         account: None,
+        outcome: None,
         boot: None,
         host: None,
         churn: attributed.churn.as_ref().map(churn::churn),

@@ -4,10 +4,21 @@
 //! of evidence and says what is largest in it; here they are put in order. A line states a thing and its size. Whether that
 //! is too much is for a rule, or for the reader, to say.
 
+mod devices;
+mod interfaces;
+mod memory;
+mod pauses;
+mod processes;
+mod processors;
+mod sessions;
+mod spans;
 mod statements;
+mod threads;
+mod values;
 
-use holdup_evidence::Observed;
-use holdup_model::report::AccountLine;
+use holdup_evidence::observed::Quote;
+use holdup_evidence::{Ns, Observed};
+use holdup_model::report::{AccountLine, AccountOutcome};
 
 /// Lines that an account has at most.
 const MAX_LINES: usize = 12;
@@ -25,7 +36,11 @@ enum Rank {
     Failed,
     /// The largest of its kind, with nothing to measure it by.
     Largest,
-    /// It is within what is usual.
+    /// Somebody warns, by the artefact's own words.
+    Warned,
+    /// Nothing was written for so long: there may have been nothing to do.
+    Silence,
+    /// It is within what is usual, by a norm that the line names.
     Ordinary,
 }
 
@@ -36,11 +51,70 @@ struct Ranked {
     line: AccountLine,
 }
 
-/// The account of what was read.
+impl Ranked {
+    /// A line about a thing, with neither share nor length.
+    fn new(
+        rank: Rank,
+        what: impl Into<String>,
+        text: impl Into<String>,
+        (observed, quote): (&Observed, &Quote),
+    ) -> Ranked {
+        Ranked {
+            rank,
+            line: AccountLine {
+                what: what.into(),
+                ns: None,
+                share: None,
+                text: text.into(),
+                source: observed.place(quote),
+            },
+        }
+    }
+
+    /// How much of what there is of its kind.
+    fn share(mut self, share: f64) -> Ranked {
+        self.line.share = Some(share.clamp(0.0, 1.0));
+        self
+    }
+
+    /// How long.
+    fn ns(mut self, ns: Ns) -> Ranked {
+        self.line.ns = Some(ns);
+        self
+    }
+}
+
+/// The account of what was read, and what it comes to where no rule finds trouble; `None` where there is nothing to judge.
 #[must_use]
-pub fn account(observed: &Observed) -> Vec<AccountLine> {
+pub fn judged(observed: &Observed) -> (Vec<AccountLine>, Option<AccountOutcome>) {
+    let ranked = ranked(observed);
+    let outcome = ranked.first().map(|first| match first.rank {
+        Rank::Ordinary => AccountOutcome::Healthy,
+        _ => AccountOutcome::CannotTell,
+    });
+    (ranked.into_iter().map(|ranked| ranked.line).collect(), outcome)
+}
+
+/// The lines alone.
+#[cfg(test)]
+fn account(observed: &Observed) -> Vec<AccountLine> {
+    judged(observed).0
+}
+
+/// The lines, gravest first.
+fn ranked(observed: &Observed) -> Vec<Ranked> {
     let mut all = Vec::new();
     statements::add(observed, &mut all);
+    // Of equals the first stays first: what swaps is busy because of that.
+    memory::add(observed, &mut all);
+    processors::add(observed, &mut all);
+    devices::add(observed, &mut all);
+    interfaces::add(observed, &mut all);
+    sessions::add(observed, &mut all);
+    processes::add(observed, &mut all);
+    spans::add(observed, &mut all);
+    pauses::add(observed, &mut all);
+    threads::add(observed, &mut all);
     all.sort_by(|one, other| {
         let share = |ranked: &Ranked| ranked.line.share.unwrap_or(0.0);
         one.rank
@@ -49,5 +123,5 @@ pub fn account(observed: &Observed) -> Vec<AccountLine> {
             .then(other.line.ns.cmp(&one.line.ns))
     });
     all.truncate(MAX_LINES);
-    all.into_iter().map(|ranked| ranked.line).collect()
+    all
 }

@@ -66,7 +66,7 @@ fn rank(kind: StatementKind) -> Rank {
         StatementKind::TimedOut | StatementKind::Unreachable | StatementKind::Stalled => Rank::Waits,
         StatementKind::Failed => Rank::Failed,
         StatementKind::Took => Rank::Largest,
-        StatementKind::Warned => Rank::Ordinary,
+        StatementKind::Warned => Rank::Warned,
     }
 }
 

@@ -91,7 +91,7 @@ fn format_of<'a>(observed: &'a Observed, snapshot: &Snapshot) -> &'a str {
 }
 
 /// Whether a list shows all tasks, or as many as somebody asked for, and not single ones that somebody chose.
-pub(super) fn is_whole(observed: &Observed, snapshot: &Snapshot) -> bool {
+pub(crate) fn is_whole(observed: &Observed, snapshot: &Snapshot) -> bool {
     format_of(observed, snapshot) != CHOSEN
 }
 

@@ -12,13 +12,13 @@ const EACH: usize = 6;
 
 /// The intervals of a series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Intervals<'a> {
-    pub(super) observed: &'a Observed,
-    pub(super) series: &'a Series,
+pub(crate) struct Intervals<'a> {
+    pub(crate) observed: &'a Observed,
+    pub(crate) series: &'a Series,
 }
 
 /// All series of a metric that have intervals.
-pub(super) fn of(observed: &Observed, metric: Metric) -> impl Iterator<Item = Intervals<'_>> {
+pub(crate) fn of(observed: &Observed, metric: Metric) -> impl Iterator<Item = Intervals<'_>> {
     observed
         .of(metric)
         .map(move |series| Intervals { observed, series })
@@ -26,7 +26,7 @@ pub(super) fn of(observed: &Observed, metric: Metric) -> impl Iterator<Item = In
 }
 
 /// Why a metric can't be judged: it is not there, or of the time since boot only.
-pub(super) fn missing(observed: &Observed, metric: Metric, what: &str) -> String {
+pub(crate) fn missing(observed: &Observed, metric: Metric, what: &str) -> String {
     match observed.of(metric).next() {
         Some(_) => format!("{what} now: there is only the average since boot. A second report would show it"),
         None => what.to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn missing(observed: &Observed, metric: Metric, what: &str) -> String
 }
 
 /// Why a figure that may be of the time since boot rules nothing out.
-pub(super) fn doubted(what: &str) -> String {
+pub(crate) fn doubted(what: &str) -> String {
     format!(
         "{what} now: the only report of top may cover the time since boot. A second one (`top -b -n2`) would \
          show it"
@@ -42,12 +42,12 @@ pub(super) fn doubted(what: &str) -> String {
 }
 
 /// Whether something was so often enough to matter: in more than one interval, or in all there are, and in a tenth of them.
-pub(super) fn often(how_many: usize, of_all: usize) -> bool {
+pub(crate) fn often(how_many: usize, of_all: usize) -> bool {
     how_many > 0 && (how_many > 1 || of_all == 1) && how_many * 10 >= of_all
 }
 
 /// Values in words: `99, 90 and 48`; of many the median and the greatest.
-pub(super) fn told(values: &[f64], digits: usize) -> String {
+pub(crate) fn told(values: &[f64], digits: usize) -> String {
     let one = |value: f64| format!("{value:.digits$}");
     match values {
         [] => String::new(),
@@ -64,61 +64,61 @@ pub(super) fn told(values: &[f64], digits: usize) -> String {
 }
 
 /// The value in the middle; 0 of none.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Their mean; 0 of none.
-pub(super) fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 impl<'a> Intervals<'a> {
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.points().count()
     }
 
     /// Them.
-    pub(super) fn points(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
+    pub(crate) fn points(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
         self.series.of_intervals()
     }
 
     /// What they are of.
-    pub(super) fn of(&self) -> &'a str {
+    pub(crate) fn of(&self) -> &'a str {
         &self.series.of
     }
 
     /// Whether all of them may be of the time since boot, so that what is little in them is ruled out by nothing.
-    pub(super) fn doubtful(&self) -> bool {
+    pub(crate) fn doubtful(&self) -> bool {
         self.points().all(|point| point.perhaps_since_boot)
     }
 
     /// Their values.
-    pub(super) fn values(&self) -> Vec<f64> {
+    pub(crate) fn values(&self) -> Vec<f64> {
         self.points().map(|point| point.value).collect()
     }
 
     /// The reports whose value is at least this.
-    pub(super) fn from(&self, least: f64) -> Vec<u32> {
+    pub(crate) fn from(&self, least: f64) -> Vec<u32> {
         let high = self.points().filter(|point| point.value >= least);
         high.map(|point| point.report).collect()
     }
 
     /// The greatest value.
-    pub(super) fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         self.series.greatest().map_or(0.0, |point| point.value)
     }
 
     /// Another metric of the same thing in the same artefact.
-    pub(super) fn beside(&self, metric: Metric) -> Option<Intervals<'a>> {
+    pub(crate) fn beside(&self, metric: Metric) -> Option<Intervals<'a>> {
         self.other(metric, self.of())
     }
 
     /// A metric of something else in the same artefact; `""` is the machine.
-    pub(super) fn other(&self, metric: Metric, of: &str) -> Option<Intervals<'a>> {
+    pub(crate) fn other(&self, metric: Metric, of: &str) -> Option<Intervals<'a>> {
         let (observed, source) = (self.observed, self.series.source);
         let found = observed
             .of(metric)
@@ -131,7 +131,7 @@ impl<'a> Intervals<'a> {
     }
 
     /// The values in these reports, as far as there are any.
-    pub(super) fn in_reports(&self, reports: &[u32]) -> Vec<f64> {
+    pub(crate) fn in_reports(&self, reports: &[u32]) -> Vec<f64> {
         let points = reports.iter().filter_map(|report| self.series.in_report(*report));
         points
             .filter(|point| !point.since_boot)
@@ -140,7 +140,7 @@ impl<'a> Intervals<'a> {
     }
 
     /// Evidence about them, with the line of the greatest value.
-    pub(super) fn evidence(&self, text: impl Into<String>) -> Evidence {
+    pub(crate) fn evidence(&self, text: impl Into<String>) -> Evidence {
         let quote = self.series.greatest().map(|point| &point.quote);
         let place = quote.map(|quote| self.observed.place(quote));
         let place = place.filter(|place| !place.is_empty());
@@ -149,7 +149,7 @@ impl<'a> Intervals<'a> {
 }
 
 /// Of a metric of many things the one with the greatest mean, with what it is of.
-pub(super) fn leader(observed: &Observed, metric: Metric) -> Option<Intervals<'_>> {
+pub(crate) fn leader(observed: &Observed, metric: Metric) -> Option<Intervals<'_>> {
     let weight = |intervals: &Intervals<'_>| mean(&intervals.values());
     of(observed, metric).max_by(|a, b| weight(a).total_cmp(&weight(b)))
 }

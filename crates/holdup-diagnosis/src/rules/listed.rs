@@ -8,7 +8,7 @@ macro_rules! rules {
     ($($path:literal $module:ident $variant:ident)*) => {
         $(
             #[path = $path]
-            mod $module;
+            pub(crate) mod $module;
         )*
 
         /// A rule's id: stable, retired but never reused.

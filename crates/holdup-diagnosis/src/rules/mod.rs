@@ -9,7 +9,7 @@
 //! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
 
 mod awaited_threads;
-mod blocked;
+pub(crate) mod blocked;
 mod calls;
 mod clocks;
 mod connections;
@@ -20,7 +20,7 @@ mod doubt;
 mod dumps;
 #[cfg(test)]
 mod examples;
-mod figures;
+pub(crate) mod figures;
 mod halted;
 mod java_seeds;
 mod java_waits;
@@ -28,17 +28,17 @@ mod levels;
 mod libuv_pool;
 #[macro_use]
 mod listed;
-mod list;
+pub(crate) mod list;
 mod listeners;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;
 mod memory;
 mod paging;
-mod pressures;
+pub(crate) mod pressures;
 mod queueing;
 mod run;
-mod saturated;
+pub(crate) mod saturated;
 pub(crate) mod say;
 mod sockets;
 mod sources;

@@ -14,14 +14,14 @@ const BURST: f64 = 1.5;
 
 /// The pressure of the machine or of a cgroup.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pressure<'a> {
+pub(crate) struct Pressure<'a> {
     intervals: Intervals<'a>,
     /// The highest figure.
-    pub(super) worst: &'a Point,
+    pub(crate) worst: &'a Point,
 }
 
 /// The highest pressure of a metric that is at least so high for long enough; the machine's before a cgroup's.
-pub(super) fn high(observed: &Observed, metric: Metric, least: f64) -> Option<Pressure<'_>> {
+pub(crate) fn high(observed: &Observed, metric: Metric, least: f64) -> Option<Pressure<'_>> {
     let mut all: Vec<Pressure<'_>> = figures::of(observed, metric)
         .filter_map(|intervals| {
             let worst = intervals.series.greatest()?;
@@ -37,7 +37,7 @@ pub(super) fn high(observed: &Observed, metric: Metric, least: f64) -> Option<Pr
 }
 
 /// The highest figure of a metric that there is at all.
-pub(super) fn most(observed: &Observed, metric: Metric) -> Option<f64> {
+pub(crate) fn most(observed: &Observed, metric: Metric) -> Option<f64> {
     let values = figures::of(observed, metric).map(|intervals| intervals.most());
     values.reduce(f64::max)
 }
@@ -62,12 +62,12 @@ fn is_high(intervals: &Intervals<'_>, least: f64) -> bool {
 
 impl Pressure<'_> {
     /// The cgroup, empty for the machine.
-    pub(super) fn of(&self) -> &str {
+    pub(crate) fn of(&self) -> &str {
         self.intervals.of()
     }
 
     /// `, in cgroup /a`.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self.of() {
             "" => String::new(),
             cgroup => format!(" in cgroup {cgroup}"),
@@ -75,12 +75,12 @@ impl Pressure<'_> {
     }
 
     /// `71 % of the last minute`.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         told(self.worst)
     }
 
     /// The averages of the reading in which it was highest, with their line.
-    pub(super) fn evidence(&self, what: &str) -> Evidence {
+    pub(crate) fn evidence(&self, what: &str) -> Evidence {
         let of_reading: Vec<String> = self
             .intervals
             .points()

@@ -9,16 +9,16 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of CPU time taken by the hypervisor from which the machine is noticeably slower: a tenth.
-const STOLEN: f64 = 10.0;
+pub(crate) const STOLEN: f64 = 10.0;
 
 /// Tasks ready to run, for each CPU, from which they wait for turns. The tasks that run are counted with them.
 const READY: f64 = 1.5;
 
 /// Percent of CPU time, idle or waiting for disks, up to which there is none to spare.
-const SPARE: f64 = 10.0;
+pub(crate) const SPARE: f64 = 10.0;
 
 /// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
-const PRESSURE: f64 = 50.0;
+pub(crate) const PRESSURE: f64 = 50.0;
 
 /// Percent of CPU time in work of low priority from which that is what keeps the CPU busy: it gives way to anything else.
 const NICE: f64 = 50.0;

@@ -175,6 +175,10 @@ pub enum Metric {
     TasksRunnable,
     ThreadsTotal,
     ProcessThreads,
+    NetworkReceivedPacketsPerSecond,
+    NetworkSentPacketsPerSecond,
+    ProcessVoluntarySwitchesPerSecond,
+    ProcessForcedSwitchesPerSecond,
 }
 
 impl Metric {

@@ -18,3 +18,15 @@ pub struct AccountLine {
     /// Where it was read, as `name:line`.
     pub source: String,
 }
+
+/// What artefacts come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccountOutcome {
+    /// Something holds it up: there is a finding that is more than a note.
+    HoldsUp,
+    /// There is a largest thing, and nothing tells whether that is too much.
+    CannotTell,
+    /// All that was measured is within its norms.
+    Healthy,
+}

@@ -30,6 +30,10 @@ fn recognise(head: &[u8]) -> Sureness {
     let (mut lines_seen, mut of_kernel, mut certain) = (0, 0, false);
     for line in lines.filter(|line| !line.is_empty()).take(LOOKED_AT) {
         lines_seen += 1;
+        if is_bare(line) {
+            // No other log has such a line without a program before it.
+            return Sureness::Certain;
+        }
         let Some((_, text)) = split(line) else { continue };
         let own = text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
         of_kernel += usize::from(own || as_printed(line, text));
@@ -41,6 +45,23 @@ fn recognise(head: &[u8]) -> Sureness {
         (of_kernel, seen) if of_kernel * 2 >= seen => Sureness::Likely,
         _ => Sureness::No,
     }
+}
+
+/// Whether a message of the kernel stands there without a time, as people paste it.
+fn is_bare(line: &[u8]) -> bool {
+    const BEGIN: [&[u8]; 9] = [
+        b"INFO: task ",
+        b"INFO: rcu_",
+        b"rcu: INFO: rcu_",
+        b"watchdog: BUG: soft lockup - CPU#",
+        b"NMI watchdog: BUG: soft lockup - CPU#",
+        b"BUG: soft lockup - CPU#",
+        b"sysrq: Show Blocked State",
+        b"SysRq : Show Blocked State",
+        b"Out of memory: Kill",
+    ];
+    let line = line.trim_ascii_start();
+    BEGIN.iter().any(|begin| line.starts_with(begin))
 }
 
 /// Whether a line's time is as dmesg prints it: microseconds since boot, or the date as `ctime` has it. Others count from
@@ -62,12 +83,19 @@ fn as_printed(line: &[u8], text: &[u8]) -> bool {
 /// A line's time and message. `None` where it has no time, or is of a journal with the time since boot: that has a host
 /// and a program before the message.
 fn split(line: &[u8]) -> Option<(Stamp, &[u8])> {
-    let line = after_level(line);
+    let line = after_level(line.trim_ascii_start());
     if line.first() == Some(&b'[') {
         return stamp::bracketed(line).filter(|(_, text)| !super::journal::has_program(text));
     }
     if let Some(kmsg) = kmsg(line) {
         return Some(kmsg);
+    }
+    // A collector of consoles puts its own time before the kernel's.
+    if let Some((_, rest)) = stamp::iso(line)
+        && let Some((stamp, text)) = stamp::bracketed(rest.trim_ascii_start())
+        && stamp.since_boot.is_some()
+    {
+        return (!super::journal::has_program(text)).then_some((stamp, text));
     }
     // `2019-04-17T12:05:06,123456+03:00`, which hardly anybody else writes: microseconds behind a comma, and the zone.
     let micros = line.get(20..26)?.iter().all(u8::is_ascii_digit);
@@ -134,6 +162,18 @@ struct Reader {
     last: Stamp,
     /// Whether a line with a time has been seen: one without is then the rest of a message.
     timed: bool,
+    /// Whether messages stand there without times.
+    bare: bool,
+}
+
+impl Reader {
+    /// A line without a time and not indented: of the kernel's only where it goes on with a report.
+    fn wrapped(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        match self.kernel.goes_on(line, out) {
+            true => Understood::Evidence,
+            false => Understood::No,
+        }
+    }
 }
 
 impl LineReader for Reader {
@@ -146,6 +186,12 @@ impl LineReader for Reader {
             None if line.iter().all(u8::is_ascii_whitespace) => return Understood::Ignorable,
             // A message of several lines is indented, or in `/dev/kmsg` has its fields on lines of their own.
             None if self.timed && line.first().is_some_and(u8::is_ascii_whitespace) => (self.last, line),
+            None if self.bare || is_bare(line) => {
+                self.bare = true;
+                (self.last, line.trim_ascii_start())
+            }
+            // The rest of a line that a mail program has wrapped.
+            None if self.timed => return self.wrapped(line, out),
             None => return Understood::No,
         };
         self.last = stamp;

@@ -142,6 +142,10 @@ fn after_priority(line: &[u8]) -> (&[u8], bool) {
 
 /// Host, program and message of `host program[12]: message`.
 fn program(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    // Somebody took the host's name out.
+    if let Some(message) = text.strip_prefix(b"kernel: ") {
+        return Some((b"", b"kernel", message));
+    }
     let (host, rest) = word(text)?;
     let end = memchr::memmem::find(rest, b": ").or_else(|| rest.ends_with(b":").then(|| rest.len() - 1))?;
     let tag = rest.get(..end)?;
@@ -209,7 +213,7 @@ impl LineReader for Reader {
             return self.without_entry(line, out);
         };
         self.status = false;
-        if !self.host_known {
+        if !self.host_known && !entry.host.is_empty() {
             self.host_known = true;
             out.source().host = Some(String::from_utf8_lossy(entry.host).into_owned());
         }

@@ -73,6 +73,7 @@ pub static ALL: &[&Format] = &[
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &net_counters::NSTAT,
+    &jvm_log::openj9::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,

@@ -5,6 +5,8 @@
 //! them. Messages of other subsystems than those that rules judge by are read and say nothing to us.
 
 mod devices;
+mod listed;
+mod lockups;
 mod memory;
 mod pauses;
 mod random;
@@ -16,6 +18,8 @@ use crate::format::Understood;
 use crate::gather::{Out, quoted};
 use crate::stamp::Stamp;
 use holdup_evidence::observed::{Happening, KernelEvent, What};
+use listed::Listed;
+use lockups::Lockup;
 use memory::Memory;
 use pauses::Pauses;
 use std::mem::Discriminant;
@@ -40,6 +44,9 @@ pub(crate) struct Message<'a> {
 pub(crate) struct Kernel {
     /// A hung task whose stack and owner are still to come.
     hung: Option<(Happening, u32)>,
+    /// A lockup or stall whose task and functions are still to come.
+    lockup: Option<(Happening, Lockup)>,
+    listed: Listed,
     memory: Memory,
     pauses: Pauses,
     /// Whether the beginning of this boot has been seen.
@@ -61,10 +68,23 @@ impl Kernel {
             self.happened(event, message, out);
             return Understood::Evidence;
         }
+        if self.of_lockup(message.text, out) {
+            return Understood::Evidence;
+        }
+        if self.listed.note(message.text, message.stamp.at, out) {
+            return Understood::Evidence;
+        }
         if self.memory.note(message.text) {
             return Understood::Evidence;
         }
         Understood::Ignorable
+    }
+
+    /// Takes the rest of a line of a report that is being read; whether it is that.
+    pub(crate) fn goes_on(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
+        (self.hung.is_some() && self.of_hung_task(text, out))
+            || self.of_lockup(text, out)
+            || self.listed.goes_on(text)
     }
 
     /// Another boot begins: what the log itself says between lines. The first message tells its release.
@@ -83,7 +103,17 @@ impl Kernel {
 
     /// The log has ended.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
+        self.listed.end(out);
+        self.close(out);
+    }
+
+    /// The report of one trouble is over.
+    fn close(&mut self, out: &mut Out<'_>) {
         if let Some((happening, _)) = self.hung.take() {
+            out.happening(happening);
+        }
+        if let Some((mut happening, lockup)) = self.lockup.take() {
+            happening.text.push_str(&lockup.words());
             out.happening(happening);
         }
     }
@@ -115,12 +145,13 @@ impl Kernel {
     }
 
     fn happened(&mut self, event: KernelEvent, message: Message<'_>, out: &mut Out<'_>) {
-        self.end(out);
+        self.close(out);
         if !self.room(&event) {
             out.account().left_out += 1;
             return;
         }
         let hung = matches!(event, KernelEvent::HungTask { .. });
+        let lockup = matches!(event, KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall);
         let (at, since_boot) = (message.stamp.at, message.stamp.since_boot);
         let happening = Happening {
             what: What::Kernel(event),
@@ -131,6 +162,8 @@ impl Kernel {
         };
         if hung {
             self.hung = Some((happening, 0));
+        } else if lockup {
+            self.lockup = Some((happening, Lockup::default()));
         } else {
             out.happening(happening);
         }
@@ -150,6 +183,28 @@ impl Kernel {
         }
     }
 
+    /// Takes a line of the report of a lockup or stall.
+    fn of_lockup(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
+        let Some((happening, lockup)) = &mut self.lockup else {
+            return false;
+        };
+        if let What::Kernel(KernelEvent::SoftLockup { process, .. }) = &mut happening.what
+            && process.is_empty()
+            && let Some(name) = tasks::in_brackets(text)
+        {
+            // The name stands on a line of its own where a mail program has wrapped the first.
+            *process = name;
+            return true;
+        }
+        match lockup.note(text) {
+            Some(said) => said,
+            None => {
+                self.close(out);
+                false
+            }
+        }
+    }
+
     /// Takes a line of the report of a hung task: its stack, who owns what it waits for.
     fn of_hung_task(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
         let Some((happening, lines)) = &mut self.hung else {
@@ -161,11 +216,11 @@ impl Kernel {
         };
         if let Some(likely) = tasks::owner(text) {
             *owner = Some(likely);
-            self.end(out);
+            self.close(out);
             return true;
         }
         if *lines > tasks::REPORT_LINES {
-            self.end(out);
+            self.close(out);
             return false;
         }
         match tasks::frame(text) {

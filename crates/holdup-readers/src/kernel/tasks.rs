@@ -60,8 +60,9 @@ pub(super) fn owner(text: &[u8]) -> Option<String> {
 pub(super) fn frame(text: &[u8]) -> Option<String> {
     let text = text.trim_ascii();
     let text = match text.strip_prefix(b"[<") {
-        Some(address) => after(address, b">] ")?,
-        None => text,
+        Some(address) => after(address, b">] ")?.trim_ascii_start(),
+        // Somebody took the addresses out.
+        None => text.strip_prefix(b"[] ").unwrap_or(text),
     };
     let name = until(text, b"+0x")?;
     let is_name = !name.is_empty()
@@ -73,7 +74,7 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
 
 /// Whether a line is of the report of a hung task, though no frame.
 pub(super) fn in_report(text: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 16] = [
+    const BEGIN: [&[u8]; 17] = [
         b"Not tainted",
         b"Tainted:",
         b"\"echo 0 >",
@@ -83,6 +84,7 @@ pub(super) fn in_report(text: &[u8]) -> bool {
         b"<TASK>",
         b"</TASK>",
         b"? ",
+        b"[] ? ",
         b"RIP:",
         b"RSP:",
         b"RAX:",
@@ -105,6 +107,12 @@ fn soft_lockup(text: &[u8]) -> Option<KernelEvent> {
         process: process.map(owned).unwrap_or_default(),
         ns: seconds.saturating_mul(NS_PER_SECOND),
     })
+}
+
+/// `[dd:123]` and nothing else.
+pub(super) fn in_brackets(text: &[u8]) -> Option<String> {
+    let name = text.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
+    task(name).map(|_| owned(name))
 }
 
 /// `rcu: INFO: rcu_sched self-detected stall on CPU`, and `INFO: rcu_...` of older kernels.

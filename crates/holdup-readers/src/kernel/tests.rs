@@ -445,3 +445,95 @@ fn pauses_are_between_lines_of_one_boot() {
         ]
     );
 }
+
+#[test]
+fn blocked_tasks_of_sysrq_are_a_list_with_stacks() {
+    let text = "[13493.955032] sysrq: Show Blocked State
+[13493.959997] task:umount.nfs4     state:D stack:0     pid:3542745 ppid:3542744 flags:0x00004000
+[13493.969628] Call Trace:
+[13493.973003]  <TASK>
+[13493.976018]  __schedule+0x2cb/0x880
+[13493.980426]  ? rpc_destroy_wait_queue+0x10/0x10 [sunrpc]
+[13493.993637]  schedule+0x50/0xc0
+[13493.997697]  rpc_wait_bit_killable+0xd/0x60 [sunrpc]
+[13494.024603]  nfs4_proc_destroy_session+0x41/0x530
+[13494.974388] task:md127_raid5     state:D stack:0
+pid:2619  ppid:2      flags:0x00000008
+[13494.983896] Call trace:
+[13494.999658]  raid5d+0x358/0x56c
+[13494.999999] md1_reclaim     D    0   806      2 0x80004000
+[13494.999999]  schedule+0x40/0xb0
+[13494.999999]  wbt_wait+0x98/0xe0
+[13495.974388] task:bash            state:R stack:0 pid:2
+[13495.999658]  do_exit+0x358/0x56c
+";
+    let reading = read_text("d", text.as_bytes());
+    let [list] = reading.observed.snapshots.as_slice() else {
+        panic!("{reading:?}")
+    };
+    let told: Vec<(&str, Option<u32>, Vec<&str>)> = list
+        .threads
+        .iter()
+        .map(|task| {
+            let frames = reading
+                .observed
+                .stacks
+                .frames(task.kernel_stack.unwrap())
+                .collect();
+            (task.name.as_str(), task.tid, frames)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "umount.nfs4",
+                Some(3_542_745),
+                vec!["rpc_wait_bit_killable", "nfs4_proc_destroy_session"]
+            ),
+            ("md127_raid5", Some(2619), vec!["raid5d"]),
+            ("md1_reclaim", Some(806), vec!["wbt_wait"]),
+        ]
+    );
+}
+
+#[test]
+fn a_lockup_is_quoted_with_its_task_and_functions() {
+    let text = "watchdog: BUG: soft lockup - CPU#21 stuck for 67s!
+[kworker/u513:2:795]
+Workqueue: writeback wb_workfn (flush-259:8)
+RIP: 0010:queued_read_lock_slowpath+0x52/0x130
+Call Trace:
+ <TASK>
+ start_this_handle+0x99/0x520 [jbd2]
+";
+    let reading = read_text("d", text.as_bytes());
+    let [lockup] = reading.observed.happenings.as_slice() else {
+        panic!("{reading:?}")
+    };
+    let What::Kernel(KernelEvent::SoftLockup { process, .. }) = &lockup.what else {
+        panic!("{lockup:?}")
+    };
+    assert_eq!(process, "kworker/u513:2:795");
+    assert!(
+        lockup.text.ends_with(
+            "67s! … work writeback wb_workfn (flush-259:8), in queued_read_lock_slowpath < start_this_handle"
+        ),
+        "{}",
+        lockup.text
+    );
+    let stall = "[ 393.750282] INFO: rcu_sched self-detected stall on CPU
+[  393.764498] \t (t=105000 jiffies g=29066 c=29065 q=1109)
+[  393.778490] Task dump for CPU 1:
+[  393.781838] syz-executor5   R running task on cpu   1     0 16797   3934
+[  393.817802]  <IRQ>  [<ffffffff8170cafa>] sched_show_task+0x31a/0x325
+[  393.824517]  [<ffffffff8170d27f>] apic_timer_interrupt+0x10/0x12
+[  393.830211]  [<ffffffff8170d424>] kvm_vm_compat_ioctl+0x7e/0x83
+";
+    let reading = read_text("d", stall.as_bytes());
+    let text = &reading.observed.happenings[0].text;
+    assert!(
+        text.ends_with(" … task syz-executor5, 105000 jiffies, in kvm_vm_compat_ioctl"),
+        "{text}"
+    );
+}

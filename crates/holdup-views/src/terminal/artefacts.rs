@@ -9,7 +9,7 @@ use super::{finding, margins};
 use crate::sheet::{Paint, Row, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
-use holdup_model::report::{Artefact, FilesWithin, Report};
+use holdup_model::report::{AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.
@@ -18,7 +18,7 @@ const HEADER: usize = 10;
 /// Artefacts that get a line each; of more, those with trouble first, and the rest is counted.
 const LISTED: usize = 12;
 
-/// Further lines of the account that are printed where nothing is wrong.
+/// Lines of the account that are printed beside the first where nothing is wrong.
 const FURTHER: usize = 4;
 
 /// Notes that are printed whole where nothing is wrong; beside trouble only their titles are.
@@ -91,21 +91,31 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     });
 }
 
-/// Says that no artefact shows trouble.
+/// Says what there is where no artefact shows trouble: the largest thing, of which nothing tells whether it is too much; or
+/// that all is within its norms.
 pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
-    match report.account.as_deref().unwrap_or_default() {
+    let account = report.account.as_deref().unwrap_or_default();
+    let healthy = report.outcome == Some(AccountOutcome::Healthy);
+    match account {
         [] => {
             let mut formats = report.artefacts.iter().filter_map(|one| one.format.as_deref());
             let words = match formats.all(|format| format == TEXT) {
                 true if !report.artefacts.is_empty() => NOTHING_STATED,
-                _ => "No hold-up found in these artefacts.",
+                _ => "No hold-up found in these artefacts. No figure or statement in them could be judged.",
             };
             row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
         }
+        rest if healthy => {
+            let words = "Healthy by these figures:";
+            row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+            for line in rest.iter().take(FURTHER + 1) {
+                account_line(sheet, line);
+            }
+        }
         [largest, rest @ ..] => {
             let lead = sheet.words("The largest thing here:").paint(Paint::Bold);
-            row(sheet, 2, vec![lead, sheet.name(&largest.text).paint(Paint::Bold)]);
-            let words = "No rule can tell from this whether that is too much.";
+            row(sheet, 2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
+            let words = "These artefacts alone cannot tell whether that is too much.";
             row(
                 sheet,
                 2,
@@ -115,8 +125,7 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
                 ],
             );
             for line in rest.iter().take(FURTHER) {
-                let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
-                row(sheet, 4, vec![sheet.name(&line.text), source]);
+                account_line(sheet, line);
             }
         }
     }
@@ -126,6 +135,12 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
         let words = format!("{rules} cannot tell from these artefacts. -v lists what is missing.");
         row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
+}
+
+/// A line of the account, with its place.
+fn account_line(sheet: &mut Sheet, line: &AccountLine) {
+    let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
+    row(sheet, 4, vec![sheet.words(&line.text), source]);
 }
 
 /// What was read as what, and what of it was understood.

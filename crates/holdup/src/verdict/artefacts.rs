@@ -3,9 +3,12 @@
 //! In: a reading, and the run that rules are to judge of it. Out: the report, with an account of each artefact. No clock is
 //! read but to date it.
 
-use holdup_diagnosis::account::account;
+use holdup_diagnosis::account;
 use holdup_diagnosis::rules::{Run, judge};
-use holdup_model::report::{Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind};
+use holdup_model::finding::Severity;
+use holdup_model::report::{
+    AccountOutcome, Artefact, Backend, FilesWithin, Misunderstood, Report, SubjectKind,
+};
 use holdup_readers::{Account, Reading};
 use holdup_report::Subject;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,13 +31,28 @@ pub(crate) fn report(kind: SubjectKind, names: Vec<String>, reading: &Reading, r
     let facts = holdup_evidence::SystemFacts::default();
     let mut report = holdup_report::build(subject, run.attributed, judgement, &facts, version);
     report.artefacts = accounts(reading);
-    report.account = (kind == SubjectKind::Read).then(|| account(&reading.observed));
+    if kind == SubjectKind::Read {
+        let (lines, outcome) = account::judged(&reading.observed);
+        let trouble = report.findings.iter().any(|one| one.severity > Severity::Note);
+        report.account = Some(lines);
+        report.outcome = match outcome {
+            _ if trouble => Some(AccountOutcome::HoldsUp),
+            // What was not read may be where the trouble stands.
+            Some(_) if report.artefacts.iter().any(is_partly_read) => Some(AccountOutcome::CannotTell),
+            outcome => outcome,
+        };
+    }
     if run.attributed.coverage.observed == 0 {
         report.coverage.observed_ns = None;
         report.coverage.attributed_ns = None;
         report.coverage.unknown_ns = None;
     }
     report
+}
+
+/// Whether more than a tenth of the lines of an artefact were not understood.
+fn is_partly_read(artefact: &Artefact) -> bool {
+    artefact.not_understood.saturating_mul(10) > artefact.lines
 }
 
 fn accounts(reading: &Reading) -> Vec<Artefact> {

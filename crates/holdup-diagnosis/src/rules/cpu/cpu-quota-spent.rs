@@ -16,7 +16,7 @@ const THROTTLED_PART: Ns = 4;
 
 /// Part of the periods of a cgroup in which its quota may be spent before that is trouble of those who wait for it: a tenth
 /// are bursts, which quotas are there to cut.
-const SPENT: f64 = 0.25;
+pub(crate) const SPENT: f64 = 0.25;
 
 /// Periods, a tenth of a second each as a rule, that say something.
 const PERIODS: f64 = 10.0;

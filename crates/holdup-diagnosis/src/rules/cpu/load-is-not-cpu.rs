@@ -10,10 +10,10 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Load from which it is worth a word at all: less is a few tasks on any machine.
-const HIGH: f64 = 4.0;
+pub(crate) const HIGH: f64 = 4.0;
 
 /// Load for each CPU from which people call it high: twice as many tasks as can run.
-const HIGH_EACH: f64 = 2.0;
+pub(crate) const HIGH_EACH: f64 = 2.0;
 
 /// Part of the load that blocked tasks must make up to be what it is.
 const MIN_SHARE: f64 = 0.5;
@@ -23,7 +23,7 @@ const WAITS_TOLD: f64 = 5.0;
 
 /// Percent of the CPUs' time, idle or waiting for disks, from which tasks beyond the number of CPUs do not want a CPU:
 /// the scheduler would have given them one.
-const SPARE: f64 = 30.0;
+pub(crate) const SPARE: f64 = 30.0;
 
 /// Lists of tasks from which they tell of now: one may be of an odd moment.
 const LISTS: usize = 2;

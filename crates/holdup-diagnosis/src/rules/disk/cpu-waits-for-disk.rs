@@ -11,7 +11,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// Percent of CPU time in iowait from which waiting for disks is what the machine mostly does: one task that always waits
 /// is a quarter of four CPUs.
-const WAITS: f64 = 30.0;
+pub(crate) const WAITS: f64 = 30.0;
 
 /// Percent of an interval with a request in flight from which a disk is worth naming.
 const NAMED: f64 = 10.0;

@@ -1,7 +1,7 @@
 //! A device fails requests, or is reset because it does not answer.
 
 use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
-use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -20,6 +20,9 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Seconds that a request to a disk may take before it is given up: the default of the SCSI layer and of nvme.
 const COMMAND_SECONDS: u32 = 30;
+
+/// Lines of the log that are quoted, each of another kind.
+const LINES: usize = 5;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -66,6 +69,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             devices.join(", ")
         ),
     ));
+    for one in kinds_of_lines(&told).into_iter().skip(1) {
+        finding = finding.and(logs::quote(observed, one));
+    }
     if resets > 0 {
         let text =
             format!("each timeout delays its waiters by the time limit, {COMMAND_SECONDS} s by default");
@@ -87,4 +93,20 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                 "reading all of a failing disk can break it: start with the most important data",
             )),
     )
+}
+
+/// The first line of each kind: what failed stands in one, and why in another. Lines that differ in numbers alone are of one kind.
+fn kinds_of_lines<'a>(told: &[(&'a Happening, (&str, Kind))]) -> Vec<&'a Happening> {
+    let mut kinds: Vec<(String, &Happening)> = Vec::new();
+    for (one, _) in told {
+        if kinds.len() >= LINES {
+            break;
+        }
+        let words = one.text.chars().filter(|c| !c.is_ascii_hexdigit());
+        let kind: String = words.collect();
+        if kinds.iter().all(|(known, _)| *known != kind) {
+            kinds.push((kind, one));
+        }
+    }
+    kinds.into_iter().map(|(_, one)| one).collect()
 }

@@ -8,13 +8,13 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Milliseconds a request from which it took long: five times what a disk that turns needs for the worst seek.
-const LONG_MS: f64 = 100.0;
+pub(crate) const LONG_MS: f64 = 100.0;
 
 /// Percent of an interval with a request in flight up to which the disk had time to spare.
 const SPARE: f64 = 80.0;
 
 /// Requests a second from which a mean is one: of fewer, a disk that had to spin up is all there is.
-const SOME: f64 = 2.0;
+pub(crate) const SOME: f64 = 2.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

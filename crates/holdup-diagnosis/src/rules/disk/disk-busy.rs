@@ -10,7 +10,7 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of an interval with a request in flight from which a disk hardly rests. Lower, requests begin to find it idle.
-const BUSY: f64 = 80.0;
+pub(crate) const BUSY: f64 = 80.0;
 
 /// Milliseconds a request, and requests in flight, below both of which a disk that is always busy is merely in use: one
 /// reader that never pauses keeps a fast disk so, and gets its answers at once.
@@ -85,7 +85,7 @@ fn missing(observed: &Observed) -> String {
 }
 
 /// Whether a disk is short: busy often, and requests wait.
-fn is_short(disk: &Intervals<'_>) -> bool {
+pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
     let reports = disk.from(BUSY);
     if !often(reports.len(), disk.count()) {
         return false;
@@ -106,7 +106,7 @@ fn is_short(disk: &Intervals<'_>) -> bool {
 }
 
 /// Whether a name is of a layer above disks, or of a part of one.
-fn is_layer(name: &str, disk: &str) -> bool {
+pub(crate) fn is_layer(name: &str, disk: &str) -> bool {
     let part = name.strip_prefix(disk);
     let is_part =
         part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || c == 'p') && !part.is_empty());

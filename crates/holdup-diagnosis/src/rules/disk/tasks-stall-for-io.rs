@@ -7,10 +7,10 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of the time in which some task waited for a disk from which that is what work mostly waits for. Lower, one
 /// program that reads a file is enough.
-const SOME: f64 = 50.0;
+pub(crate) const SOME: f64 = 50.0;
 
 /// The same in which all tasks did that had something to do: a quarter of the time is lost whole.
-const FULL: f64 = 25.0;
+pub(crate) const FULL: f64 = 25.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

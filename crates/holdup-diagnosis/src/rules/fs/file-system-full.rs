@@ -9,10 +9,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::HashSet;
 
 /// Percent that is used from which little is left; `df` rounds up.
-const NEARLY: f64 = 95.0;
+pub(crate) const NEARLY: f64 = 95.0;
 
 /// KiB that are still enough for logs and temporary files of some days, whatever the percentage: 20 GiB.
-const PLENTY_KIB: f64 = 20_971_520.0;
+pub(crate) const PLENTY_KIB: f64 = 20_971_520.0;
 
 /// Served by FUSE, and made full all the same.
 const SNAP_IMAGE: &str = "fuse.snapfuse";
@@ -130,7 +130,7 @@ fn level(one: &SeenFileSystem, short: Short) -> Level {
     }
 }
 
-fn is_image(one: &SeenFileSystem) -> bool {
+pub(crate) fn is_image(one: &SeenFileSystem) -> bool {
     let kind = one.kind.as_deref();
     let image = |kind: &str| file_systems::named(kind).is_some_and(|known| known.image);
     kind.is_some_and(|kind| kind == SNAP_IMAGE || image(kind))

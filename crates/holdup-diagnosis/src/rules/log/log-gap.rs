@@ -21,10 +21,10 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before
 /// they look for something else to do.
-const LONG_GAP_NS: Ns = 10_000_000_000;
+pub(crate) const LONG_GAP_NS: Ns = 10_000_000_000;
 
 /// Where it is known what is usual, a second is long,
-const LONGER_BY_NS: Ns = 1_000_000_000;
+pub(crate) const LONGER_BY_NS: Ns = 1_000_000_000;
 
 /// if it is ten times that,
 const TIMES: Ns = 10;

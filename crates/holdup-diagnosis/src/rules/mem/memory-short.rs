@@ -22,14 +22,14 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Share of memory (0..1) that is available, below which every further wish is granted by taking from others: the kernel
 /// itself wants one or two hundredths free, and the rest is program code that is in use.
-const LOW: f64 = 0.05;
+pub(crate) const LOW: f64 = 0.05;
 
 /// The same where a tenth of memory has been pushed out to swap already.
 const LOW_WITH_SWAP: f64 = 0.10;
 const SWAPPED: f64 = 0.10;
 
 /// Share of the swap from which its use is worth a note: a few idle programs fill less.
-const SWAP_IN_USE: f64 = 0.25;
+pub(crate) const SWAP_IN_USE: f64 = 0.25;
 
 /// Percent of memory of one process from which it is the one to ask.
 const HOG: f64 = 30.0;

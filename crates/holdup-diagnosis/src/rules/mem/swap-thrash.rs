@@ -11,10 +11,10 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Pages a second that come back from which the machine pages: a disk that turns does about as many reads in all.
-const PAGES: f64 = 100.0;
+pub(crate) const PAGES: f64 = 100.0;
 
 /// KiB of as many pages of the smallest size there is.
-const KIB: f64 = 4.0 * PAGES;
+pub(crate) const KIB: f64 = 4.0 * PAGES;
 
 /// Percent of an interval with a request in flight from which another disk is worth naming.
 const BUSY: f64 = 30.0;

@@ -6,10 +6,10 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of the time in which some task waited for memory from which the machine is noticeably slower.
-const SOME: f64 = 20.0;
+pub(crate) const SOME: f64 = 20.0;
 
 /// The same in which all tasks did that had something to do: that time is lost whole. A tenth.
-const FULL: f64 = 10.0;
+pub(crate) const FULL: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

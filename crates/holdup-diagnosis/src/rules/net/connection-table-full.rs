@@ -6,7 +6,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Share of the table from which the next burst is dropped: a tenth is left.
-const FULL: f64 = 0.90;
+pub(crate) const FULL: f64 = 0.90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

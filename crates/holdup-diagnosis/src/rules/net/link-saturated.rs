@@ -8,7 +8,7 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// Percent of the link's speed, as the mean of an interval, from which bursts within it find the link full.
-const FULL: f64 = 80.0;
+pub(crate) const FULL: f64 = 80.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

@@ -7,13 +7,13 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Part of a limit on processes from which a burst of a few reaches it: then nothing can be started in there.
-const TASKS: f64 = 0.9;
+pub(crate) const TASKS: f64 = 0.9;
 
 /// Part of a limit on memory from which it is worth a note: services that are given a heap of nine tenths of it are usual.
 const MEMORY: f64 = 0.9;
 
 /// The same from which the next wish for a few megabytes ends a process.
-const MEMORY_SHORT: f64 = 0.97;
+pub(crate) const MEMORY_SHORT: f64 = 0.97;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

@@ -9,7 +9,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity, Verdict};
 
 /// Tasks at one place in every list from which they pile up: one or two are the work of one program.
-const IN_EACH: usize = 3;
+pub(crate) const IN_EACH: usize = 3;
 
 /// The same where there is one list only: an instant shows chance as well, so it takes more.
 const AT_ONCE: usize = 6;

@@ -24,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// A pause that people notice even if it is the only one: the second from which a pause breaks the flow of thought.
-const MIN_NS: Ns = 1_000_000_000;
+pub(crate) const MIN_NS: Ns = 1_000_000_000;
 
 /// Percent of the heap in use after collections, at the median, from which it has no room to work in: collectors begin to collect
 /// all the time below a fifth free.

@@ -10,7 +10,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// Threads from which they are many: fewer meet in one place by chance.
-const MIN_THREADS: usize = 4;
+pub(crate) const MIN_THREADS: usize = 4;
 
 /// Part of the threads that have something to do, from which it is what the program waits for.
 const MIN_SHARE: f64 = 0.5;

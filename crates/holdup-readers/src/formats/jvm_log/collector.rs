@@ -9,6 +9,38 @@ use holdup_evidence::observed::{Metric, SpanKind};
 pub(super) struct Collector {
     pauses: Longest,
     stalls: Longest,
+    /// What a pause of JDK 8 is called whose length comes on a later line: tables of ages and decisions stand between.
+    begun: Option<Vec<u8>>,
+}
+
+/// What a line says of a collection beside its name.
+const MARKS: [&str; 8] = [
+    "promotion failed",
+    "concurrent mode failure",
+    "concurrent mode interrupted",
+    "to-space exhausted",
+    "to-space overflow",
+    "System.gc()",
+    "Humongous Allocation",
+    "Full GC",
+];
+
+/// Bytes of a line in which they are looked for.
+const HEAD: usize = 2_000;
+
+/// A name, with what else the line says of the collection.
+fn marked(name: &[u8], line: &[u8]) -> Vec<u8> {
+    let head = line.get(..HEAD).unwrap_or(line);
+    let mut whole = name.to_vec();
+    for mark in MARKS {
+        let told = memchr::memmem::find(name, mark.as_bytes()).is_some();
+        if !told && memchr::memmem::find(head, mark.as_bytes()).is_some() {
+            whole.extend_from_slice(b" (");
+            whole.extend_from_slice(mark.as_bytes());
+            whole.push(b')');
+        }
+    }
+    whole
 }
 
 impl Collector {
@@ -18,7 +50,10 @@ impl Collector {
             return self.stall(line, out).is_some();
         }
         if message.starts_with(b"[GC") || message.starts_with(b"[Full GC") {
-            return self.old(line, out).is_some();
+            if self.old(line, out).is_none() {
+                self.begun = old_name(message).map(|name| marked(name, message));
+            }
+            return true;
         }
         if let Some(rest) = message.strip_prefix(b"GC(") {
             return self.modern(rest, line, out).is_some();
@@ -75,12 +110,36 @@ impl Collector {
         let end = memchr::memmem::rfind(own, b" secs]")?;
         let begin = own.get(..end)?.iter().rposition(|byte| *byte == b' ')?;
         let ns = ns(crate::numbers::decimal(own.get(begin + 1..end)?)?, 1e9)?;
-        let end = own.iter().position(|byte| matches!(byte, b')' | b'K'))?;
-        let end = if own.get(end) == Some(&b')') { end + 1 } else { end };
-        let name = own.get(1..end)?;
-        self.pause(name, ns, line, out);
+        let name = marked(old_name(own)?, own);
+        self.begun = None;
+        self.pause(&name, ns, line, out);
         self.heap(own, out);
         Some(())
+    }
+
+    /// A line that ends what a line before has begun: `, 0.2124664 secs]`, ` (to-space exhausted), 0.3857580 secs]`.
+    pub(super) fn ends(&mut self, line: &Line<'_>, out: &mut Out<'_>) -> bool {
+        let text = line.message.trim_ascii();
+        let Some(begun) = &self.begun else {
+            return false;
+        };
+        // Parts of a pause are indented and have a name.
+        let of_whole = matches!(text.first(), Some(b',' | b'(' | b'0'..=b'9'));
+        let end = memchr::memmem::find(text, b" secs]").filter(|_| of_whole);
+        let Some(end) = end else { return false };
+        let number = text.get(..end).unwrap_or_default();
+        let begin = number
+            .iter()
+            .rposition(|byte| matches!(byte, b' ' | b','))
+            .map_or(0, |at| at + 1);
+        let value = number.get(begin..).and_then(crate::numbers::decimal);
+        let Some(ns) = value.and_then(|value| ns(value, 1e9)) else {
+            return false;
+        };
+        let name = marked(begun, text);
+        self.begun = None;
+        self.pause(&name, ns, line, out);
+        true
     }
 
     fn pause(&mut self, name: &[u8], ns: Ns, line: &Line<'_>, out: &mut Out<'_>) {
@@ -98,6 +157,24 @@ impl Collector {
             out.figure(Metric::HeapAfterGcPercent, "", after / of * 100.0);
         }
     }
+}
+
+/// `GC pause (G1 Evacuation Pause)` of `[GC pause (G1 Evacuation Pause) (young), …`.
+fn old_name(text: &[u8]) -> Option<&[u8]> {
+    // `System.gc()` has brackets of its own.
+    let end = match memchr::memmem::find(text, b"(System.gc())") {
+        Some(at) if at < 24 => at + b"(System.gc())".len(),
+        _ => {
+            let end = text.iter().position(|byte| matches!(byte, b')' | b'K'));
+            let end = end.unwrap_or(text.len());
+            if text.get(end) == Some(&b')') {
+                end + 1
+            } else {
+                end
+            }
+        }
+    };
+    text.get(1..end).map(<[u8]>::trim_ascii)
 }
 
 /// What is left and of how much, in KiB.

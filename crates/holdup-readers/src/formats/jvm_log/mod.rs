@@ -7,6 +7,7 @@
 
 mod collector;
 mod decorations;
+pub(crate) mod openj9;
 mod safepoints;
 mod threads;
 
@@ -152,6 +153,16 @@ impl Reader {
 
     /// A line that is not the JVM's.
     fn others(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let rest = Line {
+            message: line,
+            whole: line,
+            ns: None,
+            at: None,
+        };
+        if self.collector.ends(&rest, out) {
+            self.last_own = true;
+            return Understood::Evidence;
+        }
         if self.safepoints.old_header(line) || is_old_header(line) || is_old_preamble(line) {
             self.last_own = true;
             return Understood::Ignorable;

@@ -140,3 +140,31 @@ fn rubbish_is_no_pause() {
         );
     }
 }
+
+#[test]
+fn a_pause_of_jdk_8_is_told_with_what_went_wrong() {
+    let text = "6049.175: [GC pause (G1 Evacuation Pause) (young) (to-space exhausted), 3.1713585 secs]
+116.957: [GC (Allocation Failure) 116.957: [DefNew (promotion failed) : 229660K->235967K(235968K), 0.2897884 secs]117.247: [Tenured: 524288K->144069K(524288K), 0.3905008 secs] 674654K->144069K(760256K), 0.6804246 secs] [Times: user=0.63 sys=0.01, real=0.68 secs]
+2661.447: [GC pause (System.gc()) (young) (initial-mark)
+Desired survivor size 826277888 bytes, new threshold 15 (max 15)
+- age   1:    3836312 bytes,    3836312 total
+, 0.2124664 secs]
+   [Parallel Time: 150.8 ms, GC Workers: 8]
+";
+    let reading = read_text("gc.log", text.as_bytes());
+    let pauses: Vec<(&str, u64)> = reading
+        .observed
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::GcPause)
+        .map(|span| (span.name.as_str(), span.ns / 1_000_000))
+        .collect();
+    assert_eq!(
+        pauses,
+        [
+            ("GC pause (G1 Evacuation Pause) (to-space exhausted)", 3171),
+            ("GC (Allocation Failure) (promotion failed)", 680),
+            ("GC pause (System.gc())", 212),
+        ]
+    );
+}

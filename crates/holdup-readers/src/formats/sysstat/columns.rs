@@ -91,6 +91,8 @@ fn interface(name: &[u8]) -> Option<(Metric, f64)> {
         b"txkB/s" | b"txkB" => (Metric::NetworkSentKibPerSecond, 1.0),
         b"rxbyt/s" => (Metric::NetworkReceivedKibPerSecond, BYTE),
         b"txbyt/s" => (Metric::NetworkSentKibPerSecond, BYTE),
+        b"rxpck/s" | b"rxpck" => (Metric::NetworkReceivedPacketsPerSecond, 1.0),
+        b"txpck/s" | b"txpck" => (Metric::NetworkSentPacketsPerSecond, 1.0),
         b"%ifutil" | b"ifutil-percent" => (Metric::NetworkUtilPercent, 1.0),
         b"rxdrop/s" | b"rxdrop" => (Metric::NetworkReceiveDropsPerSecond, 1.0),
         b"rxerr/s" | b"rxerr" => (Metric::NetworkReceiveErrorsPerSecond, 1.0),
@@ -108,6 +110,8 @@ fn process(name: &[u8]) -> Option<Metric> {
         b"kB_rd/s" => Metric::ProcessReadKibPerSecond,
         b"kB_wr/s" => Metric::ProcessWriteKibPerSecond,
         b"iodelay" => Metric::ProcessIoDelayTicks,
+        b"cswch/s" => Metric::ProcessVoluntarySwitchesPerSecond,
+        b"nvcswch/s" => Metric::ProcessForcedSwitchesPerSecond,
         _ => return None,
     })
 }

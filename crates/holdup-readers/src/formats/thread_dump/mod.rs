@@ -238,6 +238,11 @@ impl Reader {
             }
             return Understood::Evidence;
         }
+        // `Thread.dump_to_file` of JDK 21 writes frames without `at`.
+        if self.part == Part::Threads && self.thread.is_some() && is_frame(line) {
+            self.frames.push(line);
+            return Understood::Evidence;
+        }
         let in_part = match self.part {
             Part::Heap => true,
             Part::Addresses => line.starts_with(b"0x"),
@@ -438,4 +443,17 @@ fn waits(wait: LockWait, id: &str, class: &str) -> LockRef {
 /// A thread's state as Java names it.
 fn state_of(word: &[u8]) -> State {
     header::state(word)
+}
+
+/// `java.base/java.lang.Thread.run(Thread.java:1583)`.
+fn is_frame(line: &[u8]) -> bool {
+    let Some(open) = memchr::memchr(b'(', line).filter(|_| line.ends_with(b")")) else {
+        return false;
+    };
+    let method = line.get(..open).unwrap_or_default();
+    let fits = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'.' | b'/' | b'_' | b'$' | b'<' | b'>' | b'@' | b'-' | b'+')
+    };
+    memchr::memchr(b'.', method).is_some() && method.iter().all(fits)
 }

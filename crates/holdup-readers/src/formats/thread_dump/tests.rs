@@ -349,3 +349,28 @@ fn a_mounted_virtual_thread_is_a_thread_of_its_own() {
         (Some(LockWait::ClassInit), "shop.Rates")
     );
 }
+
+#[test]
+fn frames_of_a_dump_to_a_file_of_jdk_21_have_no_word_before_them() {
+    let text = "64933
+2025-04-22T07:47:09.198298561Z
+24+36
+
+#3 \"main\"
+      java.base/jdk.internal.misc.Unsafe.park(Native Method)
+      java.base/java.util.concurrent.locks.LockSupport.park(LockSupport.java:223)
+      com.test.MainClass.main(MainClass.java:14)
+
+#8 \"Signal Dispatcher\"
+";
+    let reading = read_text("d", text.as_bytes());
+    let threads = &reading.observed.snapshots[0].threads;
+    let frames: Vec<&str> = reading
+        .observed
+        .stacks
+        .frames(threads[0].stack.unwrap())
+        .collect();
+    assert_eq!(frames.len(), 3);
+    assert!(frames[2].starts_with("com.test.MainClass.main"), "{frames:?}");
+    assert_eq!(threads[1].stack, None);
+}

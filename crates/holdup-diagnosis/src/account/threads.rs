@@ -1,0 +1,421 @@
+//! Where the threads of a dump stand: those in one place together, who waits for whose lock, deadlocks that it reports.
+
+use super::values::parts;
+use super::{Rank, Ranked};
+use crate::rules::list::many_wait_in_one_place;
+use crate::rules::percent;
+use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_evidence::observed::{LockRef, SnapshotKind};
+use holdup_evidence::units::duration;
+use holdup_evidence::{Cause, Observed};
+use std::collections::BTreeMap;
+
+/// Places that are told, those with most threads or the longest wait first.
+const PLACES: usize = 3;
+
+/// Threads that are named one by one.
+const NAMED: usize = 3;
+
+/// Frames below the place that are told with it.
+const CALLERS: usize = 2;
+
+/// Adds the lines.
+pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
+    for dump in dumps(observed) {
+        add_deadlocks(observed, &dump, all);
+        add_locks(observed, &dump, all);
+        add_places(observed, &dump, all);
+    }
+}
+
+/// What this dump's program calls its threads.
+fn noun(kind: SnapshotKind) -> &'static str {
+    match kind {
+        SnapshotKind::Go => "goroutine",
+        _ => "thread",
+    }
+}
+
+fn counted(kind: SnapshotKind, count: usize) -> String {
+    format!("{count} {}{}", noun(kind), if count == 1 { "" } else { "s" })
+}
+
+/// A thread by name, or by number.
+fn called(seen: &Seen<'_>) -> String {
+    let number = seen.thread.number.or(seen.thread.tid.map(u64::from));
+    match (seen.thread.name.as_str(), number, seen.kind) {
+        ("", Some(number), kind) => format!("{} {number}", noun(kind)),
+        ("", None, kind) => format!("a {}", noun(kind)),
+        (name, Some(number), SnapshotKind::Python | SnapshotKind::Native) => format!("{name} ({number})"),
+        (name, ..) => name.to_owned(),
+    }
+}
+
+/// Where a thread stands: its own code's innermost frame, what it called, and who called it.
+fn stands(seen: &Seen<'_>) -> String {
+    let Some(top) = seen.frames.first().copied() else {
+        return String::new();
+    };
+    let own = seen.asker().unwrap_or(top);
+    let outside = seen.frames.iter().skip_while(|frame| **frame != own).skip(1);
+    let mut callers: Vec<&str> = Vec::new();
+    for frame in outside {
+        if callers.last() != Some(frame) && callers.len() < CALLERS {
+            callers.push(frame);
+        }
+    }
+    let within = if own == top {
+        String::new()
+    } else {
+        format!(" ({top})")
+    };
+    let by = match callers.is_empty() {
+        true => String::new(),
+        false => format!(", called by {}", callers.join(" < ")),
+    };
+    // Whoever needs a class waits until its initialiser has ended.
+    let mut initialisers = seen.frames.iter().filter(|frame| frame.contains("<clinit>"));
+    let initialiser = initialisers
+        .next()
+        .map(|frame| format!(", within the class initialiser {frame}"));
+    format!("{own}{within}{by}{}", initialiser.unwrap_or_default())
+}
+
+/// What a thread does, as a verb of one or of many.
+fn does(seen: &Seen<'_>, many: bool) -> String {
+    let be = if many { "are" } else { "is" };
+    let s = if many { "" } else { "s" };
+    match seen.doing {
+        Doing::Waits(Cause::LockMonitor | Cause::LockFutex) => format!("wait{s} for a lock"),
+        Doing::Waits(cause) => format!("{be} {}", cause.phrase()),
+        Doing::WaitsForPool => format!("wait{s} for a free connection of a pool"),
+        Doing::WaitsForTask => format!("wait{s} for another thread's task"),
+        Doing::WaitsUnknown => format!("wait{s}"),
+        Doing::Runs => format!("run{s}"),
+        Doing::Idle => format!("{} nothing to do", if many { "have" } else { "has" }),
+        Doing::Unknown => format!("stand{s}"),
+    }
+}
+
+/// Threads that wait for each other, by the dump's own words or by its locks.
+fn add_deadlocks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
+    let circles = Graph::of(dump).circles();
+    let of_circle = |circle: &Vec<usize>| {
+        circle
+            .iter()
+            .filter_map(|at| dump.threads.get(*at))
+            .map(called)
+            .collect()
+    };
+    let mut told: Vec<Vec<String>> = circles.iter().map(of_circle).collect();
+    if told.is_empty() {
+        told.clone_from(&dump.snapshot.deadlocks);
+    }
+    for names in told.into_iter().take(PLACES) {
+        let text = format!("{} wait for each other's locks: a deadlock", parts(&names));
+        all.push(Ranked::new(
+            Rank::Stops,
+            "deadlock",
+            text,
+            (observed, &dump.snapshot.quote),
+        ));
+    }
+}
+
+/// The lock for which most threads wait, and who has it.
+fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
+    let graph = Graph::of(dump);
+    let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut unheld: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, seen) in dump.threads.iter().enumerate() {
+        let Some(lock) = &seen.thread.waits_for else {
+            continue;
+        };
+        match (graph.holder(at), graph.root(at)) {
+            (Some(_), Some(root)) => behind.entry(root).or_default().push(at),
+            (None, _) if is_lock(seen) && !lock.id.is_empty() => unheld.entry(&lock.id).or_default().push(at),
+            _ => {}
+        }
+    }
+    let busy = busy(dump);
+    let held = behind.into_iter().max_by_key(|(_, waiters)| waiters.len());
+    if let Some((root, waiters)) = held
+        && let (Some(holder), Some(first)) = (
+            dump.threads.get(root),
+            waiters.first().and_then(|at| dump.threads.get(*at)),
+        )
+    {
+        let lock = first.thread.waits_for.as_ref().map(lock_name).unwrap_or_default();
+        let who = match waiters.len() {
+            1 => called(first),
+            count => format!("{count} of {}", counted(dump.snapshot.kind, busy)),
+        };
+        let waits = if waiters.len() == 1 { "waits" } else { "wait" };
+        let text = format!(
+            "{who} {waits} for {lock}, held by {}, which {} in {}",
+            called(holder),
+            does(holder, false),
+            stands(holder)
+        );
+        let line = Ranked::new(
+            Rank::Waits,
+            called(holder),
+            text,
+            (observed, &holder.thread.quote),
+        );
+        all.push(line.share(waiters.len() as f64 / busy.max(1) as f64));
+    }
+    let alone = unheld.into_iter().max_by_key(|(_, waiters)| waiters.len());
+    if let Some((_, waiters)) = alone
+        && let Some(first) = waiters.first().and_then(|at| dump.threads.get(*at))
+    {
+        let lock = first.thread.waits_for.as_ref().map(lock_name).unwrap_or_default();
+        let who = match waiters.len() {
+            1 => called(first),
+            count => counted(dump.snapshot.kind, count),
+        };
+        let waits = if waiters.len() == 1 { "waits" } else { "wait" };
+        let text = format!(
+            "{who} {waits} for {lock}, which no thread of the dump holds, in {}",
+            stands(first)
+        );
+        let line = Ranked::new(Rank::Waits, called(first), text, (observed, &first.thread.quote));
+        all.push(line.share(waiters.len() as f64 / busy.max(1) as f64));
+    }
+}
+
+/// Whether a thread wants a lock, and not a condition that somebody will signal.
+fn is_lock(seen: &Seen<'_>) -> bool {
+    matches!(seen.doing, Doing::Waits(Cause::LockMonitor | Cause::LockFutex))
+}
+
+fn lock_name(lock: &LockRef) -> String {
+    match (lock.class.as_str(), lock.id.as_str()) {
+        ("", "") => "a lock".to_owned(),
+        ("", id) => format!("lock {id}"),
+        (class, "") => format!("a {class}"),
+        (class, id) => format!("{class} {id}"),
+    }
+}
+
+/// Threads that are not without work.
+fn busy(dump: &Dump<'_>) -> usize {
+    let idle = |seen: &&Seen<'_>| seen.doing != Doing::Idle && !seen.frames.is_empty();
+    dump.threads.iter().filter(idle).count()
+}
+
+/// Where most threads stand.
+fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
+    let kind = dump.snapshot.kind;
+    let busy = busy(dump);
+    let mut places: BTreeMap<(&str, Doing), Vec<&Seen<'_>>> = BTreeMap::new();
+    let stand = dump
+        .threads
+        .iter()
+        .filter(|seen| !matches!(seen.doing, Doing::Idle | Doing::Unknown) && !seen.frames.is_empty());
+    for seen in stand {
+        let place = seen
+            .asker()
+            .or_else(|| seen.frames.first().copied())
+            .unwrap_or_default();
+        places.entry((place, seen.doing)).or_default().push(seen);
+    }
+    let mut places: Vec<Vec<&Seen<'_>>> = places.into_values().collect();
+    let grade = |threads: &Vec<&Seen<'_>>| {
+        let waited = threads.iter().filter_map(|seen| seen.thread.waited).max();
+        // What somebody waits for comes before what runs, and before a sleep that is on purpose.
+        let waits = match threads[0].doing {
+            Doing::Waits(Cause::TimerSleep) => 1,
+            // A goroutine that reads from a connection mostly waits for the next request.
+            Doing::Waits(Cause::NetReceive | Cause::PollWait) if kind == SnapshotKind::Go => 1,
+            Doing::Waits(_) | Doing::WaitsForPool => 4,
+            Doing::WaitsForTask => 3,
+            Doing::WaitsUnknown if threads[0].thread.words.starts_with("chan send") => 3,
+            // A wait with a limit is mostly for the next piece of work.
+            Doing::WaitsUnknown
+                if threads[0]
+                    .frames
+                    .first()
+                    .is_some_and(|top| top.contains("timedwait")) =>
+            {
+                1
+            }
+            Doing::WaitsUnknown => 2,
+            Doing::Runs => 1,
+            Doing::Idle | Doing::Unknown => 0,
+        };
+        let many = threads.len() >= many_wait_in_one_place::MIN_THREADS && kind != SnapshotKind::Go;
+        (many, waits, threads.len(), waited)
+    };
+    places.sort_by_key(|threads| std::cmp::Reverse(grade(threads)));
+    for (at, threads) in places.iter().take(PLACES).enumerate() {
+        let first = threads[0];
+        let count = threads.len();
+        let who = match count {
+            1 => called(first),
+            _ => {
+                let mut names: Vec<String> = threads.iter().take(NAMED).map(|seen| called(seen)).collect();
+                if count > NAMED {
+                    names.push(format!("{} more", count - NAMED));
+                }
+                format!("{} of {} ({})", count, counted(kind, busy), parts(&names))
+            }
+        };
+        let waited = threads.iter().filter_map(|seen| seen.thread.waited).max();
+        let waited_words = waited.map(|waited| format!(" for at least {}", duration(waited)));
+        let share = count as f64 / busy.max(1) as f64;
+        let part = match count {
+            1 => String::new(),
+            _ => format!(", {} of those that are not idle", percent(share)),
+        };
+        let words = match first.thread.words.as_str() {
+            "" => String::new(),
+            words => format!(" ({words})"),
+        };
+        let text = format!(
+            "{who} {}{words}{} in {}{part}",
+            does(first, count > 1),
+            waited_words.unwrap_or_default(),
+            stands(first)
+        );
+        let waits = matches!(first.doing, Doing::Waits(cause) if cause != Cause::TimerSleep);
+        let much = count >= many_wait_in_one_place::MIN_THREADS && (waits || first.doing == Doing::WaitsForPool);
+        // Blocked for so long that its runtime tells how long.
+        let long = waited.is_some() && grade(threads).1 >= 3;
+        let rank = if much || long {
+            Rank::Saturated
+        } else {
+            Rank::Largest
+        };
+        let line = Ranked::new(rank, called(first), text, (observed, &first.thread.quote));
+        // Their order is that of what they wait for.
+        all.push(if at == 0 { line.share(share) } else { line });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::account::account;
+    use holdup_evidence::Observed;
+    use holdup_evidence::observed::{LockRef, LockWait, Quote, SeenThread, Snapshot, SnapshotKind, State};
+
+    fn dump(kind: SnapshotKind, threads: impl FnOnce(&mut Observed) -> Vec<SeenThread>) -> Observed {
+        let mut observed = Observed::default();
+        let threads = threads(&mut observed);
+        observed.snapshots.push(Snapshot {
+            kind,
+            at: None,
+            program: None,
+            threads,
+            deadlocks: Vec::new(),
+            total: None,
+            of_threads: None,
+            states: false,
+            quote: Quote::default(),
+        });
+        observed
+    }
+
+    #[test]
+    fn waiters_are_told_with_the_one_that_has_the_lock_and_where_it_stands() {
+        let observed = dump(SnapshotKind::Jvm, |observed| {
+            let reads = observed.stacks.intern([
+                "java.net.SocketInputStream.socketRead0(SocketInputStream.java)",
+                "app.Mail.send(Mail.java:9)",
+            ]);
+            let enters = observed.stacks.intern(["app.Mail.lock(Mail.java:3)"]);
+            let lock = |wait| LockRef {
+                id: "0x1".to_owned(),
+                class: "app.Mail".to_owned(),
+                wait,
+                owner: None,
+            };
+            let mut all = vec![SeenThread {
+                name: "worker-3".to_owned(),
+                state: State::Runnable,
+                stack: Some(reads),
+                holds: vec![lock(None)],
+                ..SeenThread::default()
+            }];
+            all.extend((0..5).map(|number| SeenThread {
+                name: format!("http-{number}"),
+                state: State::Blocked,
+                stack: Some(enters),
+                waits_for: Some(lock(Some(LockWait::Enter))),
+                ..SeenThread::default()
+            }));
+            all
+        });
+        let first = &account(&observed)[0].text;
+        assert!(
+            first.starts_with("5 of 6 threads wait for app.Mail 0x1, held by worker-3, which "),
+            "{first}"
+        );
+        assert!(first.contains("app.Mail.send"), "{first}");
+    }
+
+    #[test]
+    fn a_goroutine_is_told_with_its_minutes() {
+        let observed = dump(SnapshotKind::Go, |observed| {
+            let stack = observed.stacks.intern([
+                "sync.runtime_Semacquire",
+                "sync.(*WaitGroup).Wait",
+                "etcd3.TestWatch",
+                "testing.tRunner",
+            ]);
+            vec![SeenThread {
+                number: Some(43),
+                words: "semacquire".to_owned(),
+                waited: Some(540_000_000_000),
+                stack: Some(stack),
+                ..SeenThread::default()
+            }]
+        });
+        let first = &account(&observed)[0].text;
+        assert!(first.starts_with("goroutine 43 "), "{first}");
+        assert!(
+            first.contains("for at least 9 min 0 s in etcd3.TestWatch"),
+            "{first}"
+        );
+    }
+
+    #[test]
+    fn the_place_with_most_threads_is_first() {
+        let observed = dump(SnapshotKind::Python, |observed| {
+            let one = observed.stacks.intern([
+                "broadcast (torch/distributed/distributed_c10d.py:1191)",
+                "_aggregate_total_loss (engine.py:540)",
+            ]);
+            let other = observed
+                .stacks
+                .intern(["train (training.py:915)", "pretrain (training.py:187)"]);
+            let thread = |number: u32, stack| SeenThread {
+                name: "MainThread".to_owned(),
+                tid: Some(number),
+                state: State::Runnable,
+                stack: Some(stack),
+                ..SeenThread::default()
+            };
+            vec![
+                thread(1, other),
+                thread(2, one),
+                thread(3, one),
+                thread(4, one),
+                thread(5, one),
+            ]
+        });
+        let lines = account(&observed);
+        assert!(
+            lines[0].text.starts_with(
+                "4 of 5 threads (MainThread (2), MainThread (3), MainThread (4) and 1 more) run in broadcast"
+            ),
+            "{}",
+            lines[0].text
+        );
+        assert!(
+            lines[1].text.contains("in train (training.py:915)"),
+            "{}",
+            lines[1].text
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Blocked tasks with their stacks, as SysRq-W (and SysRq-T) lists them.
+
+use super::tasks;
+use super::text::{after, number, owned};
+use crate::gather::Out;
+use holdup_evidence::observed::{Quote, SeenThread, Snapshot, SnapshotKind, State, When};
+
+/// Tasks that are kept of one list; more are left out.
+const TASKS: usize = 2_000;
+
+/// One list, as far as it has been read.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    list: Option<List>,
+}
+
+#[derive(Debug)]
+struct List {
+    at: Option<When>,
+    quote: Quote,
+    tasks: Vec<(SeenThread, Vec<String>)>,
+    /// Whether the last task's stack is being read; one that is not blocked is passed over.
+    open: bool,
+}
+
+impl Listed {
+    /// Takes a line that may be of a list; whether it is.
+    pub(super) fn note(&mut self, text: &[u8], at: Option<When>, out: &mut Out<'_>) -> bool {
+        let text = text.trim_ascii();
+        if begins(text) {
+            self.end(out);
+            self.list = Some(List {
+                at,
+                quote: out.here(),
+                tasks: Vec::new(),
+                open: false,
+            });
+            return true;
+        }
+        let Some(list) = &mut self.list else {
+            return false;
+        };
+        if let Some((task, blocked)) = task(text) {
+            list.open = blocked && list.tasks.len() < TASKS;
+            if list.open {
+                let quote = out.here();
+                list.tasks.push((SeenThread { quote, ..task }, Vec::new()));
+            } else if blocked {
+                out.account().left_out += 1;
+            }
+            return true;
+        }
+        let frame = tasks::frame(text);
+        let known = frame.is_some() || tasks::in_report(text);
+        if let (Some(frame), true, Some((_, stack))) = (frame, list.open, list.tasks.last_mut())
+            && stack.len() < tasks::FRAMES
+        {
+            stack.push(frame);
+        }
+        known
+    }
+
+    /// Takes the rest of a task's first line, where a mail program has wrapped it; whether it is that.
+    pub(super) fn goes_on(&mut self, text: &[u8]) -> bool {
+        let Some(list) = self.list.as_mut().filter(|list| list.open) else {
+            return false;
+        };
+        let (Some(pid), Some((task, _))) = (text.trim_ascii().strip_prefix(b"pid:"), list.tasks.last_mut())
+        else {
+            return false;
+        };
+        if task.tid.is_none() {
+            task.tid = number(pid.trim_ascii_start()).and_then(|pid| u32::try_from(pid).ok());
+        }
+        true
+    }
+
+    /// The log, or the list, has ended.
+    pub(super) fn end(&mut self, out: &mut Out<'_>) {
+        let Some(list) = self.list.take().filter(|list| !list.tasks.is_empty()) else {
+            return;
+        };
+        let mut threads = Vec::with_capacity(list.tasks.len());
+        for (mut task, stack) in list.tasks {
+            if !stack.is_empty() {
+                // What all that sleep have in common says nothing.
+                let own = stack
+                    .iter()
+                    .map(String::as_str)
+                    .skip_while(|frame| is_scheduler(frame));
+                task.kernel_stack = Some(out.stack(own));
+            }
+            threads.push(task);
+        }
+        out.snapshot(Snapshot {
+            kind: SnapshotKind::Kernel,
+            at: list.at,
+            program: None,
+            threads,
+            deadlocks: Vec::new(),
+            total: None,
+            of_threads: Some(true),
+            states: true,
+            quote: list.quote,
+        });
+    }
+}
+
+fn is_scheduler(frame: &str) -> bool {
+    matches!(
+        frame,
+        "__switch_to" | "context_switch" | "__schedule" | "schedule" | "__sched_text_start"
+    )
+}
+
+/// `sysrq: Show Blocked State`, before 4.11 `SysRq : Show Blocked State`.
+fn begins(text: &[u8]) -> bool {
+    let said = text
+        .strip_prefix(b"sysrq: ")
+        .or_else(|| text.strip_prefix(b"SysRq : "));
+    said.is_some_and(|said| said.starts_with(b"Show Blocked State") || said.starts_with(b"Show State"))
+}
+
+/// A task's first line and whether it is blocked.
+fn task(text: &[u8]) -> Option<(SeenThread, bool)> {
+    let (name, state, pid) = modern(text).or_else(|| old(text))?;
+    let task = SeenThread {
+        name,
+        tid: pid,
+        state: State::Uninterruptible,
+        ..SeenThread::default()
+    };
+    Some((task, state == b'D'))
+}
+
+/// `task:umount.nfs4     state:D stack:0     pid:3542745 ppid:3542744 flags:0x00004000`, since 5.12.
+fn modern(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
+    let said = text.strip_prefix(b"task:")?;
+    let at = memchr::memmem::find(said, b" state:")?;
+    let state = *said.get(at + b" state:".len())?;
+    let pid = after(said, b" pid:").and_then(|pid| number(pid.trim_ascii_start()));
+    let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+    Some((owned(said.get(..at)?.trim_ascii_end()), state, pid))
+}
+
+/// `events/4      D 0000000000000000     0   103      2 0x00000000`: name, state, on older kernels an address, room left on the
+/// stack, process, parent, flags.
+fn old(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
+    let words: Vec<&[u8]> = crate::numbers::words(text).take(12).collect();
+    let at = words
+        .iter()
+        .position(|word| matches!(word, [b'D' | b'S' | b'R' | b'T' | b'I' | b'Z']))?;
+    let (name, rest) = (words.get(..at)?, words.get(at + 1..)?);
+    let [before @ .., pid, _parent, flags] = rest else {
+        return None;
+    };
+    let has_stack = matches!(before, [_] | [_, _]);
+    if !has_stack || !flags.starts_with(b"0x") || name.is_empty() {
+        return None;
+    }
+    let pid = crate::numbers::whole(pid)?;
+    Some((
+        owned(&name.join(&b' ')),
+        words.get(at)?[0],
+        u32::try_from(pid).ok(),
+    ))
+}
