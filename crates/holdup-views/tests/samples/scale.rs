@@ -1,6 +1,6 @@
 //! Workers, measured as they are by `holdup scale`, from made-up numbers.
 
-use holdup_comparison::scaling::{Measured, Seen, Slice, judge, lengths};
+use holdup_comparison::scaling::{Measured, SliceWaits, Slice, judge, lengths};
 use holdup_evidence::SystemFacts;
 use holdup_model::attributed::Attributed;
 use holdup_model::finding::Verdicts;
@@ -33,7 +33,7 @@ fn slices(points: &[Point]) -> Vec<Slice> {
     points.iter().flat_map(each).collect()
 }
 
-fn report(measured: &Measured, seen: Option<&[Seen<'_>; 2]>) -> Report {
+fn report(measured: &Measured, seen: Option<&[SliceWaits<'_>; 2]>) -> Report {
     let subject = Subject {
         kind: SubjectKind::Scale,
         backend: Backend::Bpf,
@@ -85,7 +85,7 @@ pub fn contends() -> Report {
     }]}))
     .expect("only fields that exist");
     let few = Attributed::default();
-    let seen = |attributed, workers| Seen {
+    let seen = |attributed, workers| SliceWaits {
         attributed,
         operations: 10_000,
         workers,
