@@ -116,7 +116,11 @@ fn killed_at_any_of_its_system_calls_it_leaves_nothing() {
         text.lines().count()
     };
     let said = lossy(&std::fs::read(root.join(SAID)).unwrap());
-    assert_eq!(lines(), 2, "two runs as it is write, and two without do not: {said}");
+    assert_eq!(
+        lines(),
+        2,
+        "two runs as it is write, and two without do not: {said}"
+    );
     let mut killed = 0;
     for turn in 0..TURNS {
         let before = lines();

@@ -117,7 +117,8 @@ fn add_logs(observed: &Observed, all: &mut Vec<Ranked>) {
         (SpanKind::LogSilence, Rank::Silence),
     ];
     for (kind, rank) in kinds {
-        let told = longest(observed, kind).filter(|gap| !gap.name.is_empty() && gap.ns >= log_gap::LONGER_BY_NS);
+        let told =
+            longest(observed, kind).filter(|gap| !gap.name.is_empty() && gap.ns >= log_gap::LONGER_BY_NS);
         let Some(gap) = told else { continue };
         // Shorter ones are how any program writes.
         let rank = if gap.ns >= log_gap::LONG_GAP_NS {

@@ -279,7 +279,8 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             stands(first)
         );
         let waits = matches!(first.doing, Doing::Waits(cause) if cause != Cause::TimerSleep);
-        let much = count >= many_wait_in_one_place::MIN_THREADS && (waits || first.doing == Doing::WaitsForPool);
+        let much =
+            count >= many_wait_in_one_place::MIN_THREADS && (waits || first.doing == Doing::WaitsForPool);
         // Blocked for so long that its runtime tells how long.
         let long = waited.is_some() && grade(threads).1 >= 3;
         let rank = if much || long {

@@ -114,7 +114,11 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
         }
         [largest, rest @ ..] => {
             let lead = sheet.words("The largest thing here:").paint(Paint::Bold);
-            row(sheet, 2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
+            row(
+                sheet,
+                2,
+                vec![lead, sheet.words(&largest.text).paint(Paint::Bold)],
+            );
             let words = "These artefacts alone cannot tell whether that is too much.";
             row(
                 sheet,

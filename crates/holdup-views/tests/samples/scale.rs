@@ -1,6 +1,6 @@
 //! Workers, measured as they are by `holdup scale`, from made-up numbers.
 
-use holdup_comparison::scaling::{Measured, SliceWaits, Slice, judge, lengths};
+use holdup_comparison::scaling::{Measured, Slice, SliceWaits, judge, lengths};
 use holdup_evidence::SystemFacts;
 use holdup_model::attributed::Attributed;
 use holdup_model::finding::Verdicts;

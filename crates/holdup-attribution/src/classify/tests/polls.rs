@@ -210,7 +210,11 @@ fn a_connection_that_is_being_made_is_awaited_whatever_else_a_loop_listens_to() 
     ] {
         let got = case.classify();
         assert_eq!(got.cause, Cause::NetConnect, "{}", got.resource.name);
-        assert!(got.resource.name.contains("10.0.0.1:5432"), "{}", got.resource.name);
+        assert!(
+            got.resource.name.contains("10.0.0.1:5432"),
+            "{}",
+            got.resource.name
+        );
     }
     // A client that came ended it: that is what the loop waited for, as far as a poll can tell.
     let client = among(Case::new("poll", [0, 4, 100, 0]).returned(1)).polled("tcp 10.0.0.8:40001", IN, IN);

@@ -49,7 +49,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             .map(|other| other.count)
             .sum()
     };
-    let Some(many) = many.filter(|count| count.count >= MIN_CONNECTIONS && count.count >= TIMES * established(count))
+    let Some(many) =
+        many.filter(|count| count.count >= MIN_CONNECTIONS && count.count >= TIMES * established(count))
     else {
         return Verdict::Clear(format!(
             "{} of {} were closed in the last minute (TIME-WAIT)",

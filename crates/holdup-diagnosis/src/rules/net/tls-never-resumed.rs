@@ -226,10 +226,12 @@ fn by_peer(observed: &Observed) -> Vec<PeerHandshakes<'_>> {
             | TlsEvent::NotResumed { .. }
             | TlsEvent::Finished => None,
         };
-        let seen = peers.entry((one.quote.source, peer)).or_insert_with(|| PeerHandshakes {
-            peer,
-            ..PeerHandshakes::default()
-        });
+        let seen = peers
+            .entry((one.quote.source, peer))
+            .or_insert_with(|| PeerHandshakes {
+                peer,
+                ..PeerHandshakes::default()
+            });
         seen.take(one, event);
     }
     peers.into_values().collect()

@@ -132,7 +132,9 @@ impl Gathered<'_, '_> {
                     .threads
                     .iter()
                     .filter(|seen| sends(seen) && seen.thread.waited.is_some());
-                enough && (long.count() >= MIN_THREADS || self.threads.iter().filter(own_line).count() >= MIN_THREADS)
+                enough
+                    && (long.count() >= MIN_THREADS
+                        || self.threads.iter().filter(own_line).count() >= MIN_THREADS)
             }
             _ => enough,
         }
