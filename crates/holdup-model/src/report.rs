@@ -15,7 +15,7 @@ mod machine;
 mod recording;
 mod scaling;
 
-pub use account::{AccountLine, AccountOutcome};
+pub use account::{AccountBasis, AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
 pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
 pub use churn::{Births, Churn, Conversations, Handshakes};

@@ -18,7 +18,7 @@ mod values;
 
 use holdup_evidence::observed::Quote;
 use holdup_evidence::{Ns, Observed};
-use holdup_model::report::{AccountLine, AccountOutcome};
+use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome};
 
 /// Lines that an account has at most.
 const MAX_LINES: usize = 12;
@@ -44,6 +44,17 @@ enum Rank {
     Ordinary,
 }
 
+impl Rank {
+    fn basis(self) -> AccountBasis {
+        match self {
+            Rank::Stops | Rank::Waits | Rank::Failed | Rank::Warned => AccountBasis::Reported,
+            Rank::Saturated => AccountBasis::Saturated,
+            Rank::Largest | Rank::Silence => AccountBasis::Largest,
+            Rank::Ordinary => AccountBasis::WithinNorm,
+        }
+    }
+}
+
 /// A line, and how it ranks.
 #[derive(Debug, Clone, PartialEq)]
 struct Ranked {
@@ -67,6 +78,7 @@ impl Ranked {
                 share: None,
                 text: text.into(),
                 source: observed.place(quote),
+                basis: rank.basis(),
             },
         }
     }

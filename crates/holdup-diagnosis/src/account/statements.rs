@@ -4,7 +4,6 @@ use super::{Rank, Ranked};
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
-use holdup_model::report::AccountLine;
 use std::cmp::Reverse;
 
 /// Things that a line names; with more it is data.
@@ -18,35 +17,30 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let mut statements: Vec<&Statement> = observed.statements.iter().collect();
     let order = |one: &Statement| (one.kind, Reverse((one.ns, one.times, things(&one.text))));
     statements.sort_by_cached_key(|one| order(one));
-    all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| Ranked {
-        rank: rank(one.kind),
-        line: AccountLine {
-            what: one.text.clone(),
-            ns: one.ns,
-            share: None,
-            text: sentence(one),
-            source: observed.place(&one.quote),
-        },
+    all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| {
+        let mut ranked = Ranked::new(rank(one.kind), &one.text, sentence(one), (observed, &one.quote));
+        ranked.line.ns = one.ns;
+        ranked
     }));
 }
 
-/// How often, in which time, how long at most, and the line's own words.
+/// The line's own words, how often, in which time, and how long at most.
 fn sentence(one: &Statement) -> String {
     if one.times < 2 {
         return one.text.clone();
     }
-    let mut sentence = format!("{} times", one.times);
+    let mut often = format!("{} times", one.times);
     let within = one
         .last
         .zip(one.first)
         .and_then(|(last, first)| last.since(first));
     if let Some(within) = within.and_then(|ns| Ns::try_from(ns).ok()).filter(|ns| *ns > 0) {
-        sentence.push_str(&format!(" in {}", duration(within)));
+        often.push_str(&format!(" in {}", duration(within)));
     }
     if let Some(ns) = one.ns {
-        sentence.push_str(&format!(", longest {}", duration(ns)));
+        often.push_str(&format!(", longest {}", duration(ns)));
     }
-    format!("{sentence}: {}", one.text)
+    format!("{} ({often})", one.text)
 }
 
 /// How many things a line names: addresses, paths, names with a sign or a number in them. Of two lines that are as grave, the
@@ -118,10 +112,10 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "3 times: connection to 10.0.0.1:6385 timed out",
+                "connection to 10.0.0.1:6385 timed out (3 times)",
                 "resolving db took 4.647 s",
-                "80 times, longest 9.0 ms: request took 9 ms",
-                "400 times: cache is cold",
+                "request took 9 ms (80 times, longest 9.0 ms)",
+                "cache is cold (400 times)",
             ]
         );
         assert_eq!(lines[0].source, "app.log:7");
@@ -152,7 +146,7 @@ mod tests {
         let lines = account(&observed(vec![named, repeated]));
         assert_eq!(
             lines[0].text,
-            "40 times in 1 min 30 s, longest 2.00 s: context deadline exceeded"
+            "context deadline exceeded (40 times in 1 min 30 s, longest 2.00 s)"
         );
     }
 }

@@ -17,6 +17,22 @@ pub struct AccountLine {
     pub text: String,
     /// Where it was read, as `name:line`.
     pub source: String,
+    /// What makes it stand out.
+    pub basis: AccountBasis,
+}
+
+/// Why a line is in the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccountBasis {
+    /// The artefact itself reports a problem, in words or by a state.
+    Reported,
+    /// By its figures a resource is used nearly all of the time, or somebody queues for it.
+    Saturated,
+    /// It is the largest of its kind, and there is no norm for it.
+    Largest,
+    /// It is within what is usual.
+    WithinNorm,
 }
 
 /// What artefacts come to.

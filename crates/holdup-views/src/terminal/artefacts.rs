@@ -9,7 +9,7 @@ use super::{finding, margins};
 use crate::sheet::{Paint, Row, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
-use holdup_model::report::{AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
+use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.
@@ -113,13 +113,26 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
             }
         }
         [largest, rest @ ..] => {
-            let lead = sheet.words("The largest thing here:").paint(Paint::Bold);
+            let (lead, words) = match largest.basis {
+                AccountBasis::Reported => (
+                    "A problem that the artefact itself reports:",
+                    "That is its own statement. Nothing here tells what is behind it.",
+                ),
+                AccountBasis::Saturated => (
+                    "A resource near its limit:",
+                    "These artefacts alone cannot tell what waits for it.",
+                ),
+                AccountBasis::Largest | AccountBasis::WithinNorm => (
+                    "The largest thing here:",
+                    "These artefacts alone cannot tell whether that is too much.",
+                ),
+            };
+            let lead = sheet.words(lead).paint(Paint::Bold);
             row(
                 sheet,
                 2,
                 vec![lead, sheet.words(&largest.text).paint(Paint::Bold)],
             );
-            let words = "These artefacts alone cannot tell whether that is too much.";
             row(
                 sheet,
                 2,
