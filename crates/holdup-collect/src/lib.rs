@@ -16,6 +16,7 @@ mod clients;
 mod dumps;
 mod elsewhere;
 mod figures;
+mod goroutines;
 pub mod haste;
 mod interpreters;
 pub mod jvms;
@@ -245,6 +246,9 @@ impl Observation {
     fn finish(mut self, ended: Option<Ended>, mut haste: Haste<'_>) -> Collected {
         self.naming.runtimes().look_at_locks_now();
         self.ask_jvms(true);
+        // While its threads are known.
+        let parked = self.naming.parked();
+        self.not_measured.extend(parked);
         let frozen = clocks::monotonic();
         self.tracer.freeze(frozen);
         while self.take() > 0 {}

@@ -10,6 +10,7 @@ pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
+use super::goroutines;
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::outsiders::{Met, Outsiders};
@@ -19,8 +20,8 @@ use super::runtimes::Runtimes;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
-    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
+    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, NotMeasured, Ns,
+    Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
 use holdup_proc::maps;
 use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
@@ -336,6 +337,12 @@ impl Naming {
     /// Whether files' tables of callers were too large to be kept.
     pub(crate) fn went_without_tables(&self) -> bool {
         self.user_stacks.refused().tables > 0
+    }
+
+    /// What goroutines wait for that are parked now.
+    pub(super) fn parked(&mut self) -> Vec<NotMeasured> {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        goroutines::parked(&mut self.user_stacks, processes)
     }
 
     /// The user stacks, and the outsiders met.

@@ -6,6 +6,7 @@
 pub mod calls;
 pub mod file_systems;
 pub mod functions;
+pub mod go;
 pub mod java;
 pub mod python;
 pub mod system_calls;

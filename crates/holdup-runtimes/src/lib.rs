@@ -7,5 +7,6 @@
 //! Memory is hostile: each walk has a limit, each text has a length, and memory that changed during the read gives an
 //! error.
 
+pub mod go;
 pub mod memory;
 pub mod python;

@@ -4,6 +4,8 @@
 //! them. Which native frames are that is known when they have names, so the two are joined at the end.
 
 use crate::budget::Asker;
+use crate::elf::Head;
+use crate::go;
 use crate::modules::ModuleId;
 use crate::stacks::{Address, ProcessKey, UserStacks};
 use holdup_evidence::Frame;
@@ -36,6 +38,40 @@ impl UserStacks {
         wanted: fn(&str) -> bool,
         symbols: &[&str],
     ) -> Option<Found> {
+        self.find_in(process, pid, |name, _| wanted(name), symbols)
+    }
+
+    /// The same in a file of Go code, whatever its name. Of a file without symbols the addresses are all `None`.
+    pub fn find_go(&mut self, process: ProcessKey, pid: u32, symbols: &[&str]) -> Option<Found> {
+        let mut go = None;
+        let found = self.find_in(
+            process,
+            pid,
+            |name, head| {
+                let is_go = |head: &Head| go::SECTIONS.iter().any(|name| head.section(name).is_some());
+                let is_go = head.is_some_and(is_go);
+                if is_go {
+                    go.get_or_insert_with(|| name.to_owned());
+                }
+                is_go
+            },
+            symbols,
+        );
+        found.or_else(|| {
+            Some(Found {
+                file: go?,
+                addresses: vec![None; symbols.len()],
+            })
+        })
+    }
+
+    fn find_in(
+        &mut self,
+        process: ProcessKey,
+        pid: u32,
+        mut wanted: impl FnMut(&str, Option<&Head>) -> bool,
+        symbols: &[&str],
+    ) -> Option<Found> {
         let (space, modules) = self.parts(process);
         let asker = Asker { process, pid, at: 0 };
         let mut tried = Vec::new();
@@ -44,7 +80,10 @@ impl UserStacks {
                 continue;
             }
             let module = modules.get(region.module);
-            let name = module.name.clone().filter(|name| wanted(name));
+            let name = module
+                .name
+                .clone()
+                .filter(|name| wanted(name, module.head.as_ref()));
             let (Some(file), false) = (name, tried.contains(&region.module)) else {
                 continue;
             };

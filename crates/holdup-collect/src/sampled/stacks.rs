@@ -5,8 +5,9 @@
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use super::machines::{Began, is_machine};
+use crate::goroutines;
 use crate::interpreters::{self, Interpreters, Turns};
-use holdup_evidence::{Ns, UserStackId};
+use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
 use holdup_proc::sampling::on_cpu::Registers;
@@ -80,6 +81,12 @@ impl SampledStacks {
             self.cost = (self.cost * 7 + each) / 8;
         }
         self.asked = 0;
+    }
+
+    /// What goroutines wait for that are parked now.
+    pub(super) fn parked(&mut self) -> Vec<NotMeasured> {
+        let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
+        goroutines::parked(&mut self.stacks, self.processes.iter().filter_map(keys))
     }
 
     /// All of them.

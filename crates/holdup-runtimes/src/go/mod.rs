@@ -1,0 +1,253 @@
+//! Goroutines, from outside.
+//!
+//! In: memory, and where `runtime.allgs` is. Out: each goroutine with its state, what it waits for by the runtime's own words, and
+//! the return addresses of its stack, innermost first. Addresses are named by whoever has the program's file. Go 1.17 to 1.26 is
+//! read; which of their three layouts it is shows by the structures themselves ([`Layout`]), because a stripped program
+//! does not say its version.
+//!
+//! A goroutine that runs has no stack here: its registers are a thread's. A list that grows meanwhile gives those that were there
+//! before.
+
+mod layout;
+
+#[cfg(test)]
+mod tests;
+
+use crate::memory::{Memory, PAGE, Source};
+use layout::Layout;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Symbols that are needed or of use: the list of goroutines, and the texts of what they wait for.
+pub const SYMBOLS: [&str; 2] = ["runtime.allgs", "runtime.waitReasonStrings"];
+
+/// Goroutines that are looked at; a program that leaks them can have millions.
+const GOROUTINES_MAX: u64 = 100_000;
+
+/// Frames of a goroutine that are read.
+const FRAMES_MAX: usize = 64;
+
+/// Stacks whose pages are copied in one go.
+const AHEAD: usize = 256;
+
+/// Longest text of a reason, bytes. The longest of Go 1.26 has 40.
+const REASON_BYTES_MAX: u64 = 64;
+
+/// Reasons that there can be: it is a byte.
+const REASON_BYTES: u64 = 16;
+
+/// Where a program keeps its goroutines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The address of `runtime.allgs`, a slice.
+    pub goroutines: u64,
+    /// The address of `runtime.waitReasonStrings`, if it is known.
+    pub reasons: Option<u64>,
+}
+
+/// What a goroutine does, by its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// It could run, and no thread runs it.
+    Runnable,
+    /// A thread runs it.
+    Running,
+    /// A thread makes a system call for it.
+    InSystemCall,
+    /// It is parked.
+    Waiting,
+}
+
+/// A goroutine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goroutine {
+    /// Its number in the program, as its own dumps print it.
+    pub id: u64,
+    /// What it does.
+    pub status: Status,
+    /// What it waits for, in the runtime's words: `chan receive`, `sync.Mutex.Lock`, `IO wait`.
+    pub reason: Option<String>,
+    /// When the collector last met it waiting, nanoseconds of the runtime's clock: it waits since before that. Zero if never.
+    pub seen_waiting: u64,
+    /// Where it stands, innermost first: the first is an instruction, the others are return addresses.
+    pub addresses: Vec<u64>,
+}
+
+/// Why goroutines are not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Refused {
+    /// Nothing was there.
+    #[error("its memory cannot be read")]
+    Memory,
+    /// The runtime has not begun.
+    #[error("it has no goroutines yet")]
+    NoGoroutines,
+    /// None of the known layouts fits.
+    #[error("its structures are not those of Go 1.17 to 1.26")]
+    Unknown,
+}
+
+/// All of them, and how many more there were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goroutines {
+    /// Those that were read.
+    pub all: Vec<Goroutine>,
+    /// Those beyond the limit.
+    pub left_out: u64,
+    /// Those that changed during the read.
+    pub torn: u64,
+}
+
+/// Reads a program's goroutines.
+#[derive(Debug)]
+pub struct Program<S> {
+    memory: Memory<S>,
+    place: Place,
+    layout: Layout,
+    reasons: HashMap<u8, Option<String>>,
+}
+
+impl<S: Source> Program<S> {
+    /// Finds out how its structures are laid out.
+    ///
+    /// # Errors
+    /// When there are no goroutines, or none of the known layouts fits them.
+    pub fn find(source: S, place: Place) -> Result<Program<S>, Refused> {
+        let mut memory = Memory::new(source);
+        let (list, count) = list(&mut memory, place).ok_or(Refused::Memory)?;
+        if count == 0 {
+            return Err(Refused::NoGoroutines);
+        }
+        let layout = Layout::of(&mut memory, list, count).ok_or(Refused::Unknown)?;
+        Ok(Program {
+            memory,
+            place,
+            layout,
+            reasons: HashMap::new(),
+        })
+    }
+
+    /// All goroutines that live.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn goroutines(&mut self) -> Result<Goroutines, Refused> {
+        self.memory.forget();
+        let (list, count) = list(&mut self.memory, self.place).ok_or(Refused::Memory)?;
+        let told = count.min(GOROUTINES_MAX);
+        let mut read = Goroutines {
+            all: Vec::new(),
+            left_out: count - told,
+            torn: 0,
+        };
+        let mut addresses = Vec::new();
+        self.memory.ahead(
+            (0..told * 8)
+                .step_by(PAGE)
+                .filter_map(|offset| list.checked_add(offset)),
+        );
+        for at in 0..told {
+            let goroutine = list.checked_add(at * 8).and_then(|at| self.memory.pointer(at));
+            match goroutine {
+                Some(goroutine) => addresses.push(goroutine),
+                None => read.torn += 1,
+            }
+        }
+        for some in addresses.chunks(AHEAD) {
+            self.memory.ahead(some.iter().copied());
+            let tops: Vec<u64> = some
+                .iter()
+                .filter_map(|goroutine| self.layout.frame_pointer(&mut self.memory, *goroutine))
+                .collect();
+            self.memory.ahead(tops);
+            for goroutine in some {
+                match self.goroutine(*goroutine) {
+                    Some(Some(goroutine)) => read.all.push(goroutine),
+                    Some(None) => {}
+                    None => read.torn += 1,
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// One of them; `Some(None)` if it has ended.
+    fn goroutine(&mut self, goroutine: u64) -> Option<Option<Goroutine>> {
+        let layout = self.layout;
+        let status = match layout.status(&mut self.memory, goroutine)? {
+            layout::RUNNABLE | layout::PREEMPTED => Status::Runnable,
+            layout::RUNNING | layout::COPIES_STACK => Status::Running,
+            layout::IN_SYSTEM_CALL => Status::InSystemCall,
+            layout::WAITING | layout::LEAKED => Status::Waiting,
+            _ => return Some(None),
+        };
+        let reason = match status {
+            Status::Waiting => {
+                let number = self.memory.byte(goroutine.checked_add(layout.reason)?)?;
+                self.reason(number)
+            }
+            _ => None,
+        };
+        let addresses = match status {
+            Status::Running => Vec::new(),
+            _ => self.stack(goroutine)?,
+        };
+        Some(Some(Goroutine {
+            id: self.memory.word(goroutine.checked_add(layout.id)?)?,
+            status,
+            reason,
+            seen_waiting: self.memory.word(goroutine.checked_add(layout.since)?)?,
+            addresses,
+        }))
+    }
+
+    /// Along the frame pointers, which go up and stay within the stack.
+    fn stack(&mut self, goroutine: u64) -> Option<Vec<u64>> {
+        let (low, high) = (
+            self.memory.word(goroutine)?,
+            self.memory.word(goroutine.checked_add(8)?)?,
+        );
+        let mut addresses = vec![self.memory.pointer(goroutine.checked_add(layout::PC)?)?];
+        let mut frame = self.layout.frame_pointer(&mut self.memory, goroutine)?;
+        while addresses.len() < FRAMES_MAX && (low..high).contains(&frame) {
+            let Some(caller) = frame.checked_add(8).and_then(|at| self.memory.pointer(at)) else {
+                break;
+            };
+            addresses.push(caller);
+            let above = self.memory.word(frame)?;
+            if above <= frame {
+                break;
+            }
+            frame = above;
+        }
+        Some(addresses)
+    }
+
+    /// A reason's text; there is one for each number, and it does not change.
+    fn reason(&mut self, number: u8) -> Option<String> {
+        if let Some(known) = self.reasons.get(&number) {
+            return known.clone();
+        }
+        let at = self.place.reasons?;
+        let mut read = || {
+            let at = at.checked_add(u64::from(number) * REASON_BYTES)?;
+            let text = self.memory.pointer(at)?;
+            let bytes = self.memory.word(at.checked_add(8)?)?;
+            let bytes = usize::try_from(bytes)
+                .ok()
+                .filter(|_| bytes <= REASON_BYTES_MAX)?;
+            self.memory.text(text, bytes)
+        };
+        let text = read().filter(|text| !text.is_empty() && text.chars().all(|char| !char.is_control()));
+        self.reasons.insert(number, text.clone());
+        text
+    }
+}
+
+/// Where the list is, and how many there are.
+fn list<S: Source>(memory: &mut Memory<S>, place: Place) -> Option<(u64, u64)> {
+    let list = memory.word(place.goroutines)?;
+    let count = memory.word(place.goroutines.checked_add(8)?)?;
+    let room = memory.word(place.goroutines.checked_add(16)?)?;
+    (count <= room).then_some((list, count))
+}
