@@ -226,6 +226,7 @@ impl Sampling {
             count: shortfall.threads,
             ns: 0,
         });
+        self.not_measured.extend(self.stacks.refused_interpreters());
         let user_stacks = self.stacks.finish();
         let build_ids = user_stacks.build_ids();
         let named = user_stacks.finish_unless(&mut || haste.is_wanted());

@@ -6,7 +6,7 @@
 
 use super::machines::{Began, is_machine};
 use crate::interpreters::{self, Interpreters, Turns};
-use holdup_evidence::{Ns, UserStackId};
+use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
 use holdup_proc::sampling::on_cpu::Registers;
@@ -80,6 +80,11 @@ impl SampledStacks {
             self.cost = (self.cost * 7 + each) / 8;
         }
         self.asked = 0;
+    }
+
+    /// Interpreters whose frames are not read.
+    pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
+        self.interpreters.not_measured()
     }
 
     /// All of them.

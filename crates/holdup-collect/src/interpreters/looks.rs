@@ -1,0 +1,339 @@
+//! Looks at the threads of interpreters, while they are traced.
+//!
+//! A wait that has ended is told when its frames are gone. So threads are looked at now and then, and what is found is kept for the
+//! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have run since the
+//! look before. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
+//! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take half a
+//! per cent of a CPU.
+
+use super::sightings::{Sighting, Sightings};
+use super::{Kept, Which, interpreted, kept_one, turns_counted};
+use holdup_detached::Failed;
+use holdup_evidence::{Ns, ThreadId};
+use holdup_proc::blocking::{self, Reader};
+use holdup_proc::{Root, clocks, memory, names};
+use holdup_runtimes::python::{PythonFrame, Refused};
+use holdup_symbols::ProcessKey;
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+/// Least time between two looks, nanoseconds.
+pub(super) const OFTEN: Ns = 20_000_000;
+
+/// A look is followed by so many times the CPU time that it took without one.
+const RARELY: u64 = 200;
+
+/// Threads that are asked about in a look, and processes.
+const THREADS_MAX: usize = 2048;
+const PROCESSES_MAX: usize = 64;
+
+/// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
+const CPU_MAX: Ns = 10_000_000;
+const FRAMES_MAX: usize = 8192;
+
+/// Threads whose turns are remembered, before all are forgotten.
+const REMEMBERED_MAX: usize = 65_536;
+
+/// A child that has said nothing for so long is left behind, nanoseconds.
+const STUCK: Ns = 2_000_000_000;
+
+/// Children that are started: each but the first stands for a process that could not be read.
+const STARTS_MAX: u32 = 16;
+
+/// How long a question may take to be sent. There is always room for it unless the child is stuck.
+const SEND: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    which: Which,
+    tids: Vec<u32>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Answer {
+    refused: Option<Refused>,
+    seen: Vec<Seen>,
+    /// What it cost.
+    cpu: Ns,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Seen {
+    tid: u32,
+    from: Ns,
+    to: Ns,
+    frames: Vec<PythonFrame>,
+}
+
+/// Who is looked at, and when.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// Processes that have mapped an interpreter's file.
+    holders: BTreeMap<ProcessKey, u32>,
+    threads: BTreeMap<(ProcessKey, u32), ThreadId>,
+    reader: Option<Reader<Question, Answer>>,
+    starts: u32,
+    /// About whom it owes an answer, and since when nothing came.
+    asked: VecDeque<(ProcessKey, u32)>,
+    since: Ns,
+    /// When the look began, and what it took so far.
+    began: Ns,
+    cost: Ns,
+    /// Who was asked about last.
+    after: Option<(ProcessKey, u32)>,
+    stuck: BTreeSet<u32>,
+}
+
+impl Looks {
+    /// Whether a process has mapped an interpreter's file.
+    pub(super) fn holds(&self, process: ProcessKey) -> bool {
+        self.holders.contains_key(&process)
+    }
+
+    /// It has.
+    pub(super) fn hold(&mut self, process: ProcessKey, pid: u32) {
+        self.holders.insert(process, pid);
+    }
+
+    /// It has not any more.
+    pub(super) fn release(&mut self, process: ProcessKey) {
+        self.holders.remove(&process);
+    }
+
+    /// A thread lives.
+    pub(super) fn born(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.threads.insert((process, tid), thread);
+    }
+
+    /// It is gone.
+    pub(super) fn forget(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        // Another may have the id by now.
+        if self.threads.get(&(process, tid)) == Some(&thread) {
+            self.threads.remove(&(process, tid));
+        }
+    }
+
+    /// Processes that could not be read in time.
+    pub(super) fn stuck(&self) -> impl Iterator<Item = u32> {
+        self.stuck.iter().copied()
+    }
+
+    /// Whether there is nobody to look at, and no answer to come.
+    pub(super) fn nothing_to_do(&self) -> bool {
+        self.holders.is_empty() && self.asked.is_empty()
+    }
+
+    /// A look took so much CPU time of this process.
+    pub(super) fn charge(&mut self, cpu: Ns) {
+        self.cost = self.cost.saturating_add(cpu);
+    }
+
+    /// Whether it is time to look.
+    pub(super) fn may_begin(&self, now: Ns) -> bool {
+        let rest = self.cost.saturating_mul(RARELY).max(OFTEN);
+        self.asked.is_empty() && self.began.saturating_add(rest) <= now
+    }
+
+    /// Who is looked at next: processes, and threads of each.
+    pub(super) fn round(&mut self) -> Vec<(ProcessKey, u32, Vec<u32>)> {
+        let (first, rest) = match self.after {
+            Some(after) => (
+                (Bound::Excluded(after), Bound::Unbounded),
+                Some((Bound::Unbounded, Bound::Included(after))),
+            ),
+            None => ((Bound::Unbounded, Bound::Unbounded), None),
+        };
+        let first = self.threads.range(first);
+        let rest = rest.into_iter().flat_map(|rest| self.threads.range(rest));
+        let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
+        let mut threads = 0;
+        for ((process, tid), _) in first.chain(rest) {
+            let Some(pid) = self.holders.get(process) else {
+                continue;
+            };
+            let same = round.last().is_some_and(|(last, ..)| last == process);
+            if threads >= THREADS_MAX || !same && round.len() >= PROCESSES_MAX {
+                break;
+            }
+            if !same {
+                round.push((*process, *pid, Vec::new()));
+            }
+            if let Some((.., tids)) = round.last_mut() {
+                tids.push(*tid);
+            }
+            threads += 1;
+            self.after = Some((*process, *tid));
+        }
+        (self.began, self.cost) = (clocks::monotonic(), 0);
+        round
+    }
+
+    /// Asks about threads of a process.
+    pub(super) fn ask(&mut self, process: ProcessKey, which: Which, tids: Vec<u32>, now: Ns) {
+        if self.reader.is_none() && self.starts < STARTS_MAX {
+            self.starts += 1;
+            self.reader = Reader::start(&blocking::reader(c"holdup-frames"), None, answerer).ok();
+        }
+        let Some(reader) = &mut self.reader else { return };
+        let pid = which.pid;
+        match reader.ask(Question { which, tids }, &[], Instant::now() + SEND) {
+            Ok(()) => {
+                if self.asked.is_empty() {
+                    self.since = now;
+                }
+                self.asked.push_back((process, pid));
+            }
+            // What was sent of it is no question.
+            Err(Failed::Late) => {
+                let (process, pid) = self.asked.front().copied().unwrap_or((process, pid));
+                self.give_up(process, pid);
+            }
+            Err(Failed::Gone) => self.give_up(process, pid),
+        }
+    }
+
+    /// Takes the answers that have come; gives back whose interpreters are refused.
+    pub(super) fn gather(&mut self, now: Ns, sightings: &mut Sightings) -> Vec<(ProcessKey, Refused)> {
+        let mut refused = Vec::new();
+        while let Some((process, pid)) = self.asked.front().copied()
+            && let Some(reader) = &mut self.reader
+        {
+            match reader.answer(Instant::now()) {
+                Ok(answer) => {
+                    self.asked.pop_front();
+                    self.since = now;
+                    self.charge(answer.cpu);
+                    refused.extend(answer.refused.map(|refused| (process, refused)));
+                    for Seen {
+                        tid,
+                        from,
+                        to,
+                        frames,
+                    } in answer.seen
+                    {
+                        if let Some(thread) = self.threads.get(&(process, tid)) {
+                            let frames = interpreted(frames).collect();
+                            sightings.seen(*thread, Sighting { from, to, frames });
+                        }
+                    }
+                }
+                Err(Failed::Late) if now.saturating_sub(self.since) < STUCK => break,
+                Err(Failed::Late | Failed::Gone) => self.give_up(process, pid),
+            }
+        }
+        refused
+    }
+
+    /// A process broke the child, or the child is stuck in it: neither is used again.
+    fn give_up(&mut self, process: ProcessKey, pid: u32) {
+        self.asked.clear();
+        self.holders.remove(&process);
+        self.stuck.insert(pid);
+        if let Some(reader) = self.reader.take() {
+            reader.abandon(pid);
+        }
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        // It may be stuck in the one that it is asked about.
+        if let (Some((_, pid)), Some(reader)) = (self.asked.front(), self.reader.take()) {
+            reader.abandon(*pid);
+        }
+    }
+}
+
+/// What a child keeps.
+#[derive(Debug)]
+struct Child {
+    root: Root,
+    interpreters: Kept,
+    /// How often threads had run when their frames were read, by interpreter and thread.
+    turns: HashMap<(u32, u32), u64>,
+}
+
+/// What a child does.
+fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
+    let mut child = Child {
+        root: Root::system(),
+        interpreters: Kept::new(),
+        turns: HashMap::new(),
+    };
+    move |question, _| child.answer(&question)
+}
+
+impl Child {
+    fn answer(&mut self, question: &Question) -> Answer {
+        let before = thread_cpu();
+        let mut answer = Answer::default();
+        answer.refused = self.look(question, before, &mut answer.seen).err();
+        answer.cpu = thread_cpu().saturating_sub(before);
+        answer
+    }
+
+    fn look(&mut self, question: &Question, before: Ns, seen: &mut Vec<Seen>) -> Result<(), Refused> {
+        let which = question.which;
+        let interpreter = kept_one(&mut self.interpreters, which)?;
+        let mut threads = None;
+        let mut frames_read = 0;
+        for tid in question.tids.iter().copied() {
+            let turns = turns(&self.root, tid);
+            let known = self.turns.get(&(which.number, tid));
+            if turns.is_none() || known == turns.as_ref() || !sleeps(&self.root, tid) {
+                continue;
+            }
+            let threads = threads.get_or_insert_with(|| {
+                let threads = interpreter.threads().unwrap_or_default();
+                let mut by_tid = HashMap::new();
+                for thread in threads {
+                    by_tid.entry(thread.tid).or_insert(thread);
+                }
+                by_tid
+            });
+            let inside = memory::inside(&self.root, tid);
+            let Some(thread) = inside.and_then(|inside| threads.get(&inside)) else {
+                continue;
+            };
+            let from = clocks::monotonic();
+            let read = interpreter.frames_of(*thread);
+            let to = clocks::monotonic();
+            if let (Ok(frames), true) = (read, turns == self::turns(&self.root, tid)) {
+                if self.turns.len() >= REMEMBERED_MAX {
+                    self.turns.clear();
+                }
+                self.turns.extend(turns.map(|turns| ((which.number, tid), turns)));
+                frames_read += frames.len();
+                seen.push(Seen {
+                    tid,
+                    from,
+                    to,
+                    frames,
+                });
+            }
+            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before) >= CPU_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.
+fn turns(root: &Root, tid: u32) -> Option<u64> {
+    turns_counted(root, tid).or_else(|| memory::voluntary_switches(root, tid))
+}
+
+/// Whether a thread is neither running nor about to.
+fn sleeps(root: &Root, tid: u32) -> bool {
+    names::state(root, tid).is_some_and(|state| state != 'R')
+}
+
+/// CPU time of this thread so far.
+pub(super) fn thread_cpu() -> Ns {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+    Ns::try_from(time.as_nanos()).unwrap_or(Ns::MAX)
+}
