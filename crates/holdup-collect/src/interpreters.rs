@@ -165,6 +165,7 @@ impl Interpreters {
             return;
         }
         let (now, before) = (clock::monotonic(), thread_cpu());
+        let known = (self.found, self.looks.starts());
         for (process, refused) in self.looks.gather(now, &mut self.sightings) {
             self.refuse(process, refused);
         }
@@ -177,7 +178,9 @@ impl Interpreters {
                 }
             }
         }
-        self.looks.charge(thread_cpu().saturating_sub(before));
+        if known == (self.found, self.looks.starts()) {
+            self.looks.charge(thread_cpu().saturating_sub(before));
+        }
     }
 
     /// A wait is met; it may be so again.

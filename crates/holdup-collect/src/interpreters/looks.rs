@@ -3,15 +3,15 @@
 //! A wait that has ended is told when its frames are gone. So threads are looked at now and then, and what is found is kept for the
 //! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have run since the
 //! look before. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
-//! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take half a
-//! per cent of a CPU.
+//! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
+//! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
 use super::sightings::{Sighting, Sightings};
 use super::{Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
 use holdup_evidence::{Ns, ThreadId};
 use holdup_proc::blocking::{self, Reader};
-use holdup_proc::{Root, clocks, memory, names};
+use holdup_proc::{Root, clocks, memory};
 use holdup_runtimes::python::{PythonFrame, Refused};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub(super) const OFTEN: Ns = 20_000_000;
 
 /// A look is followed by so many times the CPU time that it took without one.
-const RARELY: u64 = 200;
+const RARELY: u64 = 100;
 
 /// Threads that are asked about in a look, and processes.
 const THREADS_MAX: usize = 2048;
@@ -124,6 +124,11 @@ impl Looks {
     /// Whether there is nobody to look at, and no answer to come.
     pub(super) fn nothing_to_do(&self) -> bool {
         self.holders.is_empty() && self.asked.is_empty()
+    }
+
+    /// How many children were started.
+    pub(super) fn starts(&self) -> u32 {
+        self.starts
     }
 
     /// A look took so much CPU time of this process.
@@ -268,24 +273,36 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
 
 impl Child {
     fn answer(&mut self, question: &Question) -> Answer {
-        let before = thread_cpu();
-        let mut answer = Answer::default();
-        answer.refused = self.look(question, before, &mut answer.seen).err();
-        answer.cpu = thread_cpu().saturating_sub(before);
-        answer
+        match self.look(question) {
+            Ok((seen, cpu)) => Answer {
+                refused: None,
+                seen,
+                cpu,
+            },
+            Err(refused) => Answer {
+                refused: Some(refused),
+                ..Answer::default()
+            },
+        }
     }
 
-    fn look(&mut self, question: &Question, before: Ns, seen: &mut Vec<Seen>) -> Result<(), Refused> {
+    /// Who was seen, and what that cost.
+    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Ns), Refused> {
         let which = question.which;
         let interpreter = kept_one(&mut self.interpreters, which)?;
+        let before = thread_cpu();
         let mut threads = None;
+        let mut seen = Vec::new();
         let mut frames_read = 0;
         for tid in question.tids.iter().copied() {
             let turns = turns(&self.root, tid);
             let known = self.turns.get(&(which.number, tid));
-            if turns.is_none() || known == turns.as_ref() || !sleeps(&self.root, tid) {
+            if turns.is_none() || known == turns.as_ref() {
                 continue;
             }
+            let Some(inside) = memory::inside_asleep(&self.root, tid) else {
+                continue;
+            };
             let threads = threads.get_or_insert_with(|| {
                 let threads = interpreter.threads().unwrap_or_default();
                 let mut by_tid = HashMap::new();
@@ -294,8 +311,7 @@ impl Child {
                 }
                 by_tid
             });
-            let inside = memory::inside(&self.root, tid);
-            let Some(thread) = inside.and_then(|inside| threads.get(&inside)) else {
+            let Some(thread) = threads.get(&inside) else {
                 continue;
             };
             let from = clocks::monotonic();
@@ -318,18 +334,13 @@ impl Child {
                 break;
             }
         }
-        Ok(())
+        Ok((seen, thread_cpu().saturating_sub(before)))
     }
 }
 
 /// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.
 fn turns(root: &Root, tid: u32) -> Option<u64> {
     turns_counted(root, tid).or_else(|| memory::voluntary_switches(root, tid))
-}
-
-/// Whether a thread is neither running nor about to.
-fn sleeps(root: &Root, tid: u32) -> bool {
-    names::state(root, tid).is_some_and(|state| state != 'R')
 }
 
 /// CPU time of this thread so far.

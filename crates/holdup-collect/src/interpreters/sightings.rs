@@ -202,7 +202,13 @@ pub(super) mod tests {
         let mut sightings = Sightings::default();
         let long = "x".repeat(BYTES_MAX / 64);
         for number in 0..1000 {
-            seen(&mut sightings, ThreadId(number % 200), number.into(), number.into(), &long);
+            seen(
+                &mut sightings,
+                ThreadId(number % 200),
+                number.into(),
+                number.into(),
+                &long,
+            );
             assert!(sightings.bytes <= BYTES_MAX + 2 * long.len());
         }
         seen(&mut sightings, ONE, 2000, 2001, "pay");
