@@ -188,6 +188,11 @@ impl Interpreters {
         self.sightings.meet(wait);
     }
 
+    /// It has ended.
+    pub(super) fn ended(&mut self, wait: &Wait) {
+        self.looks.wait_ended(wait.thread, wait.end);
+    }
+
     /// The frames in which a thread was seen in one of the waits of a call, if it was.
     pub(super) fn seen_in(&self, thread: ThreadId, first: Seq, last: Seq) -> Vec<Interpreted> {
         self.sightings
@@ -312,14 +317,12 @@ fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> An
 
 fn turns(root: &Root, tid: u32) -> Option<Turns> {
     let switches = memory::voluntary_switches(root, tid)?;
-    let turns = turns_counted(root, tid);
-    Some(Turns { switches, turns })
-}
-
-/// How often a thread got a CPU, where the kernel counts that.
-fn turns_counted(root: &Root, tid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat")).ok()?;
-    clocks::turns(&text).map(|turns| turns.count)
+    let counted = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat"));
+    let counted = counted.ok().and_then(|text| clocks::turns(&text));
+    Some(Turns {
+        switches,
+        turns: counted.map(|turns| turns.count),
+    })
 }
 
 #[cfg(test)]

@@ -451,6 +451,7 @@ impl Naming {
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach(&mut wait, out);
+        self.interpreters.ended(&wait);
         let memory = self
             .memory_of
             .remove(&wait.thread)

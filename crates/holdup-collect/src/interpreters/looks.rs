@@ -1,13 +1,13 @@
 //! Looks at the threads of interpreters, while they are traced.
 //!
 //! A wait that has ended is told when its frames are gone. So threads are looked at now and then, and what is found is kept for the
-//! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have run since the
-//! look before. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
+//! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have had a wait end
+//! since they were seen: who sleeps on costs nothing. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
 //! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
 use super::sightings::{Sighting, Sightings};
-use super::{Kept, Which, interpreted, kept_one, turns_counted};
+use super::{Kept, Which, interpreted, kept_one};
 use holdup_detached::Failed;
 use holdup_evidence::{Ns, ThreadId};
 use holdup_proc::blocking::{self, Reader};
@@ -33,9 +33,6 @@ const PROCESSES_MAX: usize = 64;
 /// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
 const CPU_MAX: Ns = 10_000_000;
 const FRAMES_MAX: usize = 8192;
-
-/// Threads whose turns are remembered, before all are forgotten.
-const REMEMBERED_MAX: usize = 65_536;
 
 /// A child that has said nothing for so long is left behind, nanoseconds.
 const STUCK: Ns = 2_000_000_000;
@@ -74,6 +71,9 @@ pub(super) struct Looks {
     /// Processes that have mapped an interpreter's file.
     holders: BTreeMap<ProcessKey, u32>,
     threads: BTreeMap<(ProcessKey, u32), ThreadId>,
+    ids: HashMap<ThreadId, (ProcessKey, u32)>,
+    /// Who was not seen since a wait ended, and when that was.
+    due: BTreeMap<(ProcessKey, u32), Ns>,
     reader: Option<Reader<Question, Answer>>,
     starts: u32,
     /// About whom it owes an answer, and since when nothing came.
@@ -95,24 +95,45 @@ impl Looks {
 
     /// It has.
     pub(super) fn hold(&mut self, process: ProcessKey, pid: u32) {
-        self.holders.insert(process, pid);
+        if self.holders.insert(process, pid).is_none() {
+            let threads = self.threads.range((process, 0)..=(process, u32::MAX));
+            self.due.extend(threads.map(|(id, _)| (*id, 0)));
+        }
     }
 
     /// It has not any more.
     pub(super) fn release(&mut self, process: ProcessKey) {
-        self.holders.remove(&process);
+        if self.holders.remove(&process).is_some() {
+            self.due.retain(|(of, _), _| *of != process);
+        }
     }
 
     /// A thread lives.
     pub(super) fn born(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
         self.threads.insert((process, tid), thread);
+        self.ids.insert(thread, (process, tid));
+        if self.holds(process) {
+            self.due.insert((process, tid), 0);
+        }
+    }
+
+    /// A thread's wait has ended.
+    pub(super) fn wait_ended(&mut self, thread: ThreadId, end: Ns) {
+        if !self.holders.is_empty()
+            && let Some(id) = self.ids.get(&thread)
+            && self.holds(id.0)
+        {
+            self.due.insert(*id, end);
+        }
     }
 
     /// It is gone.
     pub(super) fn forget(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.ids.remove(&thread);
         // Another may have the id by now.
         if self.threads.get(&(process, tid)) == Some(&thread) {
             self.threads.remove(&(process, tid));
+            self.due.remove(&(process, tid));
         }
     }
 
@@ -151,8 +172,8 @@ impl Looks {
             ),
             None => ((Bound::Unbounded, Bound::Unbounded), None),
         };
-        let first = self.threads.range(first);
-        let rest = rest.into_iter().flat_map(|rest| self.threads.range(rest));
+        let first = self.due.range(first);
+        let rest = rest.into_iter().flat_map(|rest| self.due.range(rest));
         let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
         let mut threads = 0;
         for ((process, tid), _) in first.chain(rest) {
@@ -235,7 +256,7 @@ impl Looks {
     /// A process broke the child, or the child is stuck in it: neither is used again.
     fn give_up(&mut self, process: ProcessKey, pid: u32) {
         self.asked.clear();
-        self.holders.remove(&process);
+        self.release(process);
         self.stuck.insert(pid);
         if let Some(reader) = self.reader.take() {
             reader.abandon(pid);
@@ -257,8 +278,6 @@ impl Drop for Looks {
 struct Child {
     root: Root,
     interpreters: Kept,
-    /// How often threads had run when their frames were read, by interpreter and thread.
-    turns: HashMap<(u32, u32), u64>,
 }
 
 /// What a child does.
@@ -266,7 +285,6 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
     let mut child = Child {
         root: Root::system(),
         interpreters: Kept::new(),
-        turns: HashMap::new(),
     };
     move |question, _| child.answer(&question)
 }
@@ -295,11 +313,6 @@ impl Child {
         let mut seen = Vec::new();
         let mut frames_read = 0;
         for tid in question.tids.iter().copied() {
-            let turns = turns(&self.root, tid);
-            let known = self.turns.get(&(which.number, tid));
-            if turns.is_none() || known == turns.as_ref() {
-                continue;
-            }
             let Some(inside) = memory::inside_asleep(&self.root, tid) else {
                 continue;
             };
@@ -317,11 +330,7 @@ impl Child {
             let from = clocks::monotonic();
             let read = interpreter.frames_of(*thread);
             let to = clocks::monotonic();
-            if let (Ok(frames), true) = (read, turns == self::turns(&self.root, tid)) {
-                if self.turns.len() >= REMEMBERED_MAX {
-                    self.turns.clear();
-                }
-                self.turns.extend(turns.map(|turns| ((which.number, tid), turns)));
+            if let Ok(frames) = read {
                 frames_read += frames.len();
                 seen.push(Seen {
                     tid,
@@ -338,13 +347,61 @@ impl Child {
     }
 }
 
-/// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.
-fn turns(root: &Root, tid: u32) -> Option<u64> {
-    turns_counted(root, tid).or_else(|| memory::voluntary_switches(root, tid))
-}
-
 /// CPU time of this thread so far.
 pub(super) fn thread_cpu() -> Ns {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
     Ns::try_from(time.as_nanos()).unwrap_or(Ns::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Looks;
+    use holdup_evidence::ThreadId;
+    use holdup_symbols::ProcessKey;
+
+    const PYTHON: ProcessKey = ProcessKey(1);
+    const OTHER: ProcessKey = ProcessKey(2);
+
+    fn asked(looks: &mut Looks) -> Vec<(u32, Vec<u32>)> {
+        let round = looks.round().into_iter();
+        round.map(|(_, pid, tids)| (pid, tids)).collect()
+    }
+
+    #[test]
+    fn threads_of_interpreters_are_asked_about_once_a_wait_of_theirs_has_ended() {
+        let mut looks = Looks::default();
+        looks.born(PYTHON, 10, ThreadId(10));
+        looks.born(OTHER, 20, ThreadId(20));
+        assert!(looks.nothing_to_do());
+        looks.hold(PYTHON, 10);
+        looks.born(PYTHON, 11, ThreadId(11));
+        assert_eq!(asked(&mut looks), [(10, vec![10, 11])]);
+        looks.due.clear();
+        assert_eq!(asked(&mut looks), []);
+        looks.wait_ended(ThreadId(11), 500);
+        looks.wait_ended(ThreadId(20), 500);
+        assert_eq!(asked(&mut looks), [(10, vec![11])]);
+        looks.release(PYTHON);
+        assert!(looks.nothing_to_do() && looks.due.is_empty());
+    }
+
+    #[test]
+    fn the_threads_of_a_large_process_have_turns() {
+        let mut looks = Looks::default();
+        looks.hold(PYTHON, 1);
+        looks.hold(OTHER, 2);
+        for tid in 0..3000 {
+            looks.born(PYTHON, tid, ThreadId(tid));
+        }
+        looks.born(OTHER, 5000, ThreadId(5000));
+        assert_eq!(asked(&mut looks), [(1, (0..2048).collect())]);
+        let rest = [
+            (1, (2048..3000).collect()),
+            (2, vec![5000]),
+            (1, (0..1095).collect()),
+        ];
+        assert_eq!(asked(&mut looks), rest);
+        looks.forget(OTHER, 5000, ThreadId(5000));
+        assert_eq!(looks.due.len(), 3000);
+    }
 }
