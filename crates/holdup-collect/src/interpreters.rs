@@ -140,7 +140,13 @@ impl Interpreters {
 
     /// A process has mapped a file.
     pub(super) fn mapped(&mut self, process: ProcessKey, pid: u32, path: &str) {
-        if may_hold(path.rsplit('/').next().unwrap_or(path)) {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        if let Some(version) = Version::of_file(file)
+            && version < Version::FIRST
+        {
+            // The oldest of them do not even export where their state is.
+            self.refused.add(pid, Refused::Unsupported(version));
+        } else if may_hold(file) {
             self.looks.hold(process, pid);
             if let Some(Known::None(looks)) = self.known.get_mut(&process) {
                 *looks = 0;
@@ -170,7 +176,7 @@ impl Interpreters {
             self.refuse(process, refused);
         }
         if self.looks.may_begin(now) {
-            for (process, pid, tids) in self.looks.round() {
+            for (process, pid, tids) in self.looks.round(now) {
                 if let Some((which, not_before)) = self.which(stacks, process, pid)
                     && not_before <= now
                 {
@@ -317,12 +323,14 @@ fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> An
 
 fn turns(root: &Root, tid: u32) -> Option<Turns> {
     let switches = memory::voluntary_switches(root, tid)?;
-    let counted = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat"));
-    let counted = counted.ok().and_then(|text| clocks::turns(&text));
-    Some(Turns {
-        switches,
-        turns: counted.map(|turns| turns.count),
-    })
+    let turns = turns_counted(root, tid);
+    Some(Turns { switches, turns })
+}
+
+/// How often a thread got a CPU, where the kernel counts that.
+fn turns_counted(root: &Root, tid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat")).ok()?;
+    clocks::turns(&text).map(|turns| turns.count)
 }
 
 #[cfg(test)]
@@ -389,6 +397,9 @@ mod tests {
         let thread = ThreadId(1);
         interpreters.fork(key, ProcessKey(3), pid);
         assert!(interpreters.looks.nothing_to_do(), "no file was mapped so far");
+        interpreters.mapped(key, 7, "/opt/lib/libpython3.6m.so.1.0");
+        assert!(interpreters.looks.nothing_to_do());
+        assert_eq!(interpreters.not_measured().count(), 1, "it is too old");
         interpreters.born(key, pid, thread);
         interpreters.mapped(key, pid, "/usr/lib/libpython3.so");
         let began = clocks::monotonic();

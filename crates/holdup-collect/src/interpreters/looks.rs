@@ -7,7 +7,7 @@
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
 use super::sightings::{Sighting, Sightings};
-use super::{Kept, Which, interpreted, kept_one};
+use super::{Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
 use holdup_evidence::{Ns, ThreadId};
 use holdup_proc::blocking::{self, Reader};
@@ -23,15 +23,16 @@ use std::time::{Duration, Instant};
 /// Least time between two looks, nanoseconds.
 pub(super) const OFTEN: Ns = 20_000_000;
 
-/// A look is followed by so many times the CPU time that it took without one.
-const RARELY: u64 = 100;
+/// Looks take a hundredth of a CPU, and so much more at once, nanoseconds.
+const SHARE: u64 = 100;
+const AT_ONCE: Ns = 20_000_000;
 
-/// Threads that are asked about in a look, and processes.
-const THREADS_MAX: usize = 2048;
-const PROCESSES_MAX: usize = 64;
+/// Threads that are asked about in a look, and processes: some milliseconds, so that the rest before the next is short.
+const THREADS_MAX: usize = 128;
+const PROCESSES_MAX: usize = 32;
 
 /// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
-const CPU_MAX: Ns = 10_000_000;
+const CPU_MAX: Ns = 5_000_000;
 const FRAMES_MAX: usize = 8192;
 
 /// A child that has said nothing for so long is left behind, nanoseconds.
@@ -60,6 +61,9 @@ struct Answer {
 #[derive(Debug, Serialize, Deserialize)]
 struct Seen {
     tid: u32,
+    /// It was found asleep after this instant, and had not run when its frames were read.
+    asleep: Ns,
+    /// When reading its frames began, and when it was over.
     from: Ns,
     to: Ns,
     frames: Vec<PythonFrame>,
@@ -79,9 +83,9 @@ pub(super) struct Looks {
     /// About whom it owes an answer, and since when nothing came.
     asked: VecDeque<(ProcessKey, u32)>,
     since: Ns,
-    /// When the look began, and what it took so far.
+    /// When the last look began, and what is still to be paid of what looks took by then.
     began: Ns,
-    cost: Ns,
+    unpaid: Ns,
     /// Who was asked about last.
     after: Option<(ProcessKey, u32)>,
     stuck: BTreeSet<u32>,
@@ -154,17 +158,18 @@ impl Looks {
 
     /// A look took so much CPU time of this process.
     pub(super) fn charge(&mut self, cpu: Ns) {
-        self.cost = self.cost.saturating_add(cpu);
+        self.unpaid = self.unpaid.saturating_add(cpu);
     }
 
     /// Whether it is time to look.
     pub(super) fn may_begin(&self, now: Ns) -> bool {
-        let rest = self.cost.saturating_mul(RARELY).max(OFTEN);
-        self.asked.is_empty() && self.began.saturating_add(rest) <= now
+        let elapsed = now.saturating_sub(self.began);
+        let unpaid = self.unpaid.saturating_sub(elapsed / SHARE);
+        self.asked.is_empty() && elapsed >= OFTEN && unpaid <= AT_ONCE
     }
 
     /// Who is looked at next: processes, and threads of each.
-    pub(super) fn round(&mut self) -> Vec<(ProcessKey, u32, Vec<u32>)> {
+    pub(super) fn round(&mut self, now: Ns) -> Vec<(ProcessKey, u32, Vec<u32>)> {
         let (first, rest) = match self.after {
             Some(after) => (
                 (Bound::Excluded(after), Bound::Unbounded),
@@ -193,7 +198,9 @@ impl Looks {
             threads += 1;
             self.after = Some((*process, *tid));
         }
-        (self.began, self.cost) = (clocks::monotonic(), 0);
+        let paid = now.saturating_sub(self.began) / SHARE;
+        self.unpaid = self.unpaid.saturating_sub(paid);
+        self.began = now;
         round
     }
 
@@ -233,15 +240,15 @@ impl Looks {
                     self.since = now;
                     self.charge(answer.cpu);
                     refused.extend(answer.refused.map(|refused| (process, refused)));
-                    for Seen {
-                        tid,
-                        from,
-                        to,
-                        frames,
-                    } in answer.seen
-                    {
-                        if let Some(thread) = self.threads.get(&(process, tid)) {
-                            let frames = interpreted(frames).collect();
+                    for one in answer.seen {
+                        let Seen { from, to, .. } = one;
+                        let id = (process, one.tid);
+                        // What it was seen in may have ended since: then it is due again.
+                        if self.due.get(&id).is_some_and(|end| *end < one.asleep) {
+                            self.due.remove(&id);
+                        }
+                        if let Some(thread) = self.threads.get(&id) {
+                            let frames = interpreted(one.frames).collect();
                             sightings.seen(*thread, Sighting { from, to, frames });
                         }
                     }
@@ -313,6 +320,7 @@ impl Child {
         let mut seen = Vec::new();
         let mut frames_read = 0;
         for tid in question.tids.iter().copied() {
+            let (asleep, before_read) = (clocks::monotonic(), turns(&self.root, tid));
             let Some(inside) = memory::inside_asleep(&self.root, tid) else {
                 continue;
             };
@@ -330,10 +338,13 @@ impl Child {
             let from = clocks::monotonic();
             let read = interpreter.frames_of(*thread);
             let to = clocks::monotonic();
-            if let Ok(frames) = read {
+            if let Ok(frames) = read
+                && before_read == turns(&self.root, tid)
+            {
                 frames_read += frames.len();
                 seen.push(Seen {
                     tid,
+                    asleep,
                     from,
                     to,
                     frames,
@@ -345,6 +356,11 @@ impl Child {
         }
         Ok((seen, thread_cpu().saturating_sub(before)))
     }
+}
+
+/// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.
+fn turns(root: &Root, tid: u32) -> Option<u64> {
+    turns_counted(root, tid).or_else(|| memory::voluntary_switches(root, tid))
 }
 
 /// CPU time of this thread so far.
@@ -363,7 +379,7 @@ mod tests {
     const OTHER: ProcessKey = ProcessKey(2);
 
     fn asked(looks: &mut Looks) -> Vec<(u32, Vec<u32>)> {
-        let round = looks.round().into_iter();
+        let round = looks.round(0).into_iter();
         round.map(|(_, pid, tids)| (pid, tids)).collect()
     }
 
@@ -386,22 +402,34 @@ mod tests {
     }
 
     #[test]
+    fn looks_that_take_much_get_rarer_until_they_take_a_hundredth() {
+        let mut looks = Looks::default();
+        let (mut now, mut took) = (0, 0);
+        for _ in 0..100 {
+            while !looks.may_begin(now) {
+                now += 1_000_000;
+            }
+            looks.round(now);
+            looks.charge(3_000_000);
+            took += 3_000_000;
+            assert!(took <= now / 100 + 26_000_000, "{took} of {now}");
+        }
+        assert!(now < 29_000_000_000, "{now}");
+    }
+
+    #[test]
     fn the_threads_of_a_large_process_have_turns() {
         let mut looks = Looks::default();
         looks.hold(PYTHON, 1);
         looks.hold(OTHER, 2);
-        for tid in 0..3000 {
+        for tid in 0..200 {
             looks.born(PYTHON, tid, ThreadId(tid));
         }
-        looks.born(OTHER, 5000, ThreadId(5000));
-        assert_eq!(asked(&mut looks), [(1, (0..2048).collect())]);
-        let rest = [
-            (1, (2048..3000).collect()),
-            (2, vec![5000]),
-            (1, (0..1095).collect()),
-        ];
+        looks.born(OTHER, 500, ThreadId(500));
+        assert_eq!(asked(&mut looks), [(1, (0..128).collect())]);
+        let rest = [(1, (128..200).collect()), (2, vec![500]), (1, (0..55).collect())];
         assert_eq!(asked(&mut looks), rest);
-        looks.forget(OTHER, 5000, ThreadId(5000));
-        assert_eq!(looks.due.len(), 3000);
+        looks.forget(OTHER, 500, ThreadId(500));
+        assert_eq!(looks.due.len(), 200);
     }
 }
