@@ -1,15 +1,24 @@
 //! Frames of interpreters, read from outside while their threads sleep.
 //!
-//! In: a thread that sleeps, of a process that may have an interpreter mapped. Out: its frames, innermost first; none where the
-//! thread has run meanwhile, or its interpreter is not one that can be read. Reading can block, so a child does it that can be
-//! left behind ([`super::behind`]). It keeps what it learnt of each interpreter.
+//! In: a thread that sleeps, of a process that may have an interpreter mapped ([`Interpreters::frames`]); or threads as they begin,
+//! and files as they are mapped ([`looks`]). Out: frames, innermost first; none where the thread has run meanwhile, or its
+//! interpreter is not one that can be read ([`refused`]). Reading can block, so a child does it that can be left behind
+//! ([`super::behind`]). It keeps what it learnt of each interpreter.
+
+mod looks;
+mod refused;
+mod sightings;
 
 use super::behind::{Answerer, Readers};
+use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, Wait};
 use holdup_jvm::Running;
-use holdup_proc::{Root, memory, sampling::clocks};
+use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
 use holdup_runtimes::python::{self, Interpreter, Place, PythonFrame, Refused, SYMBOLS, Version};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
+use looks::{Looks, thread_cpu};
+use refused::RefusedOnes;
 use serde::{Deserialize, Serialize};
+use sightings::Sightings;
 use std::collections::HashMap;
 
 /// Interpreters that a child keeps; then all are forgotten.
@@ -18,7 +27,7 @@ const KEPT: usize = 64;
 /// Looks for an interpreter in a process: its library may be loaded later.
 const LOOKS: u32 = 8;
 
-/// Questions to an interpreter that had no threads yet.
+/// Questions to an interpreter that is not what it will be once it has started.
 const TRIES: u32 = 8;
 
 /// How often a thread had run when it was read.
@@ -30,11 +39,19 @@ pub(super) struct Turns {
     pub(super) turns: Option<u64>,
 }
 
+/// An interpreter.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Which {
+    pid: u32,
+    /// No other has it: a process that begins another program has another interpreter, perhaps in the same place.
+    number: u32,
+    place: Place,
+}
+
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Question {
-    pid: u32,
+    which: Which,
     tid: u32,
-    place: Place,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,8 +69,8 @@ enum Answer {
 enum Known {
     /// No interpreter was found in so many looks.
     None(u32),
-    /// One is there; so often it had no threads.
-    There(Place, u32),
+    /// One is there. It was refused so often, and is not looked at before an instant.
+    There(Which, u32, Ns),
     /// It cannot be read.
     Refused,
 }
@@ -63,6 +80,11 @@ enum Known {
 pub(super) struct Interpreters {
     readers: Readers<Question, Answer>,
     known: HashMap<ProcessKey, Known>,
+    /// How many were found.
+    found: u32,
+    looks: Looks,
+    sightings: Sightings,
+    refused: RefusedOnes,
 }
 
 impl Default for Interpreters {
@@ -70,6 +92,10 @@ impl Default for Interpreters {
         Interpreters {
             readers: Readers::new(answerer),
             known: HashMap::new(),
+            found: 0,
+            looks: Looks::default(),
+            sightings: Sightings::default(),
+            refused: RefusedOnes::default(),
         }
     }
 }
@@ -92,43 +118,131 @@ impl Interpreters {
         (process, pid, tid): (ProcessKey, u32, u32),
         still: impl Fn(&Turns) -> bool,
     ) -> Vec<Interpreted> {
-        let Some((place, tries)) = self.place(stacks, process, pid) else {
+        let Some((which, _)) = self.which(stacks, process, pid) else {
             return Vec::new();
         };
-        let answer = self.readers.ask(pid, Question { pid, tid, place });
-        match answer {
-            Some(Answer::Frames(frames, turns)) if still(&turns) => {
-                let each = frames
-                    .into_iter()
-                    .map(|PythonFrame { frame, entry }| Interpreted { frame, entry });
-                each.collect()
-            }
+        match self.readers.ask(pid, Question { which, tid }) {
+            Some(Answer::Frames(frames, turns)) if still(&turns) => interpreted(frames).collect(),
             Some(Answer::Refused(refused)) => {
-                let again = matches!(refused, Refused::NoThreads(_)) && tries < TRIES;
-                let known = if again {
-                    Known::There(place, tries + 1)
-                } else {
-                    Known::Refused
-                };
-                self.known.insert(process, known);
+                self.refuse(process, refused);
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
+    /// A process begins with what another has mapped.
+    pub(super) fn fork(&mut self, parent: ProcessKey, process: ProcessKey, pid: u32) {
+        if self.looks.holds(parent) {
+            self.looks.hold(process, pid);
+        }
+    }
+
+    /// A process has mapped a file.
+    pub(super) fn mapped(&mut self, process: ProcessKey, pid: u32, path: &str) {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        if let Some(version) = Version::of_file(file)
+            && version < Version::FIRST
+        {
+            // The oldest of them do not even export where their state is.
+            self.refused.add(pid, Refused::Unsupported(version));
+        } else if may_hold(file) {
+            self.looks.hold(process, pid);
+            if let Some(Known::None(looks)) = self.known.get_mut(&process) {
+                *looks = 0;
+            }
+        }
+    }
+
+    /// A thread lives.
+    pub(super) fn born(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.looks.born(process, tid, thread);
+    }
+
+    /// It is gone.
+    pub(super) fn forget(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.looks.forget(process, tid, thread);
+        self.sightings.forget(thread);
+    }
+
+    /// Has the threads of interpreters looked at if it is time to, and takes what earlier looks came to. Waits for nobody.
+    pub(super) fn look(&mut self, stacks: &mut UserStacks) {
+        if self.looks.nothing_to_do() {
+            return;
+        }
+        let (now, before) = (clock::monotonic(), thread_cpu());
+        let known = (self.found, self.looks.starts());
+        for (process, refused) in self.looks.gather(now, &mut self.sightings) {
+            self.refuse(process, refused);
+        }
+        if self.looks.may_begin(now) {
+            for (process, pid, tids) in self.looks.round(now) {
+                if let Some((which, not_before)) = self.which(stacks, process, pid)
+                    && not_before <= now
+                {
+                    self.looks.ask(process, which, tids, now);
+                }
+            }
+        }
+        if known == (self.found, self.looks.starts()) {
+            self.looks.charge(thread_cpu().saturating_sub(before));
+        }
+    }
+
+    /// A wait is met; it may be so again.
+    pub(super) fn meet(&mut self, wait: &Wait) {
+        self.sightings.meet(wait);
+    }
+
+    /// It has ended.
+    pub(super) fn ended(&mut self, wait: &Wait) {
+        self.looks.wait_ended(wait.thread, wait.end);
+    }
+
+    /// The frames in which a thread was seen in one of the waits of a call, if it was.
+    pub(super) fn seen_in(&self, thread: ThreadId, first: Seq, last: Seq) -> Vec<Interpreted> {
+        self.sightings
+            .of(thread, first, last)
+            .unwrap_or_default()
+            .to_vec()
+    }
+
     /// The process runs another program now, or none.
     pub(super) fn exit(&mut self, process: ProcessKey) {
         self.known.remove(&process);
+        self.looks.release(process);
     }
 
     /// Processes whose memory could not be read in time.
     pub(super) fn stuck(&self) -> impl Iterator<Item = u32> {
-        self.readers.stuck()
+        self.readers.stuck().chain(self.looks.stuck())
     }
 
-    /// Where a process has its interpreter, and how often that had no threads.
-    fn place(&mut self, stacks: &mut UserStacks, process: ProcessKey, pid: u32) -> Option<(Place, u32)> {
+    /// Whose frames were refused, and why.
+    pub(super) fn not_measured(&self) -> impl Iterator<Item = NotMeasured> {
+        self.refused.told()
+    }
+
+    /// An interpreter was refused. While it starts, it is not yet what it will be.
+    fn refuse(&mut self, process: ProcessKey, refused: Refused) {
+        let Some(Known::There(which, tries, _)) = self.known.get(&process).copied() else {
+            return;
+        };
+        let now = match refused {
+            Refused::NoVersion | Refused::Unsupported(_) | Refused::FreeThreaded(_) => true,
+            Refused::Implausible(_) | Refused::NoThreads(_) | Refused::Memory => tries >= TRIES,
+        };
+        let known = if now {
+            self.refused.add(which.pid, refused);
+            Known::Refused
+        } else {
+            Known::There(which, tries + 1, clock::monotonic() + (looks::OFTEN << tries))
+        };
+        self.known.insert(process, known);
+    }
+
+    /// Which interpreter a process has, and before which instant it need not be looked at.
+    fn which(&mut self, stacks: &mut UserStacks, process: ProcessKey, pid: u32) -> Option<(Which, Ns)> {
         let known = self.known.entry(process).or_insert(Known::None(0));
         if let Known::None(looks) = known
             && *looks < LOOKS
@@ -142,46 +256,59 @@ impl Interpreters {
                         number: addresses.next().flatten(),
                         named: Version::of_file(&found.file),
                     };
-                    Known::There(place, 0)
+                    let number = self.found;
+                    self.found = self.found.wrapping_add(1);
+                    Known::There(Which { pid, number, place }, 0, 0)
                 }
                 None => Known::None(*looks + 1),
             };
         }
         match *known {
-            Known::There(place, tries) => Some((place, tries)),
+            Known::There(which, _, not_before) => Some((which, not_before)),
             Known::None(_) | Known::Refused => None,
         }
     }
 }
 
+/// As they stand in a stack.
+fn interpreted(frames: Vec<PythonFrame>) -> impl Iterator<Item = Interpreted> {
+    frames
+        .into_iter()
+        .map(|PythonFrame { frame, entry }| Interpreted { frame, entry })
+}
+
+/// Interpreters that a child has found out about, by number.
+type Kept = HashMap<u32, Interpreter<Running>>;
+
 /// What a child does.
 fn answerer() -> Answerer<Question, Answer> {
-    let mut kept: HashMap<(u32, u64), Interpreter<Running>> = HashMap::new();
+    let mut kept = Kept::new();
     let root = Root::system();
     Box::new(move |question| answer(&root, &mut kept, question))
 }
 
-fn answer(
-    root: &Root,
-    kept: &mut HashMap<(u32, u64), Interpreter<Running>>,
-    Question { pid, tid, place }: Question,
-) -> Answer {
+/// An interpreter, found out about if it is new.
+fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, Refused> {
     // Where reading memory would end this process, it is not tried.
-    if memory::is_refused(pid, place.runtime) {
-        return Answer::Refused(Refused::Memory);
+    if memory::is_refused(which.pid, which.place.runtime) {
+        return Err(Refused::Memory);
     }
-    let key = (pid, place.runtime);
-    if !kept.contains_key(&key) {
+    if !kept.contains_key(&which.number) {
         if kept.len() >= KEPT {
             kept.clear();
         }
-        match Interpreter::find(Running(pid), place) {
-            Ok(interpreter) => drop(kept.insert(key, interpreter)),
-            Err(refused) => return Answer::Refused(refused),
-        }
+        let interpreter = Interpreter::find(Running(which.pid), which.place)?;
+        kept.insert(which.number, interpreter);
     }
+    kept.get_mut(&which.number).ok_or(Refused::Memory)
+}
+
+fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {
+    let interpreter = match kept_one(kept, which) {
+        Ok(interpreter) => interpreter,
+        Err(refused) => return Answer::Refused(refused),
+    };
     let mut read = || {
-        let interpreter = kept.get_mut(&key)?;
         let inside = memory::inside(root, tid)?;
         let before = turns(root, tid)?;
         let frames = interpreter.frames(inside).ok()?;
@@ -196,18 +323,21 @@ fn answer(
 
 fn turns(root: &Root, tid: u32) -> Option<Turns> {
     let switches = memory::voluntary_switches(root, tid)?;
-    let counted = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat"));
-    let counted = counted.ok().and_then(|text| clocks::turns(&text));
-    Some(Turns {
-        switches,
-        turns: counted.map(|turns| turns.count),
-    })
+    let turns = turns_counted(root, tid);
+    Some(Turns { switches, turns })
+}
+
+/// How often a thread got a CPU, where the kernel counts that.
+fn turns_counted(root: &Root, tid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(root.proc.join(tid.to_string()).join("schedstat")).ok()?;
+    clocks::turns(&text).map(|turns| turns.count)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Interpreters;
-    use holdup_proc::{Root, maps};
+    use super::{Interpreters, sightings};
+    use holdup_evidence::ThreadId;
+    use holdup_proc::{Root, clocks, maps};
     use holdup_symbols::{Interpreted, Mapping, ProcessKey, UserStacks};
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
@@ -264,6 +394,30 @@ mod tests {
         let own = std::process::id();
         let none = interpreters.frames(&mut stacks, (other, own, own), |_| true);
         assert_eq!(none, [], "there is no interpreter");
+        let thread = ThreadId(1);
+        interpreters.fork(key, ProcessKey(3), pid);
+        assert!(interpreters.looks.nothing_to_do(), "no file was mapped so far");
+        interpreters.mapped(key, 7, "/opt/lib/libpython3.6m.so.1.0");
+        assert!(interpreters.looks.nothing_to_do());
+        assert_eq!(interpreters.not_measured().count(), 1, "it is too old");
+        interpreters.born(key, pid, thread);
+        interpreters.mapped(key, pid, "/usr/lib/libpython3.so");
+        let began = clocks::monotonic();
+        let mut seen = |interpreters: &mut Interpreters, seq| {
+            interpreters.look(&mut stacks);
+            let wait = sightings::tests::wait(thread, seq, began, clocks::monotonic());
+            interpreters.meet(&wait);
+            let frames = interpreters.seen_in(thread, seq, seq);
+            let frames = shown(&frames).into_iter().map(|(name, _)| name.to_owned());
+            frames.collect::<Vec<String>>()
+        };
+        let mut frames = Vec::new();
+        while frames.is_empty() {
+            frames = seen(&mut interpreters, 1);
+            std::thread::yield_now();
+        }
+        assert_eq!(frames, ["pause", "<module>"]);
+        assert_eq!(seen(&mut interpreters, 2), [""; 0], "it was of the wait before");
         child.kill().unwrap();
         child.wait().unwrap();
         let gone = interpreters.frames(&mut stacks, (key, pid, pid), |_| true);

@@ -270,6 +270,7 @@ impl Observation {
                 fix: "`holdup attach` keeps all of them".into(),
             });
         }
+        self.not_measured.extend(self.naming.refused_interpreters());
         let (user_stacks, known) = self.naming.finish();
         // Everything from here on is work on what others have written, or on what they chose to do.
         Priority::end();
@@ -381,6 +382,7 @@ impl Observation {
         let (mapped, raw) = self.tracer.drain();
         let taken = raw.len();
         self.naming.runtimes().look_at_locks();
+        self.naming.look_at_interpreters();
         self.jvms.mapped(&mapped);
         self.naming.mapped(mapped);
         for event in self.jvms.before(&raw) {

@@ -120,6 +120,16 @@ impl Naming {
         &mut self.runtimes
     }
 
+    /// Has the threads of interpreters looked at, and takes what earlier looks came to.
+    pub(super) fn look_at_interpreters(&mut self) {
+        self.interpreters.look(&mut self.user_stacks);
+    }
+
+    /// Interpreters whose frames are not read.
+    pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
+        self.interpreters.not_measured()
+    }
+
     /// A machine has said what its threads do.
     pub(super) fn dumped(&mut self, dumped: Dumped, out: &mut Vec<Event>) {
         if let Some(process) = self.processes.get(&dumped.pid) {
@@ -185,6 +195,7 @@ impl Naming {
                     start.parent.as_ref().map(|(parent, _)| *parent),
                 );
                 if let Some((_, process)) = self.threads.get(&start.thread) {
+                    self.interpreters.born(*process, start.task.tid, start.thread);
                     let tid = start.inside.map_or(start.task.tid, |inside| inside.tid);
                     self.runtimes.born(*process, tid, start.thread);
                 }
@@ -369,11 +380,13 @@ impl Naming {
                         device: one.device,
                         inode: one.inode,
                     };
+                    self.interpreters.mapped(key, pid, &mapping.path);
                     self.user_stacks.map(key, pid, mapping);
                 }
                 if let Some((parent_pid, parent)) = parent {
                     self.own_ends.has_child(parent_pid);
                     self.user_stacks.fork(parent, key);
+                    self.interpreters.fork(parent, key, pid);
                 }
                 self.processes.insert(pid, key);
                 key
@@ -386,12 +399,16 @@ impl Naming {
         self.kernel_stack_of.remove(&thread);
         self.memory_of.remove(&thread);
         self.asked_of.remove(&thread);
-        self.tids.remove(&thread);
+        let tid = self.tids.remove(&thread);
         self.paths.forget(thread);
         self.runtimes.forget(thread);
-        if let Some((pid, key)) = self.threads.remove(&thread)
-            && !self.adopting.contains(&pid)
-        {
+        let Some((pid, key)) = self.threads.remove(&thread) else {
+            return;
+        };
+        if let Some(tid) = tid {
+            self.interpreters.forget(key, tid, thread);
+        }
+        if !self.adopting.contains(&pid) {
             self.forget_process(pid, key);
         }
     }
@@ -420,24 +437,28 @@ impl Naming {
                     self.user_stacks.exec(*key);
                     self.interpreters.exit(*key);
                 }
-                Change::Map(mapping) => self.user_stacks.map(
-                    *key,
-                    change.pid,
-                    Mapping {
-                        start: mapping.start,
-                        end: mapping.end,
-                        offset: mapping.offset,
-                        path: mapping.path,
-                        device: mapping.device,
-                        inode: mapping.inode,
-                    },
-                ),
+                Change::Map(mapping) => {
+                    self.interpreters.mapped(*key, change.pid, &mapping.path);
+                    self.user_stacks.map(
+                        *key,
+                        change.pid,
+                        Mapping {
+                            start: mapping.start,
+                            end: mapping.end,
+                            offset: mapping.offset,
+                            path: mapping.path,
+                            device: mapping.device,
+                            inode: mapping.inode,
+                        },
+                    );
+                }
             }
         }
     }
 
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach(&mut wait, out);
+        self.interpreters.ended(&wait);
         let memory = self
             .memory_of
             .remove(&wait.thread)
@@ -463,6 +484,7 @@ impl Naming {
         {
             wait.kernel_stack = Some(stack);
         }
+        self.interpreters.meet(wait);
         let processes = &self.processes;
         self.outsiders
             .meet(wait, &|pid| processes.contains_key(&pid), out);
@@ -499,6 +521,10 @@ impl Naming {
     fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
         let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
         let (first, seq) = (memory.wait.first, memory.wait.seq);
+        let interpreted = match on_cpu {
+            true => Vec::new(),
+            false => self.interpreters.seen_in(thread, first, seq),
+        };
         let stack = self.user_stack(
             thread,
             memory.pid,
@@ -506,7 +532,7 @@ impl Naming {
             &memory.registers,
             &memory.stack,
             (!on_cpu).then_some(seq),
-            &[],
+            &interpreted,
             out,
         );
         if !on_cpu {

@@ -226,7 +226,8 @@ impl Sampling {
             count: shortfall.threads,
             ns: 0,
         });
-        let parked = self.stacks.parked();
+        self.not_measured.extend(self.stacks.parked());
+        self.not_measured.extend(self.stacks.refused_interpreters());
         let user_stacks = self.stacks.finish();
         let build_ids = user_stacks.build_ids();
         let named = user_stacks.finish_unless(&mut || haste.is_wanted());
@@ -236,7 +237,6 @@ impl Sampling {
         let not_measured: Vec<NotMeasured> = unseen
             .into_iter()
             .chain(self.not_measured)
-            .chain(parked)
             .chain(left_behind::told())
             .collect();
         let met = self.beyond.finish();

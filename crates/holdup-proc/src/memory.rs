@@ -70,15 +70,27 @@ pub fn voluntary_switches(root: &Root, tid: u32) -> Option<u64> {
 #[must_use]
 pub fn inside(root: &Root, tid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(root.proc.join(tid.to_string()).join("status")).ok()?;
-    let mut lines = status.lines();
+    inside_by(&status, tid)
+}
+
+/// The same of a thread that sleeps: `None` of one that runs or is about to.
+#[must_use]
+pub fn inside_asleep(root: &Root, tid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(root.proc.join(tid.to_string()).join("status")).ok()?;
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"))?;
+    let runs = state.trim_start().starts_with('R');
+    (!runs).then(|| inside_by(&status, tid))?
+}
+
+fn inside_by(status: &str, tid: u32) -> Option<u32> {
     // One that is in no other namespace has one number only; old kernels do not say it.
-    let line = lines.find_map(|line| line.strip_prefix("NSpid:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     line.map_or(Some(tid), |ids| ids.split_whitespace().last()?.parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{inside, is_refused, read, voluntary_switches};
+    use super::{inside, inside_asleep, is_refused, read, voluntary_switches};
     use crate::root::Tree;
 
     #[test]
@@ -116,5 +128,16 @@ mod tests {
         ]);
         let ids = [7, 8, 9, 10].map(|tid| inside(&tree.root, tid));
         assert_eq!(ids, [Some(3), Some(8), Some(9), None]);
+    }
+
+    #[test]
+    fn a_thread_that_runs_is_not_asleep() {
+        let tree = Tree::new(&[
+            ("proc/7/status", "Name:\tx\nState:\tS (sleeping)\nNSpid:\t7\t3\n"),
+            ("proc/8/status", "Name:\tx\nState:\tR (running)\nNSpid:\t8\n"),
+            ("proc/9/status", "Name:\tx\n"),
+        ]);
+        let ids = [7, 8, 9, 10].map(|tid| inside_asleep(&tree.root, tid));
+        assert_eq!(ids, [Some(3), None, None, None]);
     }
 }

@@ -55,6 +55,18 @@ fn the_events_of_a_traced_run_give_its_report() {
 }
 
 #[test]
+fn the_events_of_a_traced_python_program_give_its_report() {
+    let program = "import time\nfor _ in range(5): time.sleep(0.2)";
+    let (own, again) = both(&["run"], &["--", "/usr/bin/python3", "-c", program]);
+    assert_eq!(different(&own, &again), Vec::<String>::new());
+    let waits = own["waits"].as_array().unwrap();
+    assert!(
+        waits.iter().any(|wait| wait["asker"]["frame"] == "<module>"),
+        "{waits:#?}"
+    );
+}
+
+#[test]
 fn the_events_of_a_sampled_run_give_its_report() {
     let (own, again) = both(&["run", "--backend", "proc"], &["--", "sh", "-c", PIPELINE]);
     assert_eq!(different(&own, &again), Vec::<String>::new());

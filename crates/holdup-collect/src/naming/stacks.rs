@@ -58,9 +58,12 @@ impl Naming {
         let read = read.filter(|read| read.switches == asleep.switches);
         let (_, process) = *self.threads.get(&thread)?;
         let still = |turns: &Turns| turns.switches == asleep.switches;
-        let interpreted = self
+        let mut interpreted = self
             .interpreters
             .frames(&mut self.user_stacks, (process, pid, tid), still);
+        if interpreted.is_empty() {
+            interpreted = self.interpreters.seen_in(thread, wait.seq, wait.seq);
+        }
         // What its machine has said of this very wait needs no memory.
         let bytes = match &read {
             Some(read) => &*read.bytes,

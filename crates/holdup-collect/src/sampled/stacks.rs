@@ -89,6 +89,11 @@ impl SampledStacks {
         goroutines::parked(&mut self.stacks, self.processes.iter().filter_map(keys))
     }
 
+    /// Interpreters whose frames are not read.
+    pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
+        self.interpreters.not_measured()
+    }
+
     /// All of them.
     pub(super) fn finish(self) -> UserStacks {
         self.stacks

@@ -1,6 +1,6 @@
 //! Interpreters that a test has written down, whole and damaged.
 
-use super::{Interpreter, Place, PythonFrame, Refused, Unread, Version, evaluates};
+use super::{Interpreter, Place, PythonFrame, Refused, Thread, Unread, Version, evaluates};
 use crate::memory::Written;
 
 const RUNTIME: u64 = 0x10_0000;
@@ -291,6 +291,20 @@ fn another_thread_has_no_frames_and_a_circle_is_an_error() {
     assert_eq!(
         Interpreter::find(threads, place(8)).map(|_| ()).unwrap_err(),
         Refused::Implausible(Version { major: 3, minor: 8 })
+    );
+}
+
+#[test]
+fn a_thread_that_was_found_has_frames_unless_its_state_is_anothers_by_now() {
+    let mut interpreter = Interpreter::find(old(), place(8)).unwrap();
+    let (tid, state) = (TID, THREAD);
+    assert_eq!(interpreter.threads(), Ok(vec![Thread { tid, state }]));
+    let frames = interpreter.frames_of(Thread { tid, state }).unwrap();
+    assert_eq!(shown(&frames), FUNCTIONS);
+    let tid = TID + 1;
+    assert_eq!(
+        interpreter.frames_of(Thread { tid, state }),
+        Err(Unread::NoThread)
     );
 }
 

@@ -59,6 +59,9 @@ pub enum Refused {
 }
 
 impl Version {
+    /// The first that is read.
+    pub const FIRST: Version = Version { major: 3, minor: 8 };
+
     /// By the base name of the interpreter's file: `python3.11`, `libpython3.8.so.1.0`.
     #[must_use]
     pub fn of_file(name: &str) -> Option<Version> {

@@ -1,0 +1,435 @@
+//! Looks at the threads of interpreters, while they are traced.
+//!
+//! A wait that has ended is told when its frames are gone. So threads are looked at now and then, and what is found is kept for the
+//! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have had a wait end
+//! since they were seen: who sleeps on costs nothing. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
+//! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
+//! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
+
+use super::sightings::{Sighting, Sightings};
+use super::{Kept, Which, interpreted, kept_one, turns_counted};
+use holdup_detached::Failed;
+use holdup_evidence::{Ns, ThreadId};
+use holdup_proc::blocking::{self, Reader};
+use holdup_proc::{Root, clocks, memory};
+use holdup_runtimes::python::{PythonFrame, Refused};
+use holdup_symbols::ProcessKey;
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+/// Least time between two looks, nanoseconds.
+pub(super) const OFTEN: Ns = 20_000_000;
+
+/// Looks take a hundredth of a CPU, and so much more at once, nanoseconds.
+const SHARE: u64 = 100;
+const AT_ONCE: Ns = 20_000_000;
+
+/// Threads that are asked about in a look, and processes: some milliseconds, so that the rest before the next is short.
+const THREADS_MAX: usize = 128;
+const PROCESSES_MAX: usize = 32;
+
+/// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
+const CPU_MAX: Ns = 5_000_000;
+const FRAMES_MAX: usize = 8192;
+
+/// A child that has said nothing for so long is left behind, nanoseconds.
+const STUCK: Ns = 2_000_000_000;
+
+/// Children that are started: each but the first stands for a process that could not be read.
+const STARTS_MAX: u32 = 16;
+
+/// How long a question may take to be sent. There is always room for it unless the child is stuck.
+const SEND: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    which: Which,
+    tids: Vec<u32>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Answer {
+    refused: Option<Refused>,
+    seen: Vec<Seen>,
+    /// What it cost.
+    cpu: Ns,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Seen {
+    tid: u32,
+    /// It was found asleep after this instant, and had not run when its frames were read.
+    asleep: Ns,
+    /// When reading its frames began, and when it was over.
+    from: Ns,
+    to: Ns,
+    frames: Vec<PythonFrame>,
+}
+
+/// Who is looked at, and when.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// Processes that have mapped an interpreter's file.
+    holders: BTreeMap<ProcessKey, u32>,
+    threads: BTreeMap<(ProcessKey, u32), ThreadId>,
+    ids: HashMap<ThreadId, (ProcessKey, u32)>,
+    /// Who was not seen since a wait ended, and when that was.
+    due: BTreeMap<(ProcessKey, u32), Ns>,
+    reader: Option<Reader<Question, Answer>>,
+    starts: u32,
+    /// About whom it owes an answer, and since when nothing came.
+    asked: VecDeque<(ProcessKey, u32)>,
+    since: Ns,
+    /// When the last look began, and what is still to be paid of what looks took by then.
+    began: Ns,
+    unpaid: Ns,
+    /// Who was asked about last.
+    after: Option<(ProcessKey, u32)>,
+    stuck: BTreeSet<u32>,
+}
+
+impl Looks {
+    /// Whether a process has mapped an interpreter's file.
+    pub(super) fn holds(&self, process: ProcessKey) -> bool {
+        self.holders.contains_key(&process)
+    }
+
+    /// It has.
+    pub(super) fn hold(&mut self, process: ProcessKey, pid: u32) {
+        if self.holders.insert(process, pid).is_none() {
+            let threads = self.threads.range((process, 0)..=(process, u32::MAX));
+            self.due.extend(threads.map(|(id, _)| (*id, 0)));
+        }
+    }
+
+    /// It has not any more.
+    pub(super) fn release(&mut self, process: ProcessKey) {
+        if self.holders.remove(&process).is_some() {
+            self.due.retain(|(of, _), _| *of != process);
+        }
+    }
+
+    /// A thread lives.
+    pub(super) fn born(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.threads.insert((process, tid), thread);
+        self.ids.insert(thread, (process, tid));
+        if self.holds(process) {
+            self.due.insert((process, tid), 0);
+        }
+    }
+
+    /// A thread's wait has ended.
+    pub(super) fn wait_ended(&mut self, thread: ThreadId, end: Ns) {
+        if !self.holders.is_empty()
+            && let Some(id) = self.ids.get(&thread)
+            && self.holds(id.0)
+        {
+            self.due.insert(*id, end);
+        }
+    }
+
+    /// It is gone.
+    pub(super) fn forget(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.ids.remove(&thread);
+        // Another may have the id by now.
+        if self.threads.get(&(process, tid)) == Some(&thread) {
+            self.threads.remove(&(process, tid));
+            self.due.remove(&(process, tid));
+        }
+    }
+
+    /// Processes that could not be read in time.
+    pub(super) fn stuck(&self) -> impl Iterator<Item = u32> {
+        self.stuck.iter().copied()
+    }
+
+    /// Whether there is nobody to look at, and no answer to come.
+    pub(super) fn nothing_to_do(&self) -> bool {
+        self.holders.is_empty() && self.asked.is_empty()
+    }
+
+    /// How many children were started.
+    pub(super) fn starts(&self) -> u32 {
+        self.starts
+    }
+
+    /// A look took so much CPU time of this process.
+    pub(super) fn charge(&mut self, cpu: Ns) {
+        self.unpaid = self.unpaid.saturating_add(cpu);
+    }
+
+    /// Whether it is time to look.
+    pub(super) fn may_begin(&self, now: Ns) -> bool {
+        let elapsed = now.saturating_sub(self.began);
+        let unpaid = self.unpaid.saturating_sub(elapsed / SHARE);
+        self.asked.is_empty() && elapsed >= OFTEN && unpaid <= AT_ONCE
+    }
+
+    /// Who is looked at next: processes, and threads of each.
+    pub(super) fn round(&mut self, now: Ns) -> Vec<(ProcessKey, u32, Vec<u32>)> {
+        let (first, rest) = match self.after {
+            Some(after) => (
+                (Bound::Excluded(after), Bound::Unbounded),
+                Some((Bound::Unbounded, Bound::Included(after))),
+            ),
+            None => ((Bound::Unbounded, Bound::Unbounded), None),
+        };
+        let first = self.due.range(first);
+        let rest = rest.into_iter().flat_map(|rest| self.due.range(rest));
+        let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
+        let mut threads = 0;
+        for ((process, tid), _) in first.chain(rest) {
+            let Some(pid) = self.holders.get(process) else {
+                continue;
+            };
+            let same = round.last().is_some_and(|(last, ..)| last == process);
+            if threads >= THREADS_MAX || !same && round.len() >= PROCESSES_MAX {
+                break;
+            }
+            if !same {
+                round.push((*process, *pid, Vec::new()));
+            }
+            if let Some((.., tids)) = round.last_mut() {
+                tids.push(*tid);
+            }
+            threads += 1;
+            self.after = Some((*process, *tid));
+        }
+        let paid = now.saturating_sub(self.began) / SHARE;
+        self.unpaid = self.unpaid.saturating_sub(paid);
+        self.began = now;
+        round
+    }
+
+    /// Asks about threads of a process.
+    pub(super) fn ask(&mut self, process: ProcessKey, which: Which, tids: Vec<u32>, now: Ns) {
+        if self.reader.is_none() && self.starts < STARTS_MAX {
+            self.starts += 1;
+            self.reader = Reader::start(&blocking::reader(c"holdup-frames"), None, answerer).ok();
+        }
+        let Some(reader) = &mut self.reader else { return };
+        let pid = which.pid;
+        match reader.ask(Question { which, tids }, &[], Instant::now() + SEND) {
+            Ok(()) => {
+                if self.asked.is_empty() {
+                    self.since = now;
+                }
+                self.asked.push_back((process, pid));
+            }
+            // What was sent of it is no question.
+            Err(Failed::Late) => {
+                let (process, pid) = self.asked.front().copied().unwrap_or((process, pid));
+                self.give_up(process, pid);
+            }
+            Err(Failed::Gone) => self.give_up(process, pid),
+        }
+    }
+
+    /// Takes the answers that have come; gives back whose interpreters are refused.
+    pub(super) fn gather(&mut self, now: Ns, sightings: &mut Sightings) -> Vec<(ProcessKey, Refused)> {
+        let mut refused = Vec::new();
+        while let Some((process, pid)) = self.asked.front().copied()
+            && let Some(reader) = &mut self.reader
+        {
+            match reader.answer(Instant::now()) {
+                Ok(answer) => {
+                    self.asked.pop_front();
+                    self.since = now;
+                    self.charge(answer.cpu);
+                    refused.extend(answer.refused.map(|refused| (process, refused)));
+                    for one in answer.seen {
+                        let Seen { from, to, .. } = one;
+                        let id = (process, one.tid);
+                        // What it was seen in may have ended since: then it is due again.
+                        if self.due.get(&id).is_some_and(|end| *end < one.asleep) {
+                            self.due.remove(&id);
+                        }
+                        if let Some(thread) = self.threads.get(&id) {
+                            let frames = interpreted(one.frames).collect();
+                            sightings.seen(*thread, Sighting { from, to, frames });
+                        }
+                    }
+                }
+                Err(Failed::Late) if now.saturating_sub(self.since) < STUCK => break,
+                Err(Failed::Late | Failed::Gone) => self.give_up(process, pid),
+            }
+        }
+        refused
+    }
+
+    /// A process broke the child, or the child is stuck in it: neither is used again.
+    fn give_up(&mut self, process: ProcessKey, pid: u32) {
+        self.asked.clear();
+        self.release(process);
+        self.stuck.insert(pid);
+        if let Some(reader) = self.reader.take() {
+            reader.abandon(pid);
+        }
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        // It may be stuck in the one that it is asked about.
+        if let (Some((_, pid)), Some(reader)) = (self.asked.front(), self.reader.take()) {
+            reader.abandon(*pid);
+        }
+    }
+}
+
+/// What a child keeps.
+#[derive(Debug)]
+struct Child {
+    root: Root,
+    interpreters: Kept,
+}
+
+/// What a child does.
+fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
+    let mut child = Child {
+        root: Root::system(),
+        interpreters: Kept::new(),
+    };
+    move |question, _| child.answer(&question)
+}
+
+impl Child {
+    fn answer(&mut self, question: &Question) -> Answer {
+        match self.look(question) {
+            Ok((seen, cpu)) => Answer {
+                refused: None,
+                seen,
+                cpu,
+            },
+            Err(refused) => Answer {
+                refused: Some(refused),
+                ..Answer::default()
+            },
+        }
+    }
+
+    /// Who was seen, and what that cost.
+    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Ns), Refused> {
+        let which = question.which;
+        let interpreter = kept_one(&mut self.interpreters, which)?;
+        let before = thread_cpu();
+        let mut threads = None;
+        let mut seen = Vec::new();
+        let mut frames_read = 0;
+        for tid in question.tids.iter().copied() {
+            let (asleep, before_read) = (clocks::monotonic(), turns(&self.root, tid));
+            let Some(inside) = memory::inside_asleep(&self.root, tid) else {
+                continue;
+            };
+            let threads = threads.get_or_insert_with(|| {
+                let threads = interpreter.threads().unwrap_or_default();
+                let mut by_tid = HashMap::new();
+                for thread in threads {
+                    by_tid.entry(thread.tid).or_insert(thread);
+                }
+                by_tid
+            });
+            let Some(thread) = threads.get(&inside) else {
+                continue;
+            };
+            let from = clocks::monotonic();
+            let read = interpreter.frames_of(*thread);
+            let to = clocks::monotonic();
+            if let Ok(frames) = read
+                && before_read == turns(&self.root, tid)
+            {
+                frames_read += frames.len();
+                seen.push(Seen {
+                    tid,
+                    asleep,
+                    from,
+                    to,
+                    frames,
+                });
+            }
+            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before) >= CPU_MAX {
+                break;
+            }
+        }
+        Ok((seen, thread_cpu().saturating_sub(before)))
+    }
+}
+
+/// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.
+fn turns(root: &Root, tid: u32) -> Option<u64> {
+    turns_counted(root, tid).or_else(|| memory::voluntary_switches(root, tid))
+}
+
+/// CPU time of this thread so far.
+pub(super) fn thread_cpu() -> Ns {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+    Ns::try_from(time.as_nanos()).unwrap_or(Ns::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Looks;
+    use holdup_evidence::ThreadId;
+    use holdup_symbols::ProcessKey;
+
+    const PYTHON: ProcessKey = ProcessKey(1);
+    const OTHER: ProcessKey = ProcessKey(2);
+
+    fn asked(looks: &mut Looks) -> Vec<(u32, Vec<u32>)> {
+        let round = looks.round(0).into_iter();
+        round.map(|(_, pid, tids)| (pid, tids)).collect()
+    }
+
+    #[test]
+    fn threads_of_interpreters_are_asked_about_once_a_wait_of_theirs_has_ended() {
+        let mut looks = Looks::default();
+        looks.born(PYTHON, 10, ThreadId(10));
+        looks.born(OTHER, 20, ThreadId(20));
+        assert!(looks.nothing_to_do());
+        looks.hold(PYTHON, 10);
+        looks.born(PYTHON, 11, ThreadId(11));
+        assert_eq!(asked(&mut looks), [(10, vec![10, 11])]);
+        looks.due.clear();
+        assert_eq!(asked(&mut looks), []);
+        looks.wait_ended(ThreadId(11), 500);
+        looks.wait_ended(ThreadId(20), 500);
+        assert_eq!(asked(&mut looks), [(10, vec![11])]);
+        looks.release(PYTHON);
+        assert!(looks.nothing_to_do() && looks.due.is_empty());
+    }
+
+    #[test]
+    fn looks_that_take_much_get_rarer_until_they_take_a_hundredth() {
+        let mut looks = Looks::default();
+        let (mut now, mut took) = (0, 0);
+        for _ in 0..100 {
+            while !looks.may_begin(now) {
+                now += 1_000_000;
+            }
+            looks.round(now);
+            looks.charge(3_000_000);
+            took += 3_000_000;
+            assert!(took <= now / 100 + 26_000_000, "{took} of {now}");
+        }
+        assert!(now < 29_000_000_000, "{now}");
+    }
+
+    #[test]
+    fn the_threads_of_a_large_process_have_turns() {
+        let mut looks = Looks::default();
+        looks.hold(PYTHON, 1);
+        looks.hold(OTHER, 2);
+        for tid in 0..200 {
+            looks.born(PYTHON, tid, ThreadId(tid));
+        }
+        looks.born(OTHER, 500, ThreadId(500));
+        assert_eq!(asked(&mut looks), [(1, (0..128).collect())]);
+        let rest = [(1, (128..200).collect()), (2, vec![500]), (1, (0..55).collect())];
+        assert_eq!(asked(&mut looks), rest);
+        looks.forget(OTHER, 500, ThreadId(500));
+        assert_eq!(looks.due.len(), 200);
+    }
+}

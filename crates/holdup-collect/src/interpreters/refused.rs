@@ -1,0 +1,77 @@
+//! Interpreters whose frames are not read, in the words of the report.
+//!
+//! In: a process, and why its interpreter was refused. Out: a sentence for each reason.
+
+use holdup_evidence::NotMeasured;
+use holdup_runtimes::python::Refused;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many processes are named in a sentence.
+const NAMED_MAX: usize = 6;
+
+/// Processes of a reason that are counted.
+const COUNTED_MAX: usize = 1024;
+
+/// Those that were refused.
+#[derive(Debug, Default)]
+pub(super) struct RefusedOnes(BTreeMap<String, BTreeSet<u32>>);
+
+impl RefusedOnes {
+    /// A process's interpreter is not read.
+    pub(super) fn add(&mut self, pid: u32, refused: Refused) {
+        // Without threads it has no frames.
+        if matches!(refused, Refused::NoThreads(_)) {
+            return;
+        }
+        let pids = self.0.entry(refused.to_string()).or_default();
+        if pids.len() < COUNTED_MAX {
+            pids.insert(pid);
+        }
+    }
+
+    /// What was not measured because of it.
+    pub(super) fn told(&self) -> impl Iterator<Item = NotMeasured> {
+        self.0.iter().map(|(why, pids)| {
+            let named: Vec<String> = pids.iter().take(NAMED_MAX).map(u32::to_string).collect();
+            let more = match pids.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            NotMeasured {
+                what: format!("Python functions in stacks of process {}{more}", named.join(", ")),
+                why: why.clone(),
+                fix: "CPython 3.8 to 3.14 is read; causes and times are complete".to_owned(),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RefusedOnes;
+    use holdup_runtimes::python::{Refused, Version};
+
+    #[test]
+    fn each_reason_is_a_sentence() {
+        let old = Version { major: 3, minor: 7 };
+        let mut refused = RefusedOnes::default();
+        for pid in 1..=8 {
+            refused.add(pid, Refused::Unsupported(old));
+        }
+        refused.add(9, Refused::NoVersion);
+        refused.add(10, Refused::NoThreads(old));
+        let told: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
+        let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());
+        let expected = [
+            said(
+                "Python functions in stacks of process 1, 2, 3, 4, 5, 6 and 2 more",
+                "CPython 3.7 is not supported",
+            ),
+            said(
+                "Python functions in stacks of process 9",
+                "the version of CPython is not known",
+            ),
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,217 @@
+//! Frames in which threads were seen while they are traced, for the waits in which they were seen.
+//!
+//! In: a thread's frames, and the time in which they were read; waits as they are met. Out: the frames of a wait that lasted for the
+//! whole of that time: a thread that waits does not run, so they are the frames of that wait. What was read while the thread ran, or
+//! while a wait began or ended, is no wait's.
+
+use holdup_evidence::{Ns, Seq, ThreadId, Wait};
+use holdup_symbols::Interpreted;
+use std::collections::{HashMap, VecDeque};
+
+/// Sightings of a thread that are kept: its waits are told some 20 ms after they ended.
+const OF_THREAD_MAX: usize = 8;
+
+/// What is kept of all, bytes; then all are forgotten.
+const BYTES_MAX: usize = 16 << 20;
+
+/// A thread, seen once.
+#[derive(Debug)]
+pub(super) struct Sighting {
+    /// When reading began.
+    pub(super) from: Ns,
+    /// When it was over.
+    pub(super) to: Ns,
+    /// Innermost first.
+    pub(super) frames: Vec<Interpreted>,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Sightings {
+    threads: HashMap<ThreadId, Seen>,
+    bytes: usize,
+}
+
+/// What was seen of a thread.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The latest last.
+    sightings: VecDeque<Sighting>,
+    /// The last wait in which it was seen.
+    of: Option<(Seq, Vec<Interpreted>)>,
+}
+
+impl Sightings {
+    /// A thread was seen.
+    pub(super) fn seen(&mut self, thread: ThreadId, sighting: Sighting) {
+        if self.bytes >= BYTES_MAX {
+            *self = Sightings::default();
+        }
+        self.bytes += bytes(&sighting.frames);
+        let sightings = &mut self.threads.entry(thread).or_default().sightings;
+        sightings.push_back(sighting);
+        if sightings.len() > OF_THREAD_MAX
+            && let Some(oldest) = sightings.pop_front()
+        {
+            self.bytes -= bytes(&oldest.frames);
+        }
+    }
+
+    /// A wait is met; it may be so again.
+    pub(super) fn meet(&mut self, wait: &Wait) {
+        let Some(seen) = self.threads.get_mut(&wait.thread) else {
+            return;
+        };
+        let before = |sighting: &mut Sighting| sighting.to < wait.end;
+        while let Some(sighting) = seen.sightings.pop_front_if(before) {
+            let passed = if wait.start < sighting.from {
+                let of = seen.of.replace((wait.seq, sighting.frames));
+                of.map(|(_, frames)| frames)
+            } else {
+                Some(sighting.frames)
+            };
+            self.bytes -= passed.as_deref().map_or(0, bytes);
+        }
+    }
+
+    /// The frames of waits of one call, from the first to the last, if the thread was seen in one of them.
+    pub(super) fn of(&self, thread: ThreadId, first: Seq, last: Seq) -> Option<&[Interpreted]> {
+        let (seq, frames) = self.threads.get(&thread)?.of.as_ref()?;
+        (first..=last).contains(seq).then_some(frames)
+    }
+
+    /// A thread is gone.
+    pub(super) fn forget(&mut self, thread: ThreadId) {
+        if let Some(Seen { sightings, of }) = self.threads.remove(&thread) {
+            let all = sightings.into_iter().map(|sighting| sighting.frames);
+            let all = all.chain(of.map(|(_, frames)| frames));
+            self.bytes -= all.map(|frames| bytes(&frames)).sum::<usize>();
+        }
+    }
+}
+
+/// What frames take, roughly.
+fn bytes(frames: &[Interpreted]) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let each = frames.iter().map(|one| &one.frame);
+    each.map(|frame| size_of_val(&**frame) + text(&frame.symbol) + text(&frame.file))
+        .sum()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{BYTES_MAX, Sighting, Sightings};
+    use holdup_evidence::{Call, Clock, Frame, Ns, Seq, TaskState, ThreadId, Wait, Waker};
+    use holdup_symbols::Interpreted;
+    use std::sync::Arc;
+
+    const ONE: ThreadId = ThreadId(1);
+    const OTHER: ThreadId = ThreadId(2);
+
+    fn seen(sightings: &mut Sightings, thread: ThreadId, from: Ns, to: Ns, function: &str) {
+        let frame = Arc::new(Frame {
+            symbol: Some(function.to_owned()),
+            ..Frame::default()
+        });
+        let frames = vec![Interpreted { frame, entry: true }];
+        sightings.seen(thread, Sighting { from, to, frames });
+    }
+
+    pub(crate) fn wait(thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Wait {
+        Wait {
+            thread,
+            seq,
+            start,
+            end,
+            clock: Clock::default(),
+            state: TaskState::Interruptible,
+            iowait: false,
+            call: Call::named("futex"),
+            object: None,
+            ready: None,
+            waker: Waker::Unknown,
+            holder: None,
+            kernel_stack: None,
+            serves: false,
+            unanswered: None,
+            memory_follows: false,
+            asked: None,
+        }
+    }
+
+    fn met(sightings: &mut Sightings, thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Option<String> {
+        sightings.meet(&wait(thread, seq, start, end));
+        of(sightings, thread, seq, seq)
+    }
+
+    fn of(sightings: &Sightings, thread: ThreadId, first: Seq, last: Seq) -> Option<String> {
+        let frames = sightings.of(thread, first, last)?;
+        frames.first().and_then(|one| one.frame.symbol.clone())
+    }
+
+    #[test]
+    fn a_wait_has_the_frames_that_were_read_in_it_and_no_others() {
+        let mut sightings = Sightings::default();
+        seen(&mut sightings, ONE, 120, 130, "pay");
+        assert_eq!(met(&mut sightings, ONE, 1, 100, 200).as_deref(), Some("pay"));
+        assert_eq!(met(&mut sightings, ONE, 2, 210, 300), None, "nobody looked");
+        seen(&mut sightings, ONE, 295, 305, "it went on while it was read");
+        assert_eq!(met(&mut sightings, ONE, 3, 302, 400), None);
+        seen(&mut sightings, ONE, 405, 406, "it ran between two waits");
+        assert_eq!(met(&mut sightings, ONE, 4, 410, 500), None);
+        seen(&mut sightings, ONE, 509, 515, "it was about to wait");
+        assert_eq!(met(&mut sightings, ONE, 5, 510, 600), None);
+        assert_eq!(sightings.bytes > 0, sightings.threads[&ONE].of.is_some());
+    }
+
+    #[test]
+    fn each_thread_and_each_wait_has_its_own() {
+        let mut sightings = Sightings::default();
+        seen(&mut sightings, ONE, 120, 121, "pay");
+        seen(&mut sightings, OTHER, 122, 123, "fetch");
+        seen(&mut sightings, ONE, 220, 221, "ship");
+        assert_eq!(met(&mut sightings, OTHER, 1, 100, 300).as_deref(), Some("fetch"));
+        assert_eq!(met(&mut sightings, ONE, 1, 100, 200).as_deref(), Some("pay"));
+        assert_eq!(met(&mut sightings, ONE, 2, 210, 300).as_deref(), Some("ship"));
+        sightings.forget(ONE);
+        assert_eq!(of(&sightings, ONE, 2, 2), None);
+        sightings.forget(OTHER);
+        assert_eq!(sightings.bytes, 0);
+    }
+
+    #[test]
+    fn the_waits_of_one_call_share_what_was_seen_in_one_of_them() {
+        let mut sightings = Sightings::default();
+        seen(&mut sightings, ONE, 120, 121, "pay");
+        assert_eq!(met(&mut sightings, ONE, 7, 100, 200).as_deref(), Some("pay"));
+        assert_eq!(met(&mut sightings, ONE, 8, 201, 202), None);
+        assert_eq!(of(&sightings, ONE, 7, 8).as_deref(), Some("pay"));
+        assert_eq!(of(&sightings, ONE, 8, 9), None);
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_is_met_more_than_once() {
+        let mut sightings = Sightings::default();
+        seen(&mut sightings, ONE, 120, 121, "pay");
+        assert_eq!(met(&mut sightings, ONE, 1, 100, 150).as_deref(), Some("pay"));
+        assert_eq!(met(&mut sightings, ONE, 1, 100, 900).as_deref(), Some("pay"));
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let mut sightings = Sightings::default();
+        let long = "x".repeat(BYTES_MAX / 64);
+        for number in 0..1000 {
+            seen(
+                &mut sightings,
+                ThreadId(number % 200),
+                number.into(),
+                number.into(),
+                &long,
+            );
+            assert!(sightings.bytes <= BYTES_MAX + 2 * long.len());
+        }
+        seen(&mut sightings, ONE, 2000, 2001, "pay");
+        assert_eq!(met(&mut sightings, ONE, 1, 1999, 2002).as_deref(), Some("pay"));
+    }
+}
