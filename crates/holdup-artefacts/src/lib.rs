@@ -297,6 +297,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         tcp: None,
         read_at: read_at(observed, calls, call),
         judged_by: None,
+        outstanding: 0,
     }
 }
 

@@ -423,6 +423,14 @@ pub struct AttributedWait {
     /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgedBy>,
+    /// Of event loops: how long the oldest connection or answer had been outstanding, as the last of these waits for it ended. It spans
+    /// all that the loop did meanwhile. 0: not known.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub outstanding: Ns,
+}
+
+fn is_nothing(ns: &Ns) -> bool {
+    *ns == 0
 }
 
 /// How a thread came to queue for a CPU.

@@ -178,6 +178,7 @@ impl Book {
         let tally = &mut thread.ledger.sites[site];
         tally.tally.open |= ended.open;
         tally.timed_out += u64::from(verdict.timed_out);
+        tally.outstanding = tally.outstanding.max(ended.for_answer.unwrap_or(0));
         if longest {
             tally.bytes = decision.reading.bytes;
             tally.judged_by = Some(decision.by);

@@ -2,7 +2,7 @@
 //!
 //! In: connections on which a client has had the last word, and waits that go on since. Out: threads that have such a
 //! request to answer. The kernel does not note who reads; so it is the only one who began to wait within the same
-//! moment, and has waited since, or whose event loop has the connection in its set. Where neither is so nobody is
+//! moment, and has waited since, or whose event loop has the connection in its set: what a loop reads no other thread has. Where neither is so nobody is
 //! named: a client also sends what is no request.
 
 use super::idle::Work;
@@ -19,6 +19,9 @@ const TAKEN_UP: Ns = 100_000_000;
 /// windows follows in a round trip, nanoseconds.
 const ANEW: Ns = 1_000_000_000;
 
+/// `POLLIN`, and `EPOLLIN`.
+const POLLIN: u16 = 1;
+
 /// Connections that are remembered.
 const MAX_CONNECTIONS: usize = 65_536;
 
@@ -31,6 +34,8 @@ pub(super) struct EarlierRequests {
     taken: HashSet<u64>,
     /// Sockets (inodes) on which somebody else was asked, and has not answered.
     asked: HashSet<u64>,
+    /// Connections (inodes) of those that an event loop reads: nobody else waits for what comes on them.
+    in_loops: HashSet<u64>,
     /// Threads that waited as observation had begun, but for those at the door: of which process, and since when.
     waiting: HashMap<ThreadId, (u32, Ns)>,
 }
@@ -62,7 +67,9 @@ impl EarlierRequests {
 
     /// Something was said there since.
     pub(super) fn over(&mut self, connection: u64) {
-        self.open.remove(&connection);
+        if let Some(over) = self.open.remove(&connection) {
+            self.in_loops.remove(&over.inode);
+        }
         self.taken.remove(&connection);
     }
 
@@ -92,7 +99,8 @@ impl EarlierRequests {
                 .filter(|(_, (of, start))| *of == pid && (begin..=end).contains(start));
             // Of two nobody knows which.
             let first = since.next().map(|(thread, _)| *thread);
-            one.pid == pid && first == Some(wait.thread) && since.next().is_none()
+            let read_by_loop = self.in_loops.contains(&one.inode);
+            one.pid == pid && !read_by_loop && first == Some(wait.thread) && since.next().is_none()
         };
         take(&self.open, &self.taken, only)
     }
@@ -106,6 +114,21 @@ impl EarlierRequests {
             self.waiting.remove(&wait.thread);
         }
         self.taken.extend(found.iter().map(|one| one.connection));
+    }
+
+    /// An event loop waits for more to come on these: it reads them, and a worker that is parked meanwhile does not.
+    pub(super) fn polled_by_loop<'a>(
+        &mut self,
+        set: Option<&WaitMemory>,
+        object: impl Fn(ObjectId) -> Option<&'a Object>,
+    ) {
+        let polled = set.map_or(&[][..], |set| &set.polled);
+        let read = polled.iter().filter(|fd| fd.events & POLLIN != 0);
+        let inodes: HashSet<u64> = read
+            .filter_map(|fd| Some(object(fd.object?)?.inode))
+            .collect();
+        let open = self.open.values().map(|one| one.inode);
+        self.in_loops.extend(open.filter(|inode| inodes.contains(inode)));
     }
 
     /// Which of them an event loop of the process `pid` has, with such a set: those of its connections.
@@ -144,9 +167,12 @@ fn take(open: &HashMap<u64, Earlier>, taken: &HashSet<u64>, has: impl Fn(&Earlie
 
 #[cfg(test)]
 mod tests {
-    use super::{ANEW, Earlier, EarlierRequests};
+    use super::{ANEW, Earlier, EarlierRequests, POLLIN};
     use crate::attribution::idle::Work;
-    use holdup_evidence::{Call, GoesOn, TaskState, ThreadId, Wait, Waker};
+    use holdup_evidence::{
+        Call, DeviceNumber, GoesOn, Object, ObjectId, ObjectKind, PolledFd, TaskState, ThreadId, Wait,
+        WaitMemory, Waker,
+    };
 
     const SECOND: u64 = 1_000_000_000;
     const POLL: i32 = 7;
@@ -243,6 +269,76 @@ mod tests {
         assert!(!takes(7, None, 11 * SECOND, &work), "parked long after");
         let clients = Work::OfClients("a client".to_owned());
         assert!(!takes(7, None, since, &clients), "waits for the next client");
+    }
+
+    /// The connection of the request, in the set of an event loop of the process.
+    fn polled(events: u16) -> WaitMemory {
+        WaitMemory {
+            thread: ThreadId(3),
+            first: 1,
+            seq: 1,
+            returned: None,
+            polled: vec![PolledFd {
+                fd: 9,
+                events,
+                revents: 0,
+                object: Some(ObjectId(1)),
+                own: false,
+            }],
+            polled_truncated: false,
+            path: None,
+            completed: None,
+        }
+    }
+
+    fn parked_worker_takes(set: Option<WaitMemory>, inode: u64) -> bool {
+        let connection = Object {
+            kind: ObjectKind::Other(0),
+            path: None,
+            file_system: String::new(),
+            device: DeviceNumber { major: 0, minor: 0 },
+            inode,
+        };
+        let mut earlier = EarlierRequests::default();
+        earlier.add(&Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: true,
+            after: None,
+        });
+        let since = 10 * SECOND + 1_000_000;
+        let call = Call {
+            number: 202,
+            args: [0; 4],
+        };
+        let thread = ThreadId(1);
+        earlier.still_waits(
+            7,
+            &GoesOn {
+                thread,
+                start: since,
+                call,
+            },
+        );
+        earlier.polled_by_loop(set.as_ref(), |_| Some(&connection));
+        let work = Work::Other("work from another thread".to_owned());
+        !earlier.of_waiter(7, &parked(since), Some(&work), None).is_empty()
+    }
+
+    #[test]
+    fn a_parked_worker_does_not_have_what_an_event_loop_reads() {
+        assert!(parked_worker_takes(None, 5));
+        assert!(!parked_worker_takes(Some(polled(POLLIN)), 5));
+        assert!(parked_worker_takes(Some(polled(POLLIN)), 6), "another connection");
+    }
+
+    #[test]
+    fn a_worker_may_have_what_its_loop_reads_no_more_meanwhile() {
+        const ONE_SHOT_IS_OVER: u16 = 0;
+        assert!(parked_worker_takes(Some(polled(ONE_SHOT_IS_OVER)), 5));
     }
 
     #[test]

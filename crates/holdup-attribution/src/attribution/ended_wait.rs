@@ -20,8 +20,8 @@ pub(super) struct EndedWait<'a> {
     pub(super) memory: Option<&'a WaitMemory>,
     /// Whether observation ended before it.
     pub(super) open: bool,
-    /// Whether it is one of an event loop that waits for an answer, no matter who woke it.
-    pub(super) for_answer: bool,
+    /// Of an event loop that waits for an answer, no matter who woke it: how long that was outstanding as this wait ended.
+    pub(super) for_answer: Option<Ns>,
 }
 
 impl Pending {
@@ -36,7 +36,7 @@ impl Pending {
             askers: &self.askers,
             memory,
             open: false,
-            for_answer: false,
+            for_answer: None,
         }
     }
 }

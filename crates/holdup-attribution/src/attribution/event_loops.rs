@@ -5,16 +5,17 @@
 
 use super::ended_wait::EndedWait;
 use super::object_cache::ObjectCache;
+use super::outstanding::{Asked, Outstanding};
 use super::requests::RequestState;
 use super::task_table::TaskTable;
 use super::thread::Threads;
 use crate::classify::is_connecting;
-use holdup_evidence::{Call, ObjectId, Wait, WaitMemory, Waker};
+use holdup_evidence::{Call, Ns, ObjectId, Wait, WaitMemory, Waker};
 use holdup_knowledge::system_calls::{self, Kind as Does};
 
 impl RequestState {
     /// Where an event loop has the connection of a request that came in before anybody looked, and a socket on which somebody
-    /// was asked since, it has that request.
+    /// was asked since, or a connection that it is making, it has that request.
     pub(super) fn take_up_in_loop(
         &mut self,
         ended: &EndedWait,
@@ -31,7 +32,9 @@ impl RequestState {
             let Some(thread) = threads.get_mut(&wait.thread) else {
                 return;
             };
-            if self.earlier.asked_of(set, object).is_none() {
+            self.earlier.polled_by_loop(set, object);
+            let connects = || set.is_some_and(|set| connecting_in(set, objects).next().is_some());
+            if self.earlier.asked_of(set, object).is_none() && !connects() {
                 continue;
             }
             let pid = tasks.pid(thread.identity.process);
@@ -41,46 +44,75 @@ impl RequestState {
     }
 
     /// An event loop with a request to answer, which has asked somebody else and got no answer, waits for that: whatever
-    /// else is in its set, and whichever of its clients stirs it meanwhile.
+    /// else is in its set, and whichever of its clients stirs it meanwhile. With how long that is outstanding, over all its waits.
     pub(super) fn unanswered(
         &self,
         ended: &EndedWait,
-        threads: &Threads,
+        threads: &mut Threads,
         objects: &ObjectCache,
-    ) -> Option<Wait> {
+    ) -> Option<(Wait, Ns)> {
         let wait = ended.wait;
         if !is_epoll(&wait.call) {
             return None;
         }
+        let thread = threads.get_mut(&wait.thread)?;
+        if !wait.serves && thread.earlier == 0 {
+            thread.outstanding = Outstanding::default();
+            return None;
+        }
         let sets = [ended.memory, wait.asked.as_deref()];
-        let connecting = || sets.into_iter().find_map(|set| connecting_in(set?, objects));
-        let has_earlier = || threads.get(&wait.thread).is_some_and(|thread| thread.earlier > 0);
-        let asked = match wait.unanswered {
-            Some(asked) if wait.serves => asked,
-            _ if has_earlier() => {
-                let asked = |set| self.earlier.asked_of(set, |id| objects.object(Some(id)));
-                sets.into_iter().find_map(asked).or_else(connecting)?
-            }
-            _ if wait.serves => connecting()?,
-            _ => return None,
+        let sets = || sets.into_iter().flatten();
+        let of_others = |set| self.earlier.asked_of(Some(set), |id| objects.object(Some(id)));
+        let question = match wait.unanswered {
+            Some(asked) if wait.serves => Some(asked),
+            _ if thread.earlier > 0 => sets().find_map(of_others),
+            _ => None,
         };
-        let by_client = wait
-            .ready
-            .is_none_or(|ready| self.served.is_clients(objects.object(Some(ready))));
-        by_client.then(|| Wait {
+        let connecting: Vec<ObjectId> = sets().flat_map(|set| connecting_in(set, objects)).collect();
+        let of = |id: ObjectId| {
+            let object = objects.object(Some(id))?;
+            Some(Asked {
+                inode: object.inode,
+                connecting: is_connecting(object),
+            })
+        };
+        let now: Vec<Asked> = question
+            .into_iter()
+            .chain(connecting.iter().copied())
+            .filter_map(of)
+            .collect();
+        let all = sets().any(|set| !set.polled.is_empty() && !set.polled_truncated);
+        thread.outstanding.renew(wait.start, &now, all);
+        let since = |id: ObjectId| thread.outstanding.since(of(id)?.inode);
+        // Of several connections the oldest stands for them.
+        let oldest = || {
+            connecting
+                .iter()
+                .copied()
+                .min_by_key(|id| since(*id).unwrap_or(wait.start))
+        };
+        let asked = question.or_else(oldest)?;
+        let outstanding = wait.end.saturating_sub(since(asked).unwrap_or(wait.start));
+        let ready = wait.ready.and_then(|ready| objects.object(Some(ready)));
+        if let Some(ready) = ready {
+            thread.outstanding.over(ready.inode);
+        }
+        let by_client = wait.ready.is_none() || self.served.is_clients(ready);
+        let waits = Wait {
             ready: Some(asked),
             asked: None,
             // Whoever stirred it is not in its way.
             waker: Waker::Unknown,
             ..wait.clone()
-        })
+        };
+        by_client.then_some((waits, outstanding))
     }
 }
 
-/// A connection that the loop is making, of what it polls: nothing can be asked on it before it is made.
-fn connecting_in(set: &WaitMemory, objects: &ObjectCache) -> Option<ObjectId> {
-    let mut polled = set.polled.iter().filter_map(|fd| fd.object);
-    polled.find(|id| objects.object(Some(*id)).is_some_and(is_connecting))
+/// Connections that the loop is making, of what it polls: nothing can be asked on them before they are made.
+fn connecting_in(set: &WaitMemory, objects: &ObjectCache) -> impl Iterator<Item = ObjectId> {
+    let polled = set.polled.iter().filter_map(|fd| fd.object);
+    polled.filter(|id| objects.object(Some(*id)).is_some_and(is_connecting))
 }
 
 /// Whether a call waits for several things, for so long at most.

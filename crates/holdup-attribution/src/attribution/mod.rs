@@ -44,6 +44,7 @@ mod numbers;
 mod object_cache;
 mod orphans;
 mod other_side;
+mod outstanding;
 mod owned;
 mod owners;
 mod pace;

@@ -17,7 +17,7 @@ impl Scene<'_> {
         // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
         let unseen = matches!(wait.waker, Waker::Unknown);
         if !ended.open
-            && !ended.for_answer
+            && ended.for_answer.is_none()
             && !unseen
             && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
         {

@@ -154,6 +154,7 @@ impl Rows<'_> {
             tcp: site.tcp.as_deref().cloned(),
             read_at: String::new(),
             judged_by: site.judged_by,
+            outstanding: site.outstanding,
         }
     }
 

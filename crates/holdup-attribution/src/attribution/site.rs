@@ -63,6 +63,8 @@ pub(super) struct Site {
     pub(super) bytes: Option<u64>,
     /// Who judged the longest.
     pub(super) judged_by: Option<JudgedBy>,
+    /// Of event loops: the longest that an answer was outstanding.
+    pub(super) outstanding: Ns,
     /// The signal that began the longest, where a signal stopped the thread.
     pub(super) signal: Option<i32>,
     /// For a class of CPU time: samples.
@@ -109,6 +111,7 @@ impl Site {
             rhythm: None,
             bytes: None,
             judged_by: None,
+            outstanding: 0,
             signal: None,
             samples: 0,
             borrowed: 0,
@@ -227,6 +230,7 @@ impl Site {
         self.endless |= other.endless;
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
+        self.outstanding = self.outstanding.max(other.outstanding);
         self.held_open = self.held_open.saturating_add(other.held_open);
         if let Some(rhythm) = other.rhythm {
             self.rhythm.get_or_insert_default().absorb(*rhythm);

@@ -12,6 +12,7 @@ use super::keys::BEFORE;
 use super::ledger::{Book, Ledger, Owner};
 use super::numbers::NumberMap;
 use super::path::{Path, Share};
+use super::outstanding::Outstanding;
 use super::requests::{self, Spent as WithRequests};
 use super::stretch::Doing;
 use super::task_table::{Identity, NameId};
@@ -171,6 +172,8 @@ pub(super) struct Thread {
     pub(super) answers_by_timer: bool,
     /// Those of them that it had read before anybody looked.
     pub(super) earlier: u32,
+    /// Of an event loop: since when it awaits answers.
+    pub(super) outstanding: Outstanding,
     /// Its time while it had such.
     pub(super) with_requests: WithRequests,
     /// What it does since it last did something else.
@@ -228,6 +231,7 @@ impl Thread {
             timer_ran_since: None,
             answers_by_timer: false,
             earlier: 0,
+            outstanding: Outstanding::default(),
             with_requests: Vec::new(),
             doing: Doing::default(),
             early: Vec::new(),

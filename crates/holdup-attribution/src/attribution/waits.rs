@@ -89,7 +89,7 @@ impl Attribution {
                 askers: &[],
                 memory: None,
                 open: false,
-                for_answer: false,
+                for_answer: None,
             });
         }
         if spent.contradicted > 0 {
@@ -148,19 +148,19 @@ impl Attribution {
             askers: &askers,
             memory: None,
             open: true,
-            for_answer: false,
+            for_answer: None,
         })
     }
 
     fn apply(&mut self, ended: &EndedWait) -> Cause {
         self.requests
             .take_up_in_loop(ended, &mut self.threads, &self.tasks, &self.objects);
-        match self.requests.unanswered(ended, &self.threads, &self.objects) {
+        match self.requests.unanswered(ended, &mut self.threads, &self.objects) {
             // What else is in the set does not matter.
-            Some(wait) => self.apply_as_told(&EndedWait {
+            Some((wait, outstanding)) => self.apply_as_told(&EndedWait {
                 wait: &wait,
                 memory: None,
-                for_answer: true,
+                for_answer: Some(outstanding),
                 ..*ended
             }),
             None => self.apply_as_told(ended),

@@ -102,11 +102,12 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 37] = [
+    const KEYS: [&str; 38] = [
         "ns",
         "path_ns",
         "handed_on_ns",
         "held_open_ns",
+        "outstanding",
         "max",
         "p50",
         "p99",

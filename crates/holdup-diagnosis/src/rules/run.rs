@@ -456,6 +456,12 @@ impl<'a> Waits<'a> {
             .expect("waits are never empty")
     }
 
+    /// Of event loops: how long the oldest connection or answer was outstanding, over all waits; 0 where that is not known.
+    #[must_use]
+    pub fn outstanding(&self) -> Ns {
+        self.iter().map(|wait| wait.outstanding).max().unwrap_or(0)
+    }
+
     /// Whether one had not ended when observation did.
     #[must_use]
     pub fn open(&self) -> bool {

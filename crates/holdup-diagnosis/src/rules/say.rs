@@ -30,6 +30,18 @@ pub(super) fn ran_out(timed_out: u64, count: u64) -> String {
     }
 }
 
+/// How long an event loop had something outstanding, where that is longer than each of its waits. `what`: "a connection".
+pub(super) fn outstanding(waits: &Waits<'_>, what: &str) -> Option<Evidence> {
+    let longest = waits.outstanding();
+    (longest > waits.longest().max).then(|| {
+        let (length, count) = (duration(longest), several(waits.count(), "wait"));
+        Evidence::new(
+            format!("{what} was outstanding for {length}, over {count} of the event loop"),
+            SCHEDULER,
+        )
+    })
+}
+
 /// A thread's process, and its own name where that differs: `nginx`, `java/GC Thread#0`.
 pub(super) fn who(name: &ThreadName) -> String {
     match (name.process.as_str(), name.thread.as_str()) {

@@ -169,6 +169,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
         whole.chain = next.chain;
     }
     whole.asker.name = next.asker.name;
+    whole.outstanding = whole.outstanding.max(next.outstanding);
     sum(&mut whole.ns, next.ns);
     sum(&mut whole.path_ns, next.path_ns);
     sum(&mut whole.handed_on_ns, next.handed_on_ns);

@@ -208,6 +208,7 @@ impl Dice {
                 reason: dice.of(&[Reason::KernelStack, Reason::NoClient]),
                 certainty: dice.of(&[Certainty::Purpose, Certainty::Mechanism]),
             }),
+            outstanding: self.number(),
         }
     }
 

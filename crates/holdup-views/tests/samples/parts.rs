@@ -75,6 +75,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         tcp: None,
         read_at: String::new(),
         judged_by: None,
+        outstanding: 0,
     }
 }
 

@@ -205,7 +205,7 @@ fn case<T>(run: &Attribution, wait: &Wait, reading: Reading, look: impl FnOnce(C
         askers: &[],
         memory: None,
         open: false,
-        for_answer: false,
+        for_answer: None,
     };
     let case = Case::new(run.knowledge(), &ended, wait.asked.as_deref(), reading, false);
     look(case.expect("the thread lives"))

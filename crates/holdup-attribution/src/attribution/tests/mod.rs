@@ -1,5 +1,6 @@
 //! Attribution against a slow and obviously right one, and against cases told by hand.
 
+mod awaited_answers;
 mod cases;
 mod deadlock;
 mod exit;

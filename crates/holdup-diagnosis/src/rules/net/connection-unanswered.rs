@@ -32,13 +32,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
         .only(|wait| {
             !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
-                && (wait.max >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait))
+                && (wait.max.max(wait.outstanding) >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait))
         })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {
         let (count, longest) = (
             say::several(waits.count(), "connection"),
-            duration(waits.longest().max),
+            duration(longest(waits)),
         );
         return Verdict::Clear(format!(
             "{count} took at most {longest}, less than the first repetition after 1 s"
@@ -46,6 +46,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let groups = run.worth(&unanswered, unanswered.split(peer), MATTERS);
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+}
+
+/// The longest that a connection was awaited, in one wait or in many.
+fn longest(waits: &Waits<'_>) -> Ns {
+    waits.longest().max.max(waits.outstanding())
 }
 
 /// Whether no request to its peer succeeded. This is for evidence without the lengths of single waits: it does have what became of requests.
@@ -72,6 +77,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
         .and_if(say::clock(run, group))
+        .and_if(say::outstanding(group, "a connection"))
         .and_if(given_up(run))
         .and_if(came_to_nothing(run, group.main()).then(|| {
             let text = "no request to it was answered before its socket was closed";

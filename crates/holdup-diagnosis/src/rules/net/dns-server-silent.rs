@@ -11,6 +11,10 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 /// the resolver's default time-out of 5 s. A slow answer that travels round the world takes a tenth of it.
 const SILENT: Ns = 4_500_000_000;
 
+/// Time for which an event loop has questions outstanding on one socket, and gets no answer to any, from which the server counts as
+/// silent, nanoseconds: twice as long as a slow answer takes that travels round the world.
+const NONE_ANSWERED: Ns = 1_000_000_000;
+
 /// Where systemd-resolved listens; it passes questions on to the servers of each network.
 const RESOLVED: &str = "127.0.0.53";
 
@@ -38,7 +42,10 @@ fn server(wait: &AttributedWait) -> String {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A service of this machine has a path, and a rule of its own.
     let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
-    let silent = waits.only(|wait| server(wait) && (wait.timed_out > 0 || wait.max >= SILENT));
+    let unanswered = |wait: &AttributedWait| {
+        wait.timed_out > 0 || wait.max >= SILENT || wait.outstanding >= NONE_ANSWERED
+    };
+    let silent = waits.only(|wait| server(wait) && unanswered(wait));
     let cost = silent.as_ref().map_or(0, Waits::cost);
     let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
         let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
@@ -67,6 +74,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let finding = finding
         .and_if(names(group))
         .and_if(say::clock(run, group))
+        .and_if(say::outstanding(group, "an answer"))
         .and_if(resolv_conf(run))
         .proved_if(timed_out > 0);
     let finding = match server {

@@ -3,7 +3,7 @@
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
 use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
+    Check, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
@@ -66,6 +66,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (fed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_fed(run, group));
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
+    let (beats, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_heartbeat(run, group));
     let habits: Vec<_> = habits
         .iter()
         .filter(|group| run.matters(group.cost(), MATTERS))
@@ -86,6 +87,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             _ => "each until an instant: at fixed times, as far as so few sleeps show",
         };
         return Verdict::Clear(format!("it slept {} times, {text}", group.count()));
+    }
+    if let (true, Some(group)) = (habits.is_empty(), beats.first()) {
+        return Verdict::Clear(format!(
+            "an event loop slept {} times, {} each time, and awaited nothing else: its heartbeat",
+            group.count(),
+            duration(group.median())
+        ));
     }
     if let (true, Some(group)) = (habits.is_empty(), working.first()) {
         if in_requests(run, group) {
@@ -225,6 +233,22 @@ fn is_paced(group: &Waits<'_>) -> bool {
         Pace::OneAfterTheOther => false,
         Pace::NotTold => by_timer(group.main()),
     }
+}
+
+/// Of programs that run already: whether it is the heartbeat of an event loop, which awaits what others do and has nothing outstanding.
+/// One that looks for something looks more often than people notice, or has other waits each time.
+fn is_heartbeat(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let epoll = |wait: &AttributedWait| system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll);
+    let in_loop = group.iter().all(epoll);
+    if !run.attributed.of_threads || !in_loop || group.median() < HARM_FLOOR {
+        return false;
+    }
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let works = run.waits(|wait| {
+        let elsewhere = !wait.cause.on_cpu() && !matches!(wait.cause, Cause::TimerSleep | Cause::SchedRunqueue);
+        elsewhere && sleepers.contains(&wait.asker.name.tid)
+    });
+    works.map_or(0, |works| works.count()) * HANDS_ON < group.count()
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
