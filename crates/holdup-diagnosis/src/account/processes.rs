@@ -113,7 +113,7 @@ fn add_delayed(observed: &Observed, all: &mut Vec<Ranked>) {
                 false => text.push_str(&format!("; {words}")),
             }
         }
-        let much = share.is_some_and(|share| share * 100.0 >= tasks_stall_for_io::SOME);
+        let much = share.is_some_and(|share| share * 100.0 >= tasks_stall_for_io::MIN_SOME_PERCENT);
         let rank = if much { Rank::Saturated } else { Rank::Largest };
         let line = Ranked::new(rank, delayed.of(), text, (observed, &delayed.point.quote));
         all.push(line.share(share.unwrap_or(0.0)));
@@ -190,7 +190,7 @@ fn add_cpu(observed: &Observed, all: &mut Vec<Ranked>) {
         return;
     };
     // As little left of one CPU as makes a CPU short.
-    let whole = 100.0 - saturated::SPARE;
+    let whole = 100.0 - saturated::MAX_IDLE_PERCENT;
     let rank = match (most.value() >= whole, most.is_average()) {
         (true, _) => Rank::Saturated,
         (false, true) => Rank::Largest,

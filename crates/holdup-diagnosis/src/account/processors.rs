@@ -100,7 +100,7 @@ impl<'a> Cpu<'a> {
     }
 
     fn is_used_up(&self) -> bool {
-        self.spare() <= saturated::SPARE
+        self.spare() <= saturated::MAX_IDLE_PERCENT
     }
 
     fn is_short(&self) -> bool {
@@ -216,7 +216,7 @@ fn add_cpus(observed: &Observed, cpus: &[Cpu<'_>], all: &mut Vec<Ranked>) {
         let text = format!(
             "{name} is the busiest: {} ({} % idle or less is short)",
             busiest.words(),
-            saturated::SPARE
+            saturated::MAX_IDLE_PERCENT
         );
         all.push(
             Ranked::new(Rank::Ordinary, name, text, (observed, &busiest.idle.point.quote))
@@ -246,7 +246,7 @@ fn of_machine(observed: &Observed, machine: &Cpu<'_>) -> Ranked {
     let text = format!(
         "the CPUs are{since_boot} {} ({} % idle or less is short)",
         machine.words(),
-        saturated::SPARE
+        saturated::MAX_IDLE_PERCENT
     );
     Ranked::new(rank, "CPU", text, here).share(share)
 }
@@ -367,22 +367,22 @@ fn add_pressure(observed: &Observed, all: &mut Vec<Ranked>) {
         (
             Metric::PressureIoFullPercent,
             "all tasks waited for disks",
-            tasks_stall_for_io::FULL,
+            tasks_stall_for_io::MIN_FULL_PERCENT,
         ),
         (
             Metric::PressureIoSomePercent,
             "some task waited for a disk",
-            tasks_stall_for_io::SOME,
+            tasks_stall_for_io::MIN_SOME_PERCENT,
         ),
         (
             Metric::PressureMemoryFullPercent,
             "all tasks waited for memory",
-            tasks_stall_for_memory::FULL,
+            tasks_stall_for_memory::MIN_FULL_PERCENT,
         ),
         (
             Metric::PressureMemorySomePercent,
             "some task waited for memory",
-            tasks_stall_for_memory::SOME,
+            tasks_stall_for_memory::MIN_SOME_PERCENT,
         ),
         (
             Metric::PressureCpuSomePercent,

@@ -16,7 +16,7 @@ const PILE: u64 = 3;
 const GONE: u64 = 4;
 
 /// Bytes that wait for a peer, without the figures of `ss -i`, from which a look is worth while: several windows of data.
-const MUCH: u64 = 262_144;
+const MIN_UNSENT_BYTES: u64 = 262_144;
 
 /// What was missing, where no list is there.
 const NO_LIST: &str = "which connections there are, and in which state: `ss -tanpio`";
@@ -213,7 +213,7 @@ fn is_full(one: &SeenConnection) -> Option<bool> {
     match one.probes {
         true => Some(true),
         // Without figures: much waits, and nothing shows why.
-        false if one.segments.is_none() && one.unsent >= MUCH && one.unanswered == 0 => Some(false),
+        false if one.segments.is_none() && one.unsent >= MIN_UNSENT_BYTES && one.unanswered == 0 => Some(false),
         false => None,
     }
 }

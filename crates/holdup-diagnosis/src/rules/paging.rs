@@ -13,7 +13,7 @@ const FEW_PAGES_KIB: f64 = 32.0;
 const NEAR: f64 = 0.5;
 
 /// Requests a second from which the shape of requests says something.
-const SOME: f64 = 20.0;
+const MIN_REQUESTS_PER_SECOND: f64 = 20.0;
 
 /// The swap area that is on a disk, or on a partition of it.
 pub(super) fn swap_on<'a>(facts: &'a SystemFacts, disk: &str) -> Option<&'a str> {
@@ -41,7 +41,7 @@ pub(super) fn looks_like_swap(disk: &Intervals<'_>) -> bool {
     };
     let often = |metric| {
         disk.beside(metric)
-            .is_some_and(|rate| mean(&rate.values()) >= SOME)
+            .is_some_and(|rate| mean(&rate.values()) >= MIN_REQUESTS_PER_SECOND)
     };
     let page = (read - PAGE_KIB).abs() <= NEAR;
     let pages = (PAGE_KIB - NEAR..=FEW_PAGES_KIB).contains(&write);

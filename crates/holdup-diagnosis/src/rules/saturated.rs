@@ -15,7 +15,7 @@ pub(crate) const STOLEN: f64 = 10.0;
 const READY: f64 = 1.5;
 
 /// Percent of CPU time, idle or waiting for disks, up to which there is none to spare.
-pub(crate) const SPARE: f64 = 10.0;
+pub(crate) const MAX_IDLE_PERCENT: f64 = 10.0;
 
 /// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
 pub(crate) const PRESSURE: f64 = 50.0;
@@ -46,7 +46,7 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let short = queues.find(|queue| {
         let spare = spare(queue);
         let mut high = queue.from(ready);
-        high.retain(|report| spare(*report).is_none_or(|spare| spare <= SPARE));
+        high.retain(|report| spare(*report).is_none_or(|spare| spare <= MAX_IDLE_PERCENT));
         often(high.len(), queue.count())
     });
     let machine = say::several(u64::from(cpus), "CPU");
@@ -91,7 +91,7 @@ fn without_queue(observed: &Observed) -> Verdict {
     };
     let spare = spare(&idle);
     let spare: Vec<f64> = idle.points().filter_map(|point| spare(point.report)).collect();
-    let none = spare.iter().filter(|spare| **spare <= SPARE).count();
+    let none = spare.iter().filter(|spare| **spare <= MAX_IDLE_PERCENT).count();
     if often(none, spare.len()) {
         let when = match none == spare.len() {
             true => String::new(),
@@ -106,7 +106,7 @@ fn without_queue(observed: &Observed) -> Verdict {
     match none {
         0 => Verdict::Clear(format!("the CPU is unused for at least {least:.0} % of its time")),
         _ => Verdict::Clear(format!(
-            "the CPU is unused for less than {SPARE:.0} % of its time in {none} of {}",
+            "the CPU is unused for less than {MAX_IDLE_PERCENT:.0} % of its time in {none} of {}",
             say::several(spare.len() as u64, "interval")
         )),
     }
@@ -169,10 +169,10 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     let spare = spare(queue);
     let left: Vec<f64> = queue.points().filter_map(|point| spare(point.report)).collect();
     let least = left.iter().copied().fold(100.0, f64::min);
-    if doubtful(queue) && least > SPARE {
+    if doubtful(queue) && least > MAX_IDLE_PERCENT {
         return Verdict::CannotTell(figures::doubted(WHAT));
     }
-    if !left.is_empty() && least > SPARE {
+    if !left.is_empty() && least > MAX_IDLE_PERCENT {
         return Verdict::Clear(format!(
             "the CPU is unused for at least {least:.0} % of its time in {}",
             say::several(left.len() as u64, "interval")

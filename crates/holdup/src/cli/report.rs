@@ -94,7 +94,7 @@ fn export(text: &str) -> Result<Export, String> {
         .ok_or_else(formats)?;
     if file.is_empty() || file == "-" {
         return Err(format!(
-            "a file behind {name}= (to stdout goes what --format says)"
+            "a file name after {name}= (--format selects the format on stdout)"
         ));
     }
     Ok(Export {

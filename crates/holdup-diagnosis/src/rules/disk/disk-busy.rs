@@ -14,8 +14,8 @@ pub(crate) const BUSY: f64 = 80.0;
 
 /// Milliseconds a request, and requests in flight, below both of which a disk that is always busy is merely in use: one
 /// reader that never pauses keeps a fast disk so, and gets its answers at once.
-const QUICK_MS: f64 = 2.0;
-const FEW: f64 = 2.0;
+const MIN_REQUEST_MS: f64 = 2.0;
+const MIN_QUEUE_LENGTH: f64 = 2.0;
 
 /// Percent of CPU time, idle or in iowait, from which the CPU is not what is short.
 const CPU_FREE: f64 = 30.0;
@@ -102,7 +102,7 @@ pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
     let waits = waits.into_iter().filter_map(told).reduce(f64::max);
     let queue = told(Metric::DiskQueueLength);
     // Where neither is told the share of time is all there is to go by.
-    waits.is_none_or(|ms| ms >= QUICK_MS) || queue.is_some_and(|queue| queue >= FEW)
+    waits.is_none_or(|ms| ms >= MIN_REQUEST_MS) || queue.is_some_and(|queue| queue >= MIN_QUEUE_LENGTH)
 }
 
 /// Whether a name is of a layer above disks, or of a part of one.

@@ -3,7 +3,7 @@
 use crate::rules::{
     Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, Graph, DumpThread, dumps};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::JavaLock;
@@ -204,7 +204,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
 const ASLEEP_TOLD: usize = 4;
 
 /// What a goroutine waits for, in its runtime's words, and where.
-fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
+fn told(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
     let at = seen
         .asker()
         .or(seen.frames.first().copied())
@@ -213,7 +213,7 @@ fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
     Evidence::new(text, dumped::place(run, seen))
 }
 
-fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d Seen<'a>> {
+fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d DumpThread<'a>> {
     circle.iter().filter_map(|place| dump.threads.get(*place))
 }
 

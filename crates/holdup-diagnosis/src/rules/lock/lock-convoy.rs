@@ -4,7 +4,7 @@ use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     java_waits as java, percent, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, Graph, DumpThread, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::user_code;
@@ -214,7 +214,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
                 ownerless.insert(&queue.lock.id, queue);
             }
         }
-        let mut taking = dump.threads.iter().filter_map(Seen::takes_untold_lock);
+        let mut taking = dump.threads.iter().filter_map(DumpThread::takes_untold_lock);
         if let Some(method) = taking.next() {
             untold = untold.max(Some((1 + taking.count(), method)));
         }
@@ -262,7 +262,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
 /// Threads that wait for a lock of which the dump does not say who has it.
 struct Ownerless<'d, 'a> {
     lock: &'a LockRef,
-    waiters: Vec<&'d Seen<'a>>,
+    waiters: Vec<&'d DumpThread<'a>>,
     /// Threads in the dump.
     of: usize,
 }

@@ -6,7 +6,7 @@ use holdup_model::attributed::{AttributedWait, Requests, SlowRequest};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Requests below which the slowest hundredth is one, and one may be chance.
-const ENOUGH: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 
 /// How many times as long as the others the slow ones take: less is within what load alone does to a queue.
 const TIMES: Ns = 3;
@@ -45,9 +45,9 @@ fn ends_in_queue(run: &Run<'_>, cause: Cause) -> bool {
 }
 
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
-    if requests.count < ENOUGH {
+    if requests.count < MIN_REQUESTS {
         return Verdict::Clear(format!(
-            "{} requests were answered: too few to call some of them slow, below {ENOUGH}",
+            "{} requests were answered: too few to call some of them slow, below {MIN_REQUESTS}",
             requests.count
         ));
     }

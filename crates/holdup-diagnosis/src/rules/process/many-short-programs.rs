@@ -70,7 +70,7 @@ impl Program {
 
 /// How long a process lives that is not kept to be used again, in nanoseconds: servers that keep processes give them hundreds of
 /// requests or minutes.
-const SHORT: Ns = 1_000_000_000;
+const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(churn) = run
@@ -119,7 +119,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// What runs already: what making and ending processes costs, without what they do.
 fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
-    let short = |one: &&Births| one.what == Born::Process && one.p50 < SHORT && one.ended > 0;
+    let short = |one: &&Births| one.what == Born::Process && one.p50 < MAX_LIFETIME_NS && one.ended > 0;
     let births: Vec<&Births> = churn.made.iter().filter(short).collect();
     let ended: u64 = births.iter().map(|one| one.ended).sum();
     let makers: BTreeSet<u32> = births.iter().map(|one| one.by.name.pid).collect();

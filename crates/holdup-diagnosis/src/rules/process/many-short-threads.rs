@@ -37,7 +37,7 @@ const HARDLY: Ns = 1_000_000;
 const MIN_LIVE_THREADS: u64 = 100;
 
 /// and how long one lives that is not kept to be used again, in nanoseconds: pools keep idle threads for seconds and more.
-const SHORT: Ns = 1_000_000_000;
+const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(churn) = run
@@ -86,7 +86,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 /// What runs already: what making and ending threads costs, however long each of them lives.
 fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let mut processes: BTreeMap<u32, (u64, &Births)> = BTreeMap::new();
-    let short = |one: &&Births| one.what == Born::Thread && one.p50 < SHORT && one.ended > 0;
+    let short = |one: &&Births| one.what == Born::Thread && one.p50 < MAX_LIFETIME_NS && one.ended > 0;
     for one in churn.made.iter().filter(short) {
         processes.entry(one.by.name.pid).or_insert((0, one)).0 += one.ended;
     }

@@ -5,7 +5,7 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     duration, java_waits as java, libuv_pool, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, Graph, DumpThread, dumps};
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::java::{of_library, of_runtime};
 use holdup_model::attributed::ThreadName;
@@ -246,8 +246,8 @@ fn pool_of(thread: &str) -> &str {
 }
 
 /// The workers of each pool: threads of one name but for the number at its end, under a pool's loop.
-fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d Seen<'a>)>)> {
-    let mut pools: BTreeMap<&'a str, Vec<(usize, &'d Seen<'a>)>> = BTreeMap::new();
+fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d DumpThread<'a>)>)> {
+    let mut pools: BTreeMap<&'a str, Vec<(usize, &'d DumpThread<'a>)>> = BTreeMap::new();
     for (place, seen) in dump.threads.iter().enumerate() {
         if is_worker(&seen.frames) {
             pools
@@ -262,7 +262,7 @@ fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d Seen<'a>)>
         .collect()
 }
 
-fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &Seen<'_>)]) -> Option<Finding> {
+fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &DumpThread<'_>)]) -> Option<Finding> {
     let (_, first) = workers.first()?;
     let doing = first.doing;
     let asker = first.asker();
@@ -320,7 +320,7 @@ fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &See
     })
 }
 
-fn waited_for(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
+fn waited_for(run: &Run<'_>, seen: &DumpThread<'_>) -> Option<Evidence> {
     let lock = seen.thread.waits_for.as_ref()?;
     let text = format!("{} waits for {}", dumped::name(seen), dumped::lock_name(lock));
     Some(Evidence::new(text, dumped::place(run, seen)))
