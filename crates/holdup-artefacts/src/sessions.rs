@@ -122,7 +122,11 @@ impl<'a> Sessions<'a> {
     }
 
     /// Sessions of a server that do this.
-    pub fn that(&self, server: DatabaseServer, doing: SessionDoing) -> impl Iterator<Item = SessionRecord<'a>> {
+    pub fn that(
+        &self,
+        server: DatabaseServer,
+        doing: SessionDoing,
+    ) -> impl Iterator<Item = SessionRecord<'a>> {
         let all = self.all.iter().copied();
         all.filter(move |told| told.session.server == server && told.session.doing == doing)
     }
@@ -144,7 +148,13 @@ impl<'a> Sessions<'a> {
             })
             .collect();
         queues.sort_by_key(|queue| {
-            std::cmp::Reverse(queue.waits.iter().map(SessionRecord::waited).fold(0, Ns::saturating_add))
+            std::cmp::Reverse(
+                queue
+                    .waits
+                    .iter()
+                    .map(SessionRecord::waited)
+                    .fold(0, Ns::saturating_add),
+            )
         });
         queues
     }

@@ -215,7 +215,8 @@ impl HostFigures {
     /// Leaves the busiest disks, the busiest first.
     fn choose(&mut self) {
         let of_disk = |line: &HostLine| line.figure == HostFigure::DiskBusy;
-        self.lines.retain(|line| !of_disk(line) || line.peak() > MIN_BUSY_SHARE);
+        self.lines
+            .retain(|line| !of_disk(line) || line.peak() > MIN_BUSY_SHARE);
         self.lines.sort_by(|a, b| {
             let peaks = || b.peak().total_cmp(&a.peak());
             let disks = of_disk(a) && of_disk(b);

@@ -249,11 +249,7 @@ fn what_can_not_be_measured_is_one_sentence() {
     refused(&["--", "no-such-program"], 127, "no program");
     refused(&["--", "/"], 126, "execute");
     refused(&["--", "false"], 125, "status 1 even with one worker");
-    refused(
-        &["--timeout", "1s", "--", "sleep", "600"],
-        125,
-        "use --timeout",
-    );
+    refused(&["--timeout", "1s", "--", "sleep", "600"], 125, "use --timeout");
 }
 
 #[test]

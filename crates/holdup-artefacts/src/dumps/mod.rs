@@ -104,7 +104,12 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn seen(&mut self, observed: &'a Observed, snapshot: &'a Snapshot, thread: &'a SeenThread) -> DumpThread<'a> {
+    fn seen(
+        &mut self,
+        observed: &'a Observed,
+        snapshot: &'a Snapshot,
+        thread: &'a SeenThread,
+    ) -> DumpThread<'a> {
         let frames = match thread.stack {
             Some(stack) => {
                 let of = || observed.stacks.frames(stack).collect();

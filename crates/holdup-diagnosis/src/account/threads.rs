@@ -4,7 +4,7 @@ use super::values::parts;
 use super::{Rank, Ranked};
 use crate::rules::list::many_wait_in_one_place;
 use crate::rules::percent;
-use holdup_artefacts::dumps::{Doing, Dump, Graph, DumpThread, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Cause, Observed};

@@ -1,7 +1,7 @@
 //! What a database's sessions wait for, as its log and its lists tell it: who is in whose way.
 
 use super::{duration, logs};
-use holdup_artefacts::sessions::{Queue, Sessions, SessionRecord};
+use holdup_artefacts::sessions::{Queue, SessionRecord, Sessions};
 use holdup_evidence::observed::{DatabaseServer, SessionDoing};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -11,11 +11,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const MIN_NS: Ns = 1_000_000_000;
 
 /// Sessions that wait where nothing tells for how long: one may have been caught in a wait of no account.
-const SEVERAL: usize = 2;
+const MIN_SESSIONS: usize = 2;
 
 /// Queues that are told, and waits of each.
-const QUEUES: usize = 3;
-const WAITS: usize = 3;
+const MAX_QUEUES: usize = 3;
+const MAX_WAITS: usize = 3;
 
 /// PostgreSQL's lock that keeps everybody else out; what `alter table` and its like ask for.
 const EXCLUSIVE: &str = "AccessExclusiveLock";
@@ -58,7 +58,7 @@ pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
     }
     let findings = queues
         .iter()
-        .take(QUEUES)
+        .take(MAX_QUEUES)
         .map(|queue| finding(rule, observed, &sessions, queue));
     Verdict::Fires(findings.collect())
 }
@@ -81,7 +81,7 @@ fn matters(queue: &Queue<'_>) -> bool {
         || if timed {
             longest >= MIN_NS
         } else {
-            queue.waits.len() >= SEVERAL
+            queue.waits.len() >= MIN_SESSIONS
         }
 }
 
@@ -168,9 +168,13 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
         sessions,
         shown.next().expect("a queue has somebody who waits"),
     );
-    let total = queue.waits.iter().map(SessionRecord::waited).fold(0, Ns::saturating_add);
+    let total = queue
+        .waits
+        .iter()
+        .map(SessionRecord::waited)
+        .fold(0, Ns::saturating_add);
     let mut finding = Finding::new(rule, severity, title, Cause::LockFutex, total, longest_wait);
-    for told in shown.take(WAITS - 1) {
+    for told in shown.take(MAX_WAITS - 1) {
         finding = finding.and(evidence(observed, sessions, told));
     }
     for (told, text) in about_root(sessions, server, &root) {

@@ -1,7 +1,7 @@
 //! The words of findings that rest on thread dumps: who, where, and what it holds.
 
 use super::run::Run;
-use holdup_artefacts::dumps::{Doing, Dump, Graph, DumpThread};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph};
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockRef, LockWait, SnapshotKind};
 use holdup_model::attributed::Address;

@@ -32,7 +32,8 @@ fn fullness(table: &SocketTable, queue: &SeenQueue) -> Option<Fullness> {
     match queue.limit {
         Some(limit) if queue.waiting > limit => Some(Fullness::Full),
         Some(limit) => {
-            let nearly = queue.waiting >= MIN_WAITING_CLIENTS && queue.waiting as f64 >= MIN_FULL_SHARE * limit as f64;
+            let nearly =
+                queue.waiting >= MIN_WAITING_CLIENTS && queue.waiting as f64 >= MIN_FULL_SHARE * limit as f64;
             nearly.then_some(Fullness::Nearly)
         }
         None => {

@@ -170,7 +170,11 @@ fn facts(sheet: &mut Sheet, told: &Experiment) {
     let mut facts = facts_of(told);
     if sheet.style().verbose {
         facts.extend(told.contained.iter().map(|one| (Fact::Contained, one.clone())));
-        facts.extend(told.not_contained.iter().map(|one| (Fact::NotContained, one.clone())));
+        facts.extend(
+            told.not_contained
+                .iter()
+                .map(|one| (Fact::NotContained, one.clone())),
+        );
         let pairs = told
             .pairs
             .iter()

@@ -21,11 +21,9 @@ pub fn in_memory() -> Report {
     let design = Design {
         without: "disk".to_owned(),
         causes: vec![Cause::DiskSync, Cause::DiskWrite],
-        how: "writes below DIR stay in memory; reads of other files still use the disk"
-            .to_owned(),
+        how: "writes below DIR stay in memory; reads of other files still use the disk".to_owned(),
         escapes: "reads, and files that are not below DIR".to_owned(),
-        risk: "durability: a crash or a reboot clears memory, and all data written is lost"
-            .to_owned(),
+        risk: "durability: a crash or a reboot clears memory, and all data written is lost".to_owned(),
         contained: vec!["processes: those that CMD leaves running are killed after each run".to_owned()],
         not_contained: vec!["the network: CMD really calls servers, 6 times".to_owned()],
     };
@@ -46,7 +44,9 @@ pub fn in_memory() -> Report {
         .collect();
     let predicted = Some((175_000_000, PredictedBy::Replay));
     let mut experiment = judge(&design, &pairs, predicted);
-    experiment.notes.push("names in /etc/hosts in the runs without net.dns: db.shop.test".to_owned());
+    experiment
+        .notes
+        .push("names in /etc/hosts in the runs without net.dns: db.shop.test".to_owned());
     report.experiment = Some(experiment);
     report
 }

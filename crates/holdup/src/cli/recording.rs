@@ -91,7 +91,7 @@ pub(crate) struct RecordArgs {
     pub(crate) redact: bool,
     /// Size of the buffer between the kernel and holdup
     ///
-    /// A power of two from 64K to 1G, with the suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
+    /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
 }

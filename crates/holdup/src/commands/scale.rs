@@ -96,9 +96,7 @@ fn measure(
     let most = workers.last().copied().unwrap_or(1);
     progress.tell(|| "measured; now the workers are observed".to_owned());
     let observed = match args.backend {
-        Backend::Proc => Err(anyhow::anyhow!(
-            "--backend proc reads only the kernel's counters"
-        )),
+        Backend::Proc => Err(anyhow::anyhow!("--backend proc reads only the kernel's counters")),
         Backend::Auto | Backend::Bpf => observe(bench, job, most, operations.subject),
     };
     drop(progress);
@@ -277,9 +275,7 @@ fn job(args: &ScaleArgs) -> anyhow::Result<Job> {
     } else if let Some(server) = &args.dns {
         let name = args.name.clone();
         if !scale::is_name(&name) {
-            bail!(Usage::Wrong(format!(
-                "--name needs a host name, not {name:?}"
-            )));
+            bail!(Usage::Wrong(format!("--name needs a host name, not {name:?}")));
         }
         Job::Dns {
             server: address(server)?,

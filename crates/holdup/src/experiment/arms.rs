@@ -140,11 +140,7 @@ impl Laboratory<'_> {
         let prepare = self.hooks.prepare.clone();
         self.hook(&room, "--prepare", prepare.as_ref())?;
         if self.way.settles {
-            self.hook(
-                &room,
-                "writing back dirty pages with",
-                Some(&"sync".into()),
-            )?;
+            self.hook(&room, "writing back dirty pages with", Some(&"sync".into()))?;
         }
         let mut before = None;
         let held = self

@@ -191,8 +191,7 @@ fn reach(directory: Option<&Directory>, sight: &Sight) -> Reach {
     not_contained.push(format!(
         "the network: CMD really calls servers and sends mail, {runs} times"
     ));
-    not_contained
-        .push("running programs, devices and the clock: CMD can access them as usual".to_owned());
+    not_contained.push("running programs, devices and the clock: CMD can access them as usual".to_owned());
     if !sight.root {
         not_contained.push(
             "users: without root, CMD cannot change to another user (sudo, su and other set-user-id programs)".to_owned(),

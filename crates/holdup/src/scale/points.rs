@@ -259,7 +259,9 @@ fn words(job: &Job, failure: &Failure, workers: u32, timeout: Duration) -> anyho
             )
         }
         Failure::OpenHangs => {
-            anyhow!("{what} could not be opened and read within {seconds} s; to give it more time, use --timeout")
+            anyhow!(
+                "{what} could not be opened and read within {seconds} s; to give it more time, use --timeout"
+            )
         }
         Failure::Operation { errno } if job.programs() => {
             let Job::Program { argv } = job else {

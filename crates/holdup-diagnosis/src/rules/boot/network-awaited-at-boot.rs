@@ -15,7 +15,7 @@ const SECOND: Ns = 1_000_000_000;
 const MIN_WAIT_NS: Ns = 10 * SECOND;
 
 /// The time-out of all of these services, nanoseconds: what waited so long waited in vain. One part in this many later.
-const IN_VAIN: Ns = 120 * SECOND;
+const TIMEOUT_NS: Ns = 120 * SECOND;
 const LATE: Ns = 50;
 
 /// The rule.
@@ -84,7 +84,7 @@ fn of_span(observed: &Observed, span: &Span) -> NetworkWait {
     NetworkWait {
         unit: span.name.clone(),
         ns: span.ns,
-        in_vain: span.ns >= IN_VAIN && span.ns <= IN_VAIN + IN_VAIN / LATE,
+        in_vain: span.ns >= TIMEOUT_NS && span.ns <= TIMEOUT_NS + TIMEOUT_NS / LATE,
         evidence: Evidence::new(span.text.trim(), observed.place(&span.quote)),
     }
 }

@@ -45,7 +45,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 fn is_habit(group: &Waits<'_>) -> bool {
-    group.count() >= MIN_WAITS && group.main().bytes.is_none_or(|bytes| bytes <= MAX_SMALL_WRITE_BYTES)
+    group.count() >= MIN_WAITS
+        && group
+            .main()
+            .bytes
+            .is_none_or(|bytes| bytes <= MAX_SMALL_WRITE_BYTES)
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {

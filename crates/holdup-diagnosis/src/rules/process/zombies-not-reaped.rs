@@ -16,7 +16,7 @@ const MIN_ZOMBIES: usize = 5;
 const MIN_ZOMBIES_OF_WARNING: usize = 50;
 
 /// More of them in the last list than in the first from which they grow.
-const GROWN: usize = 10;
+const MIN_GROWTH: usize = 10;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -142,7 +142,7 @@ fn growth(lists: &[&Snapshot]) -> Option<(usize, usize)> {
         .map(|snapshot| zombies(snapshot).count())
         .collect();
     let (first, last) = (*counts.first()?, *counts.last()?);
-    (counts.is_sorted() && last >= first + GROWN).then_some((first, last))
+    (counts.is_sorted() && last >= first + MIN_GROWTH).then_some((first, last))
 }
 
 fn by_number(counted: &figures::Intervals<'_>) -> Finding {

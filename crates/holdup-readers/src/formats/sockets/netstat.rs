@@ -3,7 +3,7 @@
 //! In: rows of TCP, UDP and Unix sockets. Out: a list of the TCP ones. What it prints of a listener's queue is how many
 //! wait, not how many may.
 
-use super::tally::{Tally, ConnectionDetails};
+use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;

@@ -3,7 +3,7 @@
 //! In: a row for each socket, perhaps followed by a line of figures (`-i`). The state's column is missing where only one
 //! state was asked for: then the command line, where it is there, tells which. Out: a list of sockets.
 
-use super::tally::{Tally, ConnectionDetails};
+use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;

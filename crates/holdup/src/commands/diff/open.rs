@@ -94,7 +94,10 @@ fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Ve
         } else {
             let stream = STREAMS.iter().any(|prefix| file.starts_with(prefix));
             if !kind.is_file() && !stream {
-                bail!("cannot read {}: it is neither a file nor a directory", file.display());
+                bail!(
+                    "cannot read {}: it is neither a file nor a directory",
+                    file.display()
+                );
             }
             let named = if stream { Named::Stream } else { Named::File };
             sources.extend(

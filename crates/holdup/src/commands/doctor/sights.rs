@@ -219,7 +219,10 @@ impl Sight {
                 "function names in programs of other users: the report has addresses instead",
                 None,
             ),
-            Sight::KernelLog => ("the time at which the random generator was seeded", Some(Need::KernelLog)),
+            Sight::KernelLog => (
+                "the time at which the random generator was seeded",
+                Some(Need::KernelLog),
+            ),
             Sight::Privilege
             | Sight::NoLockdown
             | Sight::ProcessNumbers
@@ -252,13 +255,21 @@ impl Sight {
             }
             Sight::Tracepoint(name) if name == "sk_data_ready" => "Linux 6.3 or later",
             Sight::Tracepoint(name) if name == "contention_begin" => "Linux 5.19 or later",
-            Sight::Tracepoint(_) => "use the kernel of a distribution, or one built with CONFIG_TRACEPOINTS=y",
-            Sight::Load => "fix what is missing above; if nothing is missing, please report this message of the kernel",
-            Sight::KernelSymbols => "run sysctl kernel.kptr_restrict=1 (or 0), and run holdup as root or with CAP_SYSLOG",
+            Sight::Tracepoint(_) => {
+                "use the kernel of a distribution, or one built with CONFIG_TRACEPOINTS=y"
+            }
+            Sight::Load => {
+                "fix what is missing above; if nothing is missing, please report this message of the kernel"
+            }
+            Sight::KernelSymbols => {
+                "run sysctl kernel.kptr_restrict=1 (or 0), and run holdup as root or with CAP_SYSLOG"
+            }
             Sight::WokenMemory => "Linux 6.18 or later",
             Sight::TaskStorage => "Linux 5.13 or later",
             Sight::SavedRegisters => "Linux 5.15 or later",
-            Sight::CpuSamples => "run holdup as root or with CAP_PERFMON, on a kernel built with CONFIG_PERF_EVENTS=y",
+            Sight::CpuSamples => {
+                "run holdup as root or with CAP_PERFMON, on a kernel built with CONFIG_PERF_EVENTS=y"
+            }
             Sight::OthersLibraries => "run sudo holdup …; in a container, add CAP_SYS_PTRACE",
             Sight::KernelLog => {
                 "run holdup as root or with CAP_SYSLOG, or run sysctl kernel.dmesg_restrict=0; in a container, add the device \

@@ -195,7 +195,10 @@ mod tests {
     #[test]
     fn a_source_that_gives_nothing_is_left() {
         let (tally, why) = test(|_| Err(Failed::Late), 10, Instant::now());
-        assert_eq!((tally.blocks, why.as_deref()), (0, Some("the source gave no more data within 30 s")));
+        assert_eq!(
+            (tally.blocks, why.as_deref()),
+            (0, Some("the source gave no more data within 30 s"))
+        );
     }
 
     #[test]
@@ -219,7 +222,9 @@ mod tests {
         let mut reader = start(&path, until).unwrap();
         assert!(matches!(reader.answer(until).unwrap().value, Piece::Block(block) if block.len() == BLOCK));
         reader.ask(&(), &[], until).unwrap();
-        assert!(matches!(reader.answer(until).unwrap().value, Piece::Ended(why) if why == "the source ended"));
+        assert!(
+            matches!(reader.answer(until).unwrap().value, Piece::Ended(why) if why == "the source ended")
+        );
     }
 
     #[test]

@@ -155,7 +155,8 @@ pub(super) fn recording(
     )];
     lines.extend((!only.is_empty()).then(|| format!("filtered: only {}", only.join(", "))));
     lines.extend(
-        (!head.detail.is_empty()).then(|| format!("in full detail, because {} was true", listed(&head.detail))),
+        (!head.detail.is_empty())
+            .then(|| format!("in full detail, because {} was true", listed(&head.detail))),
     );
     lines.extend(head.breaks.iter().take(BREAKS).map(|one| said(one, from, zone)));
     if let Some(more @ 1..) = head.breaks.len().checked_sub(BREAKS) {
@@ -215,7 +216,11 @@ fn of_unlike(unlike: &Unlike, beside: i64, zone: &TimeZone) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of {compared} {} from the others; this report covers the one at {}",
         unlike.segments.len(),
-        if unlike.segments.len() == 1 { "differs" } else { "differ" },
+        if unlike.segments.len() == 1 {
+            "differs"
+        } else {
+            "differ"
+        },
         at(&first.from)
     )];
     for segment in unlike.segments.iter().take(LISTED) {
@@ -257,7 +262,11 @@ fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
             )
         }
         Break::Suspended { at, ns } => {
-            format!("the machine was suspended for {} before {}", duration(*ns), time(*at))
+            format!(
+                "the machine was suspended for {} before {}",
+                duration(*ns),
+                time(*at)
+            )
         }
         Break::Gap { from, to } => format!(
             "nothing was recorded for {} from {}",

@@ -84,8 +84,7 @@ pub(crate) fn way(name: &str) -> Result<&'static Way, String> {
 
 /// Why a cause has no way.
 fn why_not(cause: Cause) -> &'static str {
-    const PREDICT: &str =
-        "CMD needs this work; `holdup run --predict` estimates the effect of faster work";
+    const PREDICT: &str = "CMD needs this work; `holdup run --predict` estimates the effect of faster work";
     match cause {
         Cause::CpuUser
         | Cause::CpuKernel
